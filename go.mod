@@ -1,0 +1,3 @@
+module github.com/margaydev/margay
+
+go 1.26
