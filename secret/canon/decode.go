@@ -1,0 +1,166 @@
+package canon
+
+// Encoding is a way to write bytes as a run of characters of an alphabet.
+type Encoding struct {
+	Name   string
+	bits   uint8 // per character
+	Phases int   // alignments in which a text can lie in a run
+	least  int   // characters of a run before it is decoded
+	skip   bool  // a decoded run goes on over line ends and indentation
+	value  [256]int8
+}
+
+func encoding(name string, bits uint8, phases, least int, skip bool, alphabets ...string) *Encoding {
+	e := &Encoding{Name: name, bits: bits, Phases: phases, least: least, skip: skip}
+	for i := range e.value {
+		e.value[i] = -1
+	}
+	for _, a := range alphabets {
+		for i := range len(a) {
+			e.value[a[i]] = int8(i) //nolint:gosec // alphabets have at most 64 characters
+		}
+	}
+	return e
+}
+
+const (
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	digits = "0123456789"
+)
+
+// The encodings. A run shorter than what eight bytes encode to is not
+// decoded: nothing that short is recognised.
+var (
+	Base64 = encoding("base64", 6, 4, 11, true, upper+lower+digits+"+/", upper+lower+digits+"-_")
+	Base32 = encoding("base32", 5, 8, 13, true, upper+"234567", lower+"234567")
+	Base16 = encoding("base16", 4, 2, 16, false, digits+"ABCDEF", digits+"abcdef")
+)
+
+const maxLeast = 16
+
+// Decoder finds runs of an encoding's alphabet and decodes them in every
+// alignment at once. Base16 runs go on over separators (their units are
+// expected to be filtered to letters and digits by the caller), base64 and
+// base32 runs over line ends.
+type Decoder struct {
+	Enc    *Encoding
+	buf    [maxLeast]Unit // a run's beginning, until it is long enough
+	n      int
+	active bool
+	line   bool // after a line end inside a run
+	phases [8]phase
+}
+
+type phase struct {
+	acc   uint32
+	bits  uint8
+	skip  uint8
+	start int64 // of the character that the next byte begins in
+}
+
+// Active reports whether a run is being decoded.
+func (d *Decoder) Active() bool { return d.active }
+
+// Reset forgets the text read so far.
+func (d *Decoder) Reset() { d.n, d.active, d.line = 0, false, false }
+
+// Hold returns the offset from which raw text is still undecided here.
+func (d *Decoder) Hold() int64 {
+	hold := NoHold
+	if !d.active {
+		if d.n > 0 {
+			hold = d.buf[0].Start
+		}
+		return hold
+	}
+	for i := range d.Enc.Phases {
+		if p := &d.phases[i]; p.bits > 0 {
+			hold = min(hold, p.start)
+		}
+	}
+	return hold
+}
+
+// Write decodes in and appends what each alignment gives to out[alignment]. A
+// Break unit is appended to all of them where a run ends.
+func (d *Decoder) Write(out [][]Unit, in []Unit) {
+	for i := range in {
+		u := &in[i]
+		v := d.Enc.value[u.B]
+		if v >= 0 && u.C != Break {
+			d.line = false
+			if d.active {
+				d.step(out, uint32(v), u)
+				continue
+			}
+			d.buf[d.n] = *u
+			d.n++
+			if d.n == d.Enc.least {
+				d.start(out)
+			}
+			continue
+		}
+		if d.n == 0 && !d.active {
+			continue
+		}
+		if d.active && d.Enc.skip && (u.B == '\n' || u.B == '\r') {
+			d.line = true
+			continue
+		}
+		if d.line && (u.B == ' ' || u.B == '\t') {
+			continue
+		}
+		d.end(out, u.Start)
+	}
+}
+
+// Close ends the text.
+func (d *Decoder) Close(out [][]Unit) { d.end(out, 0) }
+
+func (d *Decoder) start(out [][]Unit) {
+	d.active = true
+	for i := range d.Enc.Phases {
+		d.phases[i] = phase{skip: uint8(i)} //nolint:gosec // at most 8
+	}
+	for i := range d.n {
+		d.step(out, uint32(d.Enc.value[d.buf[i].B]), &d.buf[i]) //nolint:gosec // in the alphabet: not negative
+	}
+	d.n = 0
+}
+
+func (d *Decoder) step(out [][]Unit, v uint32, u *Unit) {
+	bits := d.Enc.bits
+	for i := range d.Enc.Phases {
+		p := &d.phases[i]
+		if p.skip > 0 {
+			p.skip--
+			continue
+		}
+		if p.bits == 0 {
+			p.start = u.Start
+		}
+		p.acc = p.acc<<bits | v
+		p.bits += bits
+		if p.bits < 8 {
+			continue
+		}
+		p.bits -= 8
+		b := byte(p.acc >> p.bits)
+		w := Unit{Start: p.start, End: u.End, B: b}
+		if b < 0x80 {
+			w.C = classOf[b]
+		}
+		out[i] = append(out[i], w)
+		p.start = u.Start
+	}
+}
+
+func (d *Decoder) end(out [][]Unit, at int64) {
+	if d.active {
+		for i := range d.Enc.Phases {
+			out[i] = append(out[i], Unit{Start: at, End: at, C: Break})
+		}
+	}
+	d.Reset()
+}

@@ -1,0 +1,302 @@
+package secret
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+)
+
+const (
+	prefixBits = 1 << 20 // size of the filter over four-byte prefixes
+	wordLens   = maxWord + 1
+)
+
+// Index finds the secrets of a set of records in canonical text. It is
+// immutable and safe for concurrent use. Its cost per character does not grow
+// with the number of secrets, apart from cache misses in its filter.
+//
+// False positives: a position of a view is taken for a given secret's end
+// with probability at most n/2^61 + 2^-64, n its canonical length, against
+// whoever does not know the key. Over a set of N secrets and T characters in V
+// views that is below T·V·4N·2^-49 (n ≤ 4096), under one in a million for a
+// gigabyte of text, 16 views and a thousand secrets. Text that *is* the secret's
+// letters and digits, separators aside, counts as the secret.
+type Index struct {
+	h     *hasher
+	heads buckets // tags of first grams
+	// filter has a bit for each head, so that nearly all text costs one
+	// probe of it and nothing else.
+	filter []uint64
+	shift  uint8
+	short  [2]int // least and greatest canonical length
+
+	prefix [prefixBits / 64]uint64
+	checks buckets
+	wholes []wholeEntry
+	wholeB []uint32 // bucket starts into wholes by the top bits
+	wholeS uint8
+
+	words    map[uint64]uint32
+	wordLen  [wordLens]bool
+	longest  int // of words; 0: none
+	hasExact bool
+
+	metas []meta
+	names []byte
+}
+
+type wholeEntry struct {
+	tag uint64
+	rec uint32
+	_   uint32
+}
+
+type meta struct {
+	fp      Fingerprint
+	id      [26]byte
+	name    uint32 // into names, length-prefixed
+	kind    uint8
+	source  uint8
+	expires int64 // Unix milliseconds; 0: never
+}
+
+// Hit is one secret found.
+type Hit struct {
+	Start, End  int64 // raw offsets
+	ID          string
+	Name        string
+	Kind        Kind
+	Source      Source
+	Fingerprint Fingerprint
+	Capped      bool // taken for a secret because it could not be decided in bounds
+}
+
+// ErrPrint says that a record's print was not made by this version of Margay.
+var ErrPrint = fmt.Errorf("matching fingerprint of an unknown format; register the secret again")
+
+// NewIndex builds the index of records. Records whose Expires has passed at
+// the time now are left out.
+func NewIndex(keys *Keys, recs iter.Seq2[Record, error], now time.Time) (*Index, error) {
+	b := builder{ix: &Index{h: newHasher(keys), words: map[uint64]uint32{}, short: [2]int{maxCanon + 1, 0}}}
+	for r, err := range recs {
+		if err != nil {
+			return nil, err
+		}
+		if !r.Expires.IsZero() && !r.Expires.After(now) {
+			continue
+		}
+		if err := b.add(&r); err != nil {
+			return nil, fmt.Errorf("secret %s: %w", r.ID, err)
+		}
+	}
+	return b.done(), nil
+}
+
+// Len returns the number of secrets in the index.
+func (ix *Index) Len() int { return len(ix.metas) }
+
+type builder struct {
+	ix     *Index
+	heads  []uint64
+	checks []uint64
+	kinds  []Kind
+	seen   map[Fingerprint]struct{}
+}
+
+var (
+	kindTable = []Kind{
+		KindSecret, KindAPIKey, KindToken, KindPassword, KindPrivateKey, KindConnectionString, KindWebhook,
+		KindEmail, KindPhone, KindCard, KindIBAN, KindNationalID, KindIP, KindUUID,
+	}
+	sourceTable = []Source{SourceRegistered, SourceDiscovered, SourceDeclared}
+)
+
+func (b *builder) add(r *Record) error {
+	p := r.Print
+	if len(p) < 3 || p[0] != printVersion {
+		return ErrPrint
+	}
+	ix := b.ix
+	rec := uint32(len(ix.metas)) //nolint:gosec // bounded by memory long before
+	switch p[1] {
+	case printWords:
+		if len(p) != 11 || int(p[2]) >= wordLens {
+			return ErrPrint
+		}
+		tag := binary.LittleEndian.Uint64(p[3:])
+		if _, ok := ix.words[tag]; !ok {
+			ix.words[tag] = rec
+		}
+		ix.wordLen[p[2]] = true
+		ix.longest = max(ix.longest, int(p[2]))
+	case printText:
+		if err := b.addText(p[2:], rec); err != nil {
+			return err
+		}
+	default:
+		return ErrPrint
+	}
+	m := meta{fp: r.Fingerprint, name: uint32(len(ix.names))} //nolint:gosec // names are bounded by 4 GiB
+	copy(m.id[:], r.ID)
+	m.kind = uint8(max(0, slices.Index(kindTable, r.Kind)))       //nolint:gosec // small table
+	m.source = uint8(max(0, slices.Index(sourceTable, r.Source))) //nolint:gosec // small table
+	if !r.Expires.IsZero() {
+		m.expires = r.Expires.UnixMilli()
+	}
+	name := r.Name
+	if len(name) > 255 {
+		name = name[:255]
+	}
+	ix.names = append(append(ix.names, byte(len(name))), name...)
+	ix.metas = append(ix.metas, m)
+	return nil
+}
+
+func (b *builder) addText(p []byte, rec uint32) error {
+	ix := b.ix
+	if len(p) < 3 || p[0] >= byte(alphabets) {
+		return ErrPrint
+	}
+	a, n := alphabet(p[0]), int(binary.LittleEndian.Uint16(p[1:]))
+	p = p[3:]
+	checks := 0
+	for _, at := range checkAt {
+		if at < n {
+			checks++
+		}
+	}
+	size := 8 + 3 + 4*checks + 8
+	if n < gramLen || n > 4*maxCanon || len(p) == 0 || len(p)%size != 0 {
+		return ErrPrint
+	}
+	if a == exact {
+		ix.hasExact = true
+	}
+	ix.short = [2]int{min(ix.short[0], n), max(ix.short[1], n)}
+	for ; len(p) > 0; p = p[size:] {
+		b.heads = append(b.heads, binary.LittleEndian.Uint64(p))
+		pre := uint32(p[8]) | uint32(p[9])<<8 | uint32(p[10])<<16
+		if pre >= prefixBits {
+			return ErrPrint
+		}
+		ix.prefix[pre/64] |= 1 << (pre % 64)
+		for i := range checks {
+			b.checks = append(b.checks, uint64(binary.LittleEndian.Uint32(p[11+4*i:]))<<32)
+		}
+		ix.wholes = append(ix.wholes, wholeEntry{tag: binary.LittleEndian.Uint64(p[size-8:]), rec: rec})
+	}
+	return nil
+}
+
+func (b *builder) done() *Index {
+	ix := b.ix
+	ix.heads = newBuckets(b.heads)
+	ix.checks = newBuckets(b.checks)
+	b.heads, b.checks = nil, nil
+	ix.wholes = slices.Clip(ix.wholes)
+	ix.names = slices.Clip(ix.names)
+	ix.metas = slices.Clip(ix.metas)
+	slices.SortFunc(ix.wholes, func(x, y wholeEntry) int {
+		return cmp.Or(cmp.Compare(x.tag, y.tag), cmp.Compare(x.rec, y.rec))
+	})
+	ix.wholeS, ix.wholeB = bucketStarts(len(ix.wholes), func(i int) uint64 { return ix.wholes[i].tag })
+
+	// 32 bits of filter a head: one probe in 32 goes on to the buckets.
+	size := 10
+	for 1<<size < 32*len(ix.heads.tags) && size < 30 {
+		size++
+	}
+	ix.filter = make([]uint64, 1<<size/64)
+	ix.shift = uint8(64 - size) //nolint:gosec // 34 … 54
+	for _, t := range ix.heads.tags {
+		i := t >> ix.shift
+		ix.filter[i/64] |= 1 << (i % 64)
+	}
+	return ix
+}
+
+func (ix *Index) isHead(tag uint64) bool {
+	i := tag >> ix.shift
+	return ix.filter[i/64]&(1<<(i%64)) != 0 && ix.heads.has(tag)
+}
+
+func (ix *Index) isPrefix(tag uint32) bool { return ix.prefix[tag/64]&(1<<(tag%64)) != 0 }
+
+// lookup returns the first live record with a whole tag.
+func (ix *Index) lookup(tag uint64, now int64) (uint32, bool) {
+	if len(ix.wholes) == 0 {
+		return 0, false
+	}
+	b := tag >> ix.wholeS
+	for i := ix.wholeB[b]; i < ix.wholeB[b+1]; i++ {
+		if w := &ix.wholes[i]; w.tag == tag && !ix.expired(w.rec, now) {
+			return w.rec, true
+		}
+	}
+	return 0, false
+}
+
+func (ix *Index) expired(rec uint32, now int64) bool {
+	e := ix.metas[rec].expires
+	return e != 0 && now >= e
+}
+
+func (ix *Index) hit(rec uint32, start, end int64) Hit {
+	m := &ix.metas[rec]
+	n := uint32(ix.names[m.name])
+	return Hit{
+		Start: start, End: end, ID: string(m.id[:]), Name: string(ix.names[m.name+1 : m.name+1+n]),
+		Kind: kindTable[m.kind], Source: sourceTable[m.source], Fingerprint: m.fp,
+	}
+}
+
+// buckets is a set of uint64 tags, sorted, with an index over the top bits. A
+// tag costs 8 bytes and about one more for the index.
+type buckets struct {
+	tags   []uint64
+	starts []uint32
+	shift  uint8
+}
+
+func newBuckets(tags []uint64) buckets {
+	slices.Sort(tags)
+	tags = slices.Clip(slices.Compact(tags))
+	b := buckets{tags: tags}
+	b.shift, b.starts = bucketStarts(len(tags), func(i int) uint64 { return tags[i] })
+	return b
+}
+
+// bucketStarts indexes n sorted tags by their top bits, a few tags a bucket.
+func bucketStarts(n int, tag func(int) uint64) (shift uint8, starts []uint32) {
+	size := 1
+	for 8<<size < n {
+		size++
+	}
+	shift = uint8(64 - size) //nolint:gosec // 35 … 63
+	starts = make([]uint32, 1<<size+1)
+	i := 0
+	for b := range uint64(1) << size {
+		for i < n && tag(i)>>shift < b {
+			i++
+		}
+		starts[b] = uint32(i) //nolint:gosec // n fits
+	}
+	starts[1<<size] = uint32(n) //nolint:gosec // n fits
+	return shift, starts
+}
+
+func (b *buckets) has(tag uint64) bool {
+	if len(b.tags) == 0 {
+		return false
+	}
+	i := tag >> b.shift
+	for _, t := range b.tags[b.starts[i]:b.starts[i+1]] {
+		if t >= tag {
+			return t == tag
+		}
+	}
+	return false
+}

@@ -1,0 +1,267 @@
+package secret
+
+import "github.com/margaydev/margay/secret/canon"
+
+// maxCandidates bounds the starts that are followed at once. Past it the
+// oldest is taken for a secret: an attacker who makes text that keeps
+// beginning like one gets it redacted.
+const maxCandidates = 64
+
+// Matcher finds the secrets of one index in one view. It reads units in
+// order; the hits depend on the units alone, not on how they were cut into
+// calls. Not safe for concurrent use. A Matcher must be made by NewMatcher.
+type Matcher struct {
+	ix      *Index
+	now     int64 // Unix milliseconds, for expiry; fixed for the text
+	maxHeld int64
+	alpha   [alphabets]alphaState
+	words   *wordState
+}
+
+type alphaState struct {
+	w      uint64 // the last eight canonical bytes
+	n      int    // how many of them there are, at most gramLen
+	starts [gramLen]int64
+	at     uint8 // next place in starts
+	cands  []candidate
+}
+
+// candidate is a text that began like a secret.
+type candidate struct {
+	acc   uint64
+	n     int
+	start int64
+}
+
+// NewMatcher returns a matcher for one view of one text. Expiry is judged at
+// now (Unix milliseconds). A text that could be a secret but spans more than
+// maxHeld raw bytes is reported as a capped hit.
+func (ix *Index) NewMatcher(now, maxHeld int64) *Matcher {
+	m := &Matcher{ix: ix, now: now, maxHeld: maxHeld}
+	if ix.longest > 0 {
+		m.words = &wordState{prev: canon.Unit{C: canon.Break}}
+	}
+	return m
+}
+
+// Write reads units and appends the hits that end in them.
+func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
+	if len(m.ix.wholes) > 0 {
+		for i := range in {
+			u := &in[i]
+			switch {
+			case u.C == canon.Alnum:
+				hits = m.step(hits, skeleton, u)
+				if m.ix.hasExact {
+					hits = m.step(hits, exact, u)
+				}
+			case u.C == canon.Punct:
+				if m.ix.hasExact {
+					hits = m.step(hits, exact, u)
+				}
+			case u.C == canon.Break:
+				m.reset()
+			}
+		}
+	}
+	if m.words != nil {
+		for i := range in {
+			hits = m.words.step(hits, m, &in[i])
+		}
+	}
+	return hits
+}
+
+// Close ends the text.
+func (m *Matcher) Close(hits []Hit) []Hit {
+	if m.words != nil {
+		hits = m.words.step(hits, m, &canon.Unit{C: canon.Break})
+	}
+	m.reset()
+	return hits
+}
+
+func (m *Matcher) reset() {
+	for a := range m.alpha {
+		s := &m.alpha[a]
+		s.n, s.cands = 0, s.cands[:0]
+	}
+}
+
+// Reset makes m ready for another text.
+func (m *Matcher) Reset() {
+	m.reset()
+	if m.words != nil {
+		*m.words = wordState{prev: canon.Unit{C: canon.Break}}
+	}
+}
+
+func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
+	s := &m.alpha[a]
+	if len(s.cands) > 0 {
+		hits = m.follow(hits, s, a, u)
+	}
+	s.w = s.w<<8 | uint64(u.B)
+	s.starts[s.at] = u.Start
+	s.at = (s.at + 1) % gramLen
+	if s.n < gramLen {
+		s.n++
+		if s.n < gramLen {
+			return hits
+		}
+	}
+	if !m.ix.isHead(m.ix.h.headTag(s.w, a)) {
+		return hits
+	}
+	c := candidate{n: gramLen, start: s.starts[s.at]}
+	for i := gramLen - 1; i >= 0; i-- {
+		c.acc = m.ix.h.extend(c.acc, byte(s.w>>(8*i)))
+	}
+	if m.ix.short[0] <= gramLen {
+		if rec, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, gramLen, a), m.now); ok {
+			hits = append(hits, m.ix.hit(rec, c.start, u.End))
+		}
+	}
+	if m.ix.short[1] <= gramLen {
+		return hits
+	}
+	if len(s.cands) == maxCandidates {
+		hits = append(hits, Hit{Start: s.cands[0].start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true})
+		s.cands = append(s.cands[:0], s.cands[1:]...)
+	}
+	s.cands = append(s.cands, c)
+	return hits
+}
+
+// follow extends the candidates by one character.
+func (m *Matcher) follow(hits []Hit, s *alphaState, a alphabet, u *canon.Unit) []Hit {
+	kept := s.cands[:0]
+	for _, c := range s.cands {
+		c.acc = m.ix.h.extend(c.acc, u.B)
+		c.n++
+		if c.n >= m.ix.short[0] {
+			if rec, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, c.n, a), m.now); ok {
+				hits = append(hits, m.ix.hit(rec, c.start, u.End))
+			}
+		}
+		if c.n >= m.ix.short[1] || !m.ix.mayGoOn(&c, a) {
+			continue
+		}
+		if u.End-c.start > m.maxHeld {
+			hits = append(hits, Hit{Start: c.start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true})
+			continue
+		}
+		kept = append(kept, c)
+	}
+	s.cands = kept
+	return hits
+}
+
+// mayGoOn reports whether c is, as far as the check points tell, still a
+// prefix of some secret.
+func (ix *Index) mayGoOn(c *candidate, a alphabet) bool {
+	for i, at := range checkAt {
+		if c.n == at {
+			return ix.checks.has(uint64(ix.h.checkTag(c.acc, i, a)) << 32)
+		}
+	}
+	return true
+}
+
+// Hold returns the raw offset from which text may still become part of a hit:
+// no later hit starts before it. It is canon.NoHold where nothing is held.
+func (m *Matcher) Hold() int64 {
+	hold := canon.NoHold
+	if len(m.ix.wholes) > 0 {
+		hold = m.holdOf(skeleton)
+		if m.ix.hasExact {
+			hold = min(hold, m.holdOf(exact))
+		}
+	}
+	if m.words != nil {
+		hold = min(hold, m.words.hold(m))
+	}
+	return hold
+}
+
+func (m *Matcher) holdOf(a alphabet) int64 {
+	s := &m.alpha[a]
+	hold := canon.NoHold
+	for i := range s.cands {
+		hold = min(hold, s.cands[i].start)
+	}
+	// The last seven characters may begin a first gram. From the fourth on
+	// the prefix filter knows better.
+	for j := min(s.n, gramLen-1); j > 0; j-- {
+		start := s.starts[(int(s.at)+gramLen-j)%gramLen]
+		if start >= hold {
+			break
+		}
+		if j >= prefixLen {
+			gram := uint32(s.w >> (8 * (j - prefixLen))) //nolint:gosec // its first four characters
+			if !m.ix.isPrefix(m.ix.h.prefixTag(gram, a)) {
+				continue
+			}
+		}
+		return start
+	}
+	return hold
+}
+
+// wordState matches the short secrets: whole words of folded text.
+type wordState struct {
+	ring [maxWord + 1]canon.Unit
+	n    int // units in the ring
+	at   int // next place
+	prev canon.Unit
+}
+
+func (s *wordState) get(back int) *canon.Unit { // 1: the last unit
+	return &s.ring[(s.at-back+2*len(s.ring))%len(s.ring)]
+}
+
+func isWord(u *canon.Unit) bool { return u.C == canon.Alnum || u.C == canon.Joiner && u.B == '_' }
+
+// step looks at what ends before u, then takes u in.
+func (s *wordState) step(hits []Hit, m *Matcher, u *canon.Unit) []Hit {
+	if s.n > 0 && (!isWord(s.get(1)) || !isWord(u)) {
+		hits = s.match(hits, m)
+	}
+	if u.C == canon.Break {
+		s.n = 0
+		return hits
+	}
+	s.ring[s.at] = *u
+	s.at = (s.at + 1) % len(s.ring)
+	s.n = min(s.n+1, len(s.ring))
+	return hits
+}
+
+func (s *wordState) match(hits []Hit, m *Matcher) []Hit {
+	var word [maxWord]byte
+	longest := min(s.n, m.ix.longest)
+	for l := 1; l <= longest; l++ {
+		u := s.get(l)
+		word[maxWord-l] = u.B
+		if !m.ix.wordLen[l] || isWord(u) && l < s.n && isWord(s.get(l+1)) {
+			continue
+		}
+		rec, ok := m.ix.words[m.ix.h.wordTag(word[maxWord-l:])]
+		if !ok || m.ix.expired(rec, m.now) {
+			continue
+		}
+		hits = append(hits, m.ix.hit(rec, u.Start, s.get(1).End))
+	}
+	return hits
+}
+
+// hold covers every word start within the longest short secret's length.
+func (s *wordState) hold(m *Matcher) int64 {
+	for l := min(s.n, m.ix.longest); l > 0; l-- {
+		u := s.get(l)
+		if l == s.n || !isWord(u) || !isWord(s.get(l+1)) {
+			return u.Start
+		}
+	}
+	return canon.NoHold
+}

@@ -1,0 +1,288 @@
+package secret
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/dchest/siphash"
+
+	"github.com/margaydev/margay/secret/canon"
+)
+
+// A print is what is kept of a value to find it again: for each way in which
+// its canonical text may stand in a view (as it is, reversed, ROT13, both),
+// keyed tags of the text's first gram, of its prefixes at a few check points,
+// and of the whole. All tags are SipHash-2-4 under subkeys of
+// Keys.Fingerprint; the longer texts go through a polynomial over GF(2^61-1)
+// at a secret point first (hash, then PRF). Without the key a tag says
+// nothing; with it, only the first gram could be guessed apart from the rest.
+const (
+	gramLen   = 8 // canonical bytes of a gram: it fits a machine word
+	prefixLen = 4 // canonical bytes after which text is first held
+	maxCanon  = 4096
+
+	printVersion = 1
+	printWords   = 1 // kind of print: whole words of raw text
+	printText    = 2 // kind of print: canonical text
+)
+
+// checkAt are the lengths at which a candidate must still be a prefix of some
+// secret. They end the hold on text that only begins like one.
+var checkAt = [...]int{16, 32, 64, 128, 256}
+
+// alphabet is the canonical text that a secret is recognised by.
+type alphabet uint8
+
+const (
+	skeleton alphabet = iota // letters and digits
+	exact                    // all printable but joiners
+	alphabets
+)
+
+// hasher holds the subkeys of Keys.Fingerprint for matching.
+type hasher struct {
+	head, prefix, check, whole, word [2]uint64
+	point                            uint64 // of the polynomial, in [2^32, p)
+}
+
+const prime61 = 1<<61 - 1
+
+func newHasher(k *Keys) *hasher {
+	sub := func(domain string) [2]uint64 {
+		m := mac(k.Fingerprint[:], domain)
+		return [2]uint64{binary.LittleEndian.Uint64(m[:8]), binary.LittleEndian.Uint64(m[8:16])}
+	}
+	h := &hasher{
+		head: sub("margay gram v1"), prefix: sub("margay prefix v1"), check: sub("margay check v1"),
+		whole: sub("margay whole v1"), word: sub("margay word v1"),
+	}
+	h.point = sub("margay point v1")[0]%(prime61-1<<32) + 1<<32
+	return h
+}
+
+func sip(k [2]uint64, v uint64, n uint8) uint64 {
+	var b [9]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	b[8] = n
+	return siphash.Hash(k[0], k[1], b[:])
+}
+
+// extend is one step of the polynomial: (acc·point + c + 1) mod 2^61-1.
+func (h *hasher) extend(acc uint64, c byte) uint64 {
+	hi, lo := bits.Mul64(acc, h.point)
+	s := lo&prime61 + (lo>>61 | hi<<3) + uint64(c) + 1
+	s = s&prime61 + s>>61
+	if s >= prime61 {
+		s -= prime61
+	}
+	return s
+}
+
+func (h *hasher) headTag(gram uint64, a alphabet) uint64 { return sip(h.head, gram, uint8(a)) }
+
+// prefixTag is truncated on purpose to the size of the filter it is used in.
+func (h *hasher) prefixTag(gram4 uint32, a alphabet) uint32 {
+	return uint32(sip(h.prefix, uint64(gram4), uint8(a)) & (prefixBits - 1)) //nolint:gosec // masked to 20 bits
+}
+
+func (h *hasher) checkTag(acc uint64, i int, a alphabet) uint32 {
+	return uint32(sip(h.check, acc, uint8(i)<<1|uint8(a))) //nolint:gosec // truncation intended; i < len(checkAt)
+}
+
+func (h *hasher) wholeTag(acc uint64, n int, a alphabet) uint64 {
+	return sip(h.whole, acc^uint64(n)<<48, uint8(a)) //nolint:gosec // n ≤ maxCanon
+}
+
+func (h *hasher) wordTag(word []byte) uint64 {
+	return siphash.Hash(h.word[0], h.word[1], word)
+}
+
+// Strength says how well a secret can be protected by its content.
+type Strength struct {
+	// Bits is a rough lower estimate of the work to guess the value, in bits.
+	Bits float64
+	// Disguised: it is recognised in every canonical view. Otherwise it is
+	// found only as a whole word of plain text.
+	Disguised bool
+	// Note is a line for the person who registered it; empty if all is well.
+	Note string
+}
+
+// Limits on registered values, in bytes.
+const (
+	MinLength = 4
+	MaxLength = 4096
+	// shortLength is the length below which a value is taken as a word
+	// unless it is hard to guess.
+	shortLength = 12
+	maxWord     = 64
+	weakBits    = 30
+)
+
+// ErrTooShort says that a value can't be protected by its content at all.
+var ErrTooShort = errors.New("too short to protect: anything that short occurs by chance")
+
+// ErrTooLong says that a value is longer than MaxLength.
+var ErrTooLong = errors.New("too long to register as one value")
+
+// Print makes the matching fingerprints of a value. Values with fewer than
+// eight letters and digits are recognised with their punctuation; values that
+// are short and easy to guess, as whole words only.
+func Print(keys *Keys, value []byte) ([]byte, Strength, error) {
+	return printValue(newHasher(keys), value)
+}
+
+func printValue(h *hasher, value []byte) ([]byte, Strength, error) {
+	switch {
+	case len(value) < MinLength:
+		return nil, Strength{}, fmt.Errorf("%w (%d bytes; at least %d)", ErrTooShort, len(value), MinLength)
+	case len(value) > MaxLength:
+		return nil, Strength{}, fmt.Errorf("%w (%d bytes; at most %d)", ErrTooLong, len(value), MaxLength)
+	}
+	st := Strength{Bits: guessBits(value)}
+	weak := st.Bits < weakBits && len(value) < shortLength
+	if text, a := canonicalForm(value); !weak && len(text) >= gramLen {
+		st.Disguised = true
+		if st.Bits < weakBits {
+			st.Note = "easy to guess: whoever guesses it has it, and ordinary text may be taken for it"
+		}
+		return printCanonical(h, text, a), st, nil
+	}
+	if len(value) > maxWord {
+		return nil, st, fmt.Errorf("%w: %d bytes with hardly a letter or digit among them", ErrTooShort, len(value))
+	}
+	st.Note = "too short or too easy to guess to be recognised in disguise: taken as a whole word only"
+	b := []byte{printVersion, printWords, byte(len(value))}
+	return binary.LittleEndian.AppendUint64(b, h.wordTag(value)), st, nil
+}
+
+// canonicalForm returns the canonical text that a value is recognised by.
+func canonicalForm(value []byte) ([]byte, alphabet) {
+	if s := canon.Skeleton(value); len(s) >= gramLen {
+		return s, skeleton
+	}
+	return canon.Exact(value), exact
+}
+
+func printCanonical(h *hasher, text []byte, a alphabet) []byte {
+	b := []byte{printVersion, printText, byte(a)}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(text))) //nolint:gosec // ≤ maxCanon
+	seen := map[string]bool{}
+	for _, v := range variants(text) {
+		if seen[string(v)] {
+			continue
+		}
+		seen[string(v)] = true
+		b = binary.LittleEndian.AppendUint64(b, h.headTag(gramOf(v), a))
+		p := h.prefixTag(uint32(gramOf(v)>>32), a) //nolint:gosec // the first four bytes
+		b = append(b, byte(p), byte(p>>8), byte(p>>16))
+		acc := uint64(0)
+		for i, c := range v {
+			acc = h.extend(acc, c)
+			for j, at := range checkAt {
+				if i+1 == at && at < len(v) {
+					b = binary.LittleEndian.AppendUint32(b, h.checkTag(acc, j, a))
+				}
+			}
+		}
+		b = binary.LittleEndian.AppendUint64(b, h.wholeTag(acc, len(v), a))
+	}
+	return b
+}
+
+// gramOf packs the first eight bytes, the first in the highest place.
+func gramOf(v []byte) uint64 { return binary.BigEndian.Uint64(v[:gramLen]) }
+
+// variants returns the forms of a canonical text that are looked for in every
+// view: itself, ROT13, and both read backwards.
+func variants(text []byte) [][]byte {
+	rot := make([]byte, len(text))
+	for i, c := range text {
+		switch {
+		case c >= 'a' && c <= 'z':
+			c = 'a' + (c-'a'+13)%26
+		case c >= 'A' && c <= 'Z':
+			c = 'A' + (c-'A'+13)%26
+		}
+		rot[i] = c
+	}
+	return [][]byte{text, rot, reversed(text), reversed(rot)}
+}
+
+func reversed(text []byte) []byte {
+	r := []rune(string(text))
+	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
+		r[i], r[j] = r[j], r[i]
+	}
+	return []byte(string(r))
+}
+
+// guessBits estimates how hard a value is to guess: random characters count
+// by the size of their alphabet, digits 3.3 bits, pronounceable runs of
+// letters two bits a letter (near the entropy rate of English), repetitions
+// of one character nothing.
+func guessBits(value []byte) float64 {
+	var total float64
+	for i := 0; i < len(value); {
+		j := i + 1
+		cls := charClass(value[i])
+		for j < len(value) && charClass(value[j]) == cls {
+			j++
+		}
+		total += runBits(value[i:j], cls)
+		i = j
+	}
+	return total
+}
+
+func charClass(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return 'd'
+	case c >= 'a' && c <= 'z':
+		return 'l'
+	case c >= 'A' && c <= 'Z':
+		return 'u'
+	}
+	return 'p'
+}
+
+func runBits(run []byte, cls byte) float64 {
+	distinct := map[byte]bool{}
+	for _, c := range run {
+		distinct[c] = true
+	}
+	n := float64(len(run))
+	if len(distinct) == 1 && len(run) > 2 {
+		n = 2
+	}
+	switch cls {
+	case 'd':
+		return 3.3 * n
+	case 'p':
+		return 4 * n
+	}
+	if len(run) >= 3 && pronounceable(run) {
+		return 2 * n
+	}
+	return 4.7 * n
+}
+
+// pronounceable reports whether a run of letters of one case has vowels about
+// as English has them: a word, or easily taken for one.
+func pronounceable(run []byte) bool {
+	cluster, longest, vowels := 0, 0, 0
+	for _, c := range run {
+		switch c | 0x20 {
+		case 'a', 'e', 'i', 'o', 'u', 'y':
+			vowels++
+			cluster = 0
+		default:
+			cluster++
+			longest = max(longest, cluster)
+		}
+	}
+	return longest <= 4 && vowels*5 >= len(run)
+}
