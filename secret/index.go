@@ -72,6 +72,7 @@ type Hit struct {
 	Source      Source
 	Fingerprint Fingerprint
 	Capped      bool // taken for a secret because it could not be decided in bounds
+	Continues   bool // goes on where the last capped hit ended
 }
 
 // ErrPrint says that a record's print was not made by this version of Margay.

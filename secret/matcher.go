@@ -28,9 +28,10 @@ type alphaState struct {
 
 // candidate is a text that began like a secret.
 type candidate struct {
-	acc   uint64
-	n     int
-	start int64
+	acc    uint64
+	n      int
+	start  int64 // of the text; where capped, of what is not yet reported
+	capped bool
 }
 
 // NewMatcher returns a matcher for one view of one text. Expiry is judged at
@@ -39,12 +40,14 @@ type candidate struct {
 func (ix *Index) NewMatcher(now, maxHeld int64) *Matcher {
 	m := &Matcher{ix: ix, now: now, maxHeld: maxHeld}
 	if ix.longest > 0 {
-		m.words = &wordState{prev: canon.Unit{C: canon.Break}}
+		m.words = &wordState{}
 	}
 	return m
 }
 
-// Write reads units and appends the hits that end in them.
+// Write reads units and appends the hits that end in them. Where a candidate
+// outgrows maxHeld, the hits after the first of it go on where the last one
+// ended (Continues), as long as it may still be a secret.
 func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
 	if len(m.ix.wholes) > 0 {
 		for i := range in {
@@ -92,7 +95,7 @@ func (m *Matcher) reset() {
 func (m *Matcher) Reset() {
 	m.reset()
 	if m.words != nil {
-		*m.words = wordState{prev: canon.Unit{C: canon.Break}}
+		*m.words = wordState{}
 	}
 }
 
@@ -139,19 +142,23 @@ func (m *Matcher) follow(hits []Hit, s *alphaState, a alphabet, u *canon.Unit) [
 	for _, c := range s.cands {
 		c.acc = m.ix.h.extend(c.acc, u.B)
 		c.n++
-		if c.n >= m.ix.short[0] {
+		if !c.capped && c.n >= m.ix.short[0] {
 			if rec, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, c.n, a), m.now); ok {
 				hits = append(hits, m.ix.hit(rec, c.start, u.End))
 			}
 		}
-		if c.n >= m.ix.short[1] || !m.ix.mayGoOn(&c, a) {
+		if c.n > m.ix.short[1] || !m.ix.mayGoOn(&c, a) {
 			continue
 		}
-		if u.End-c.start > m.maxHeld {
-			hits = append(hits, Hit{Start: c.start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true})
-			continue
+		if c.capped || u.End-c.start > m.maxHeld {
+			hits = append(hits, Hit{
+				Start: c.start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true, Continues: c.capped,
+			})
+			c.start, c.capped = u.End, true
 		}
-		kept = append(kept, c)
+		if c.n < m.ix.short[1] {
+			kept = append(kept, c)
+		}
 	}
 	s.cands = kept
 	return hits
@@ -213,7 +220,6 @@ type wordState struct {
 	ring [maxWord + 1]canon.Unit
 	n    int // units in the ring
 	at   int // next place
-	prev canon.Unit
 }
 
 func (s *wordState) get(back int) *canon.Unit { // 1: the last unit

@@ -92,7 +92,11 @@ func (h *hasher) checkTag(acc uint64, i int, a alphabet) uint32 {
 }
 
 func (h *hasher) wholeTag(acc uint64, n int, a alphabet) uint64 {
-	return sip(h.whole, acc^uint64(n)<<48, uint8(a)) //nolint:gosec // n ≤ maxCanon
+	var b [11]byte
+	binary.LittleEndian.PutUint64(b[:], acc)
+	binary.LittleEndian.PutUint16(b[8:], uint16(n)) //nolint:gosec // at most 4·maxCanon
+	b[10] = byte(a)
+	return siphash.Hash(h.whole[0], h.whole[1], b[:])
 }
 
 func (h *hasher) wordTag(word []byte) uint64 {
