@@ -1,0 +1,344 @@
+package recognise
+
+import (
+	"bytes"
+	"math"
+)
+
+const (
+	// defaultMaxHeld bounds the bytes that one run may hold.
+	defaultMaxHeld = 4096
+	// maxRun bounds a run that holds nothing yet.
+	maxRun = 1024
+	// maxRuns bounds the runs of one scanner.
+	maxRuns = 256
+	// gateFor is how long a gate stays open, in bytes.
+	gateFor = 4096
+	// lineBack is how much text before a match its line is taken from.
+	lineBack = 256
+)
+
+// Option configures a scanner.
+type Option func(*Scanner)
+
+// WithPath names the file that the text comes from. Rules bound to other
+// paths do not run, and those bound to any path do not run without.
+func WithPath(path string) Option { return func(s *Scanner) { s.path = path } }
+
+// WithMaxHeld bounds the bytes that a run may hold; 4096 by default.
+func WithMaxHeld(n int) Option {
+	return func(s *Scanner) {
+		if n > 0 {
+			s.maxHeld = int64(n)
+		}
+	}
+}
+
+// Scanner reads one text. It is not safe for concurrent use.
+type Scanner struct {
+	set     *Set
+	path    string
+	maxHeld int64
+
+	win    []byte // text from base on
+	base   int64
+	pos    int64 // bytes read
+	last   lookbehind
+	wordAt uint16 // state of the literal automaton
+
+	runs   []run
+	gates  []int64 // by gate: open before this offset
+	pem    pemState
+	found  []Match
+	closed bool
+}
+
+// run is one rule's automaton under way.
+type run struct {
+	rule   uint16
+	state  *state
+	start  int64
+	held   int64 // where it entered the secret group; -1: not yet
+	before lookbehind
+	accept bool
+}
+
+// NewScanner returns a scanner for one text.
+func (s *Set) NewScanner(opts ...Option) *Scanner {
+	sc := &Scanner{set: s, maxHeld: defaultMaxHeld}
+	for _, o := range opts {
+		o(sc)
+	}
+	if s.gates > 0 {
+		sc.gates = make([]int64, s.gates)
+	}
+	return sc
+}
+
+// Find returns all matches of a whole text.
+func (s *Set) Find(text []byte, opts ...Option) []Match {
+	sc := s.NewScanner(opts...)
+	sc.Write(text)
+	sc.Close()
+	return sc.Take(nil)
+}
+
+// Reset makes s ready for another text.
+func (s *Scanner) Reset() {
+	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, atText, 0
+	s.runs, s.found, s.closed = s.runs[:0], s.found[:0], false
+	s.pem = pemState{}
+	clear(s.gates)
+}
+
+// Take appends the matches that became final since the last call, in no
+// particular order. They may overlap.
+func (s *Scanner) Take(dst []Match) []Match {
+	dst = append(dst, s.found...)
+	s.found = s.found[:0]
+	return dst
+}
+
+// Hold returns the offset before which the text is decided: no later match
+// starts before it, except one that Continues.
+func (s *Scanner) Hold() int64 {
+	if s.closed {
+		return s.pos
+	}
+	hold := s.pos - int64(s.set.words.held[s.wordAt])
+	for i := range s.runs {
+		if h := s.runs[i].held; h >= 0 && h < hold {
+			hold = h
+		}
+	}
+	return min(hold, s.pem.hold(s.pos))
+}
+
+// Write reads the next bytes of the text.
+func (s *Scanner) Write(p []byte) {
+	s.win = append(s.win, p...)
+	w := s.set.words
+	for _, b := range p {
+		if len(s.runs) > 0 {
+			s.stepRuns(b)
+		}
+		if s.pem.on {
+			s.pem.step(s, b)
+		}
+		if len(s.set.first[b]) > 0 && (s.last != atWord || !isWordByte(b)) {
+			s.startFirst(b)
+		}
+		s.pos++
+		s.wordAt = w.step(s.wordAt, b)
+		if len(w.out[s.wordAt]) > 0 {
+			s.literals(w.out[s.wordAt])
+		}
+		s.last = behind(b)
+	}
+	s.trim()
+}
+
+// Close ends the text.
+func (s *Scanner) Close() {
+	if s.closed {
+		return
+	}
+	for i := range s.runs {
+		r := &s.runs[i]
+		if r.accept || s.set.rules[r.rule].auto.accepts(r.state) {
+			s.match(r, endOfText)
+		}
+	}
+	s.runs = s.runs[:0]
+	s.pem.close(s)
+	s.closed = true
+}
+
+// stepRuns moves every run over b, which is at s.pos.
+func (s *Scanner) stepRuns(b byte) {
+	kept := s.runs[:0]
+	for i := range s.runs {
+		r := s.runs[i]
+		if s.stepRun(&r, b, s.pos) && !merged(kept, &r) {
+			kept = append(kept, r)
+		}
+	}
+	s.runs = kept
+}
+
+// merged reports whether an earlier run of the same rule is in the same
+// state: from here on both do the same, and the earlier one covers more.
+func merged(kept []run, r *run) bool {
+	for i := range kept {
+		if kept[i].rule == r.rule && kept[i].state == r.state {
+			k := &kept[i]
+			if k.held >= 0 && (r.held < 0 || k.held <= r.held) || k.held < 0 && r.held < 0 {
+				k.accept = k.accept || r.accept
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stepRun moves one run over byte b at offset at. It reports whether the run
+// goes on; if not, a match has been taken.
+func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
+	auto := s.set.rules[r.rule].auto
+	r.state = auto.step(r.state, b)
+	if r.state.matched {
+		r.accept = true
+	}
+	if r.state.dead() {
+		if r.accept {
+			s.match(r, int(b))
+		}
+		return false
+	}
+	if r.held < 0 && r.state.held {
+		r.held = at
+	}
+	switch {
+	case r.held >= 0 && at+1-r.held > s.maxHeld:
+		s.found = append(s.found, Match{Rule: s.set.rules[r.rule].rule, Start: r.held, End: at + 1, Capped: true})
+		return false
+	case r.held < 0 && at+1-r.start > maxRun:
+		return false
+	}
+	return true
+}
+
+// startFirst starts the rules that b, at s.pos, can begin at the start of a
+// word.
+func (s *Scanner) startFirst(b byte) {
+	for _, id := range s.set.first[b] {
+		if !s.runnable(id) {
+			continue
+		}
+		r := run{rule: id, start: s.pos, held: -1, before: s.last, state: s.set.rules[id].auto.start(s.last)}
+		if s.stepRun(&r, b, s.pos) {
+			s.push(r)
+		}
+	}
+}
+
+func (s *Scanner) runnable(id uint16) bool {
+	c := s.set.rules[id]
+	if c.path != nil && !c.path.MatchString(s.path) {
+		return false
+	}
+	return c.gate < 0 || s.gates[c.gate] > s.pos
+}
+
+func (s *Scanner) push(r run) {
+	if merged(s.runs, &r) {
+		return
+	}
+	if len(s.runs) == maxRuns {
+		if o := &s.runs[0]; o.held >= 0 {
+			s.found = append(s.found, Match{Rule: s.set.rules[o.rule].rule, Start: o.held, End: s.pos, Capped: true})
+		}
+		s.runs = s.runs[:copy(s.runs, s.runs[1:])]
+	}
+	s.runs = append(s.runs, r)
+}
+
+// literals acts on the literals that end at s.pos.
+func (s *Scanner) literals(uses []wordUse) {
+	for _, u := range uses {
+		if u.gate {
+			s.gates[s.set.rules[u.rule].gate] = s.pos + gateFor // and the match may begin with it
+		}
+		if u.rule == pemUse {
+			s.pem.begin(s, s.pos-int64(u.length))
+			continue
+		}
+		c := s.set.rules[u.rule]
+		if c.path != nil && !c.path.MatchString(s.path) {
+			continue
+		}
+		start := s.pos - int64(u.length)
+		before := atText
+		if start > 0 {
+			before = behind(s.win[start-1-s.base])
+		}
+		r := run{rule: u.rule, start: start, held: -1, before: before, state: c.auto.start(before)}
+		alive := true
+		for at := start; at < s.pos && alive; at++ {
+			alive = s.stepRun(&r, s.win[at-s.base], at)
+		}
+		if alive {
+			s.push(r)
+		}
+	}
+}
+
+// trim drops text that nothing looks back to.
+func (s *Scanner) trim() {
+	keep := s.pos - int64(s.set.longer) - 1
+	for i := range s.runs {
+		keep = min(keep, s.runs[i].start-lineBack)
+	}
+	n := max(0, min(keep, s.pos)-s.base)
+	if n >= 512 {
+		s.win = s.win[:copy(s.win, s.win[n:])]
+		s.base += n
+	}
+}
+
+// match takes the match of a run that accepted; next is the byte that ended
+// it, or endOfText.
+func (s *Scanner) match(r *run, next int) {
+	c := s.set.rules[r.rule]
+	text := s.win[r.start-s.base:]
+	if n := s.pos - r.start; int64(len(text)) > n {
+		text = text[:n]
+	}
+	g := c.auto.extract(text, r.before, next)
+	if g == nil {
+		return
+	}
+	from, to := g[0], g[1]
+	if i := c.rule.Group; i > 0 && 2*i+1 < len(g) && g[2*i] >= 0 {
+		from, to = g[2*i], g[2*i+1]
+	} else if c.rule.Group == 0 {
+		for j := 2; j+1 < len(g); j += 2 {
+			if g[j] >= 0 && g[j+1] > g[j] {
+				from, to = g[j], g[j+1]
+				break
+			}
+		}
+	}
+	if to <= from {
+		return
+	}
+	secret := text[from:to]
+	if c.rule.Entropy > 0 && entropy(secret) <= c.rule.Entropy {
+		return
+	}
+	if c.rule.Validate != nil && !c.rule.Validate(secret) {
+		return
+	}
+	if len(c.allow) > 0 {
+		back := r.start - s.base
+		begin := back
+		if c.preceded != nil {
+			for begin > 0 && back-begin < 50 && c.preceded[s.win[begin-1]] {
+				begin--
+			}
+		}
+		full := s.win[begin : back+int64(g[1])]
+		line := s.win[max(0, back-lineBack) : back+int64(g[1])]
+		if i := bytes.LastIndexByte(line[:len(line)-g[1]], '\n'); i >= 0 {
+			line = line[i+1:]
+		}
+		for i := range c.allow {
+			if c.allow[i].allowed(secret, bytes.Trim(full, "\n"), line, s.path) {
+				return
+			}
+		}
+	}
+	s.found = append(s.found, Match{Rule: c.rule, Start: r.start + int64(from), End: r.start + int64(to)})
+}
+
+func log2(x float64) float64 { return math.Log2(x) }

