@@ -1,0 +1,253 @@
+package mediator
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
+)
+
+// Listener is told what happens. Nil functions are not called. The functions
+// are called from many goroutines and must not block.
+type Listener struct {
+	// Decided is called with every decision that has findings or denies.
+	Decided func(LogEntry)
+}
+
+// Config is what an Engine needs.
+type Config struct {
+	Rules  *recognise.Set
+	Keys   secret.Keys
+	Store  Store
+	Policy Policy
+	// Ephemeral are secrets of this process alone; they are not stored.
+	Ephemeral []secret.Record
+	Listener  Listener
+	// Observe reports findings and changes nothing.
+	Observe bool
+	// OnErrorPass lets a flow through when Margay itself fails. It is for
+	// those who would rather leak than stop; connectors name it at start-up.
+	OnErrorPass bool
+	// MaxHeld bounds the bytes that one text holds back.
+	MaxHeld int
+	// MaxTrajectories bounds the trajectories that are remembered; the one
+	// used longest ago is forgotten first. Zero means 10,000.
+	MaxTrajectories int
+	// Family is the trajectory of all requests that name none. Empty means
+	// that they are told apart by their conversations.
+	Family flow.TrajectoryID
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Engine is the part of the mediator that all sessions share. It is safe for
+// concurrent use.
+type Engine struct {
+	cfg       Config
+	ephemeral *secret.Index
+	snap      struct {
+		sync.Mutex
+		current *snapshot
+	}
+	traj trajectories
+}
+
+// snapshot is the store's content at one epoch.
+type snapshot struct {
+	epoch  uint64
+	index  *secret.Index
+	allows []secret.Allow
+}
+
+// New returns an engine.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("mediator: no store")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.MaxTrajectories <= 0 {
+		cfg.MaxTrajectories = 10000
+	}
+	e := &Engine{cfg: cfg}
+	e.traj.max = cfg.MaxTrajectories
+	ix, err := secret.NewIndex(&e.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
+	if err != nil {
+		return nil, fmt.Errorf("mediator: %w", err)
+	}
+	e.ephemeral = ix
+	if _, err := e.snapshot(context.Background()); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func each(recs []secret.Record) iter.Seq2[secret.Record, error] {
+	return func(yield func(secret.Record, error) bool) {
+		for _, r := range recs {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// snapshot returns the store's secrets and allowances, read anew if they
+// changed.
+func (e *Engine) snapshot(ctx context.Context) (*snapshot, error) {
+	epoch, err := e.cfg.Store.Epoch(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	e.snap.Lock()
+	defer e.snap.Unlock()
+	if s := e.snap.current; s != nil && s.epoch == epoch {
+		return s, nil
+	}
+	ix, err := secret.NewIndex(&e.cfg.Keys, e.cfg.Store.Secrets(ctx), e.cfg.Now())
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	allows, err := e.cfg.Store.Allows(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	e.snap.current = &snapshot{epoch: epoch, index: ix, allows: allows}
+	return e.snap.current, nil
+}
+
+// Ready reports whether the engine can decide: its store answers.
+func (e *Engine) Ready(ctx context.Context) error {
+	_, err := e.snapshot(ctx)
+	return err
+}
+
+// allowed reports whether an allowance covers a finding.
+func (s *snapshot) allowed(fp secret.Fingerprint, rule, at string, now time.Time) bool {
+	for i := range s.allows {
+		a := &s.allows[i]
+		switch {
+		case !a.Expires.IsZero() && !a.Expires.After(now),
+			a.Fingerprint.IsZero() && a.Rule == "",
+			!a.Fingerprint.IsZero() && a.Fingerprint != fp,
+			a.Rule != "" && a.Rule != rule:
+			continue
+		}
+		if a.Path != "" && a.Path != at {
+			if ok, err := path.Match(a.Path, at); err != nil || !ok {
+				continue
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// SessionRequest says whose request it is and where it belongs.
+type SessionRequest struct {
+	// Caller is the credential that the request came with. It is hashed at
+	// once; one caller can't join another's trajectory.
+	Caller string
+	// Trajectory is the id that the caller named, or empty.
+	Trajectory string
+	// Messages are the raw messages of the conversation, and Roles whose
+	// they are. They find the trajectory where none is named.
+	Messages [][]byte
+	Roles    []flow.Role
+	// Sink is where the content goes.
+	Sink flow.Sink
+	// Policy overrides the engine's where it is not nil.
+	Policy *Policy
+}
+
+// Session is one request in its trajectory. It is not safe for concurrent
+// use; sessions of one trajectory may run at the same time.
+type Session struct {
+	e      *Engine
+	t      *trajectory
+	snap   *snapshot
+	sink   flow.Sink
+	policy *Policy
+	now    time.Time
+}
+
+// Session finds or begins the trajectory of a request.
+func (e *Engine) Session(ctx context.Context, r *SessionRequest) (*Session, error) {
+	snap, err := e.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := e.trajectoryOf(r)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{e: e, t: t, snap: snap, sink: r.Sink, policy: r.Policy, now: e.cfg.Now()}
+	if s.policy == nil {
+		s.policy = &e.cfg.Policy
+	}
+	return s, nil
+}
+
+// Trajectory returns the id of the session's trajectory.
+func (s *Session) Trajectory() flow.TrajectoryID { return s.t.id }
+
+func (e *Engine) trajectoryOf(r *SessionRequest) (*trajectory, error) {
+	key := e.cfg.Keys.Pseudonym[:]
+	caller := keyed(key, "margay caller v1", []byte(r.Caller))
+	if r.Trajectory != "" {
+		id, err := flow.ParseTrajectoryID(r.Trajectory)
+		if err != nil {
+			return nil, err
+		}
+		// The caller is part of the key: the same id under another
+		// credential is another trajectory.
+		return e.traj.get(keyed(key, "margay named v1", caller[:], []byte(id)), func() *trajectory { return e.newTrajectory(id) }), nil
+	}
+	if e.cfg.Family != "" {
+		return e.traj.get(keyed(key, "margay family v1", []byte(e.cfg.Family)), func() *trajectory { return e.newTrajectory(e.cfg.Family) }), nil
+	}
+	return e.traj.byPrefix(chain(key, caller, r), func() *trajectory { return e.newTrajectory(flow.TrajectoryID(flow.NewID())) }), nil
+}
+
+// chain returns the keyed hashes of the conversation's prefixes, from the one
+// that first reaches past the opening: system text and the first message of
+// somebody else. Shorter ones are shared by unrelated conversations.
+func chain(key []byte, caller [32]byte, r *SessionRequest) [][32]byte {
+	var out [][32]byte
+	h := keyed(key, "margay prefix v1", caller[:])
+	opened := false
+	for i, m := range r.Messages {
+		role := flow.Role("")
+		if i < len(r.Roles) {
+			role = r.Roles[i]
+		}
+		h = keyed(key, "margay prefix v1", h[:], []byte(role), m)
+		opened = opened || role != flow.RoleSystem && role != flow.RoleDeveloper
+		if opened {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func keyed(key []byte, domain string, parts ...[]byte) (out [32]byte) {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(domain))
+	for _, p := range parts {
+		n := len(p)
+		h.Write([]byte{0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}) //nolint:gosec // bodies are bounded far below 4 GiB
+		h.Write(p)
+	}
+	h.Sum(out[:0])
+	return out
+}

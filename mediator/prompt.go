@@ -1,0 +1,236 @@
+package mediator
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/stream"
+)
+
+// Text is one text of a request.
+type Text struct {
+	ID     int
+	Text   string
+	Field  flow.Field
+	Tool   string        // the tool whose call or result it is
+	Path   func() string // where it is; asked only for findings
+	Fixed  bool          // it can't be edited, such as an object's key
+	Opaque string        // what it is, where it is no text
+}
+
+// Result is the answer to a verb.
+type Result struct {
+	Decision flow.Decision
+	Findings []FindingRecord
+	// Edits has the new texts by Text.ID.
+	Edits map[int]string
+}
+
+// Denied reports whether nothing may pass.
+func (r *Result) Denied() bool { return r.Decision.Outcome == flow.Deny }
+
+// Prompt decides about the texts of a request to a model. Secrets become the
+// trajectory's pseudonyms. What is discovered in one text is looked for in all
+// of them, and from then on in the whole trajectory.
+func (s *Session) Prompt(ctx context.Context, texts []Text) Result {
+	return s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts) })
+}
+
+// Observe decides about a tool's result on its way to the model.
+func (s *Session) Observe(ctx context.Context, tool, text string) Result {
+	return s.guard(ctx, flow.Observe, func() (Result, error) {
+		return s.outgoing(ctx, flow.Observe, []Text{{Text: text, Tool: tool, Path: func() string { return tool }}})
+	})
+}
+
+// guard turns errors and panics into denials. A panic's value may quote
+// content, so only its type is told.
+func (s *Session) guard(ctx context.Context, verb flow.Verb, f func() (Result, error)) (r Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = s.failed(verb, "internal-error", fmt.Sprintf("internal error of type %T; please report it", p))
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return s.failed(verb, "deadline", "the request was cancelled or timed out before it was decided")
+	}
+	r, err := f()
+	if err != nil {
+		return s.failed(verb, "store-failed", "the store failed: "+err.Error()+"; run margay doctor")
+	}
+	return r
+}
+
+// failed is the answer where Margay itself fails.
+func (s *Session) failed(verb flow.Verb, code, detail string) Result {
+	r := Result{Decision: s.decision(verb)}
+	r.Decision.Outcome = flow.Deny
+	if s.e.cfg.OnErrorPass {
+		r.Decision.Outcome = flow.Allow
+	}
+	r.Decision.Reasons = []flow.Reason{{Code: code, Detail: detail}}
+	s.tell(LogEntry{Decision: r.Decision})
+	return r
+}
+
+func (s *Session) decision(verb flow.Verb) flow.Decision {
+	return flow.Decision{ID: flow.NewID(), Trajectory: s.t.id, Verb: verb, Sink: s.sink, Outcome: flow.Allow, At: s.e.cfg.Now().UTC()}
+}
+
+func (s *Session) tell(en LogEntry) {
+	if f := s.e.cfg.Listener.Decided; f != nil {
+		f(en)
+	}
+}
+
+func (s *Session) outgoing(ctx context.Context, verb flow.Verb, texts []Text) (Result, error) {
+	r := Result{Decision: s.decision(verb), Edits: map[int]string{}}
+	for round := 0; ; round++ {
+		j, learnt, err := s.pass(ctx, verb, texts, &r)
+		if err != nil {
+			return Result{}, err
+		}
+		if learnt && round < 3 {
+			if err := s.t.reindex(&s.e.cfg.Keys, s.now); err != nil {
+				return Result{}, err
+			}
+			clear(r.Edits)
+			continue
+		}
+		s.conclude(&r, j)
+		break
+	}
+	return r, s.record(ctx, &r)
+}
+
+// judged is what one pass over all texts found.
+type judged struct {
+	findings []FindingRecord
+	denied   bool
+	notes    []flow.Reason
+}
+
+// pass looks at all texts once. It reports whether it learnt a secret that
+// may stand in texts that it had looked at before.
+func (s *Session) pass(ctx context.Context, verb flow.Verb, texts []Text, r *Result) (j judged, learnt bool, err error) {
+	overlay, version := s.t.discovered()
+	state := s.state(verb, version)
+	for i := range texts {
+		if err := ctx.Err(); err != nil {
+			return j, false, err
+		}
+		t := &texts[i]
+		if t.Opaque != "" {
+			j.notes = append(j.notes, flow.Reason{Code: "not-scanned", Detail: t.Opaque + " at " + t.Path() + " is not text and was not scanned", Action: flow.ActReport})
+			continue
+		}
+		if len(t.Text) < secret.MinLength {
+			continue
+		}
+		fixed := []byte{0}
+		if t.Fixed {
+			fixed[0] = 1
+		}
+		key := keyed(s.e.cfg.Keys.Pseudonym[:], "margay mediated v1", state, fixed, []byte(t.Text))
+		if m, ok := s.t.recall(key); ok {
+			if m.changed {
+				r.Edits[t.ID] = m.text
+			}
+			continue
+		}
+		before := len(j.findings)
+		cfg := s.config(verb, overlay, t, func(f *stream.Finding, raw []byte) {
+			learnt = s.learn(f, raw) || learnt
+		})
+		out, found := cfg.Text([]byte(t.Text))
+		for k := range found {
+			j.add(s, &found[k], t, verb)
+		}
+		m := mediated{changed: string(out) != t.Text}
+		if m.changed {
+			m.text = string(out)
+			r.Edits[t.ID] = m.text
+			if t.Fixed {
+				j.denied = true
+			}
+		}
+		// Only what is settled is remembered: reports are made once, and a
+		// denial each time.
+		if !j.denied && (len(j.findings) == before || !learnt) {
+			s.t.remember(key, m)
+		}
+	}
+	return j, learnt, nil
+}
+
+// state is what, besides its content, the result for a text depends on.
+func (s *Session) state(verb flow.Verb, version int) []byte {
+	b := []byte(fmt.Sprintf("%s|%s|%s|%v|%v|%v|", verb, s.sink.Name, s.sink.Trust, s.policy.Prompt, s.policy.Generate, s.e.cfg.Observe))
+	b = binary.BigEndian.AppendUint64(b, s.snap.epoch)
+	return binary.BigEndian.AppendUint64(b, uint64(version)) //nolint:gosec // a count
+}
+
+// learn keeps a recognised credential for the rest of the trajectory.
+func (s *Session) learn(f *stream.Finding, raw []byte) bool {
+	if f.Rule == stream.RuleVault || f.Class == recognise.ClassPersonal || f.Capped || f.View != "raw" || f.Kind == secret.KindPrivateKey {
+		return false
+	}
+	switch f.Action {
+	case flow.ActAllow, flow.ActReport:
+		return false
+	}
+	return s.t.learn(&s.e.cfg.Keys, f.Kind, f.Rule, raw, s.now)
+}
+
+// config is the stream configuration for one text.
+func (s *Session) config(verb flow.Verb, overlay *secret.Index, t *Text, seen func(*stream.Finding, []byte)) *stream.Config {
+	at := ""
+	return &stream.Config{
+		Rules:   s.e.cfg.Rules,
+		Vaults:  []*secret.Index{s.snap.index, s.e.ephemeral, overlay},
+		MaxHeld: s.e.cfg.MaxHeld,
+		Now:     s.now,
+		Decide: func(f *stream.Finding, raw []byte) flow.Action {
+			if f.Fingerprint.IsZero() && !f.Capped {
+				f.Fingerprint = s.e.cfg.Keys.FingerprintOf(raw)
+			}
+			f.Action = s.decide(verb, f, raw, func() string {
+				if at == "" && t != nil && t.Path != nil {
+					at = t.Path()
+				}
+				return at
+			})
+			if seen != nil {
+				seen(f, raw)
+			}
+			return f.Action
+		},
+		Replace: func(dst []byte, f *stream.Finding, _ []byte) []byte {
+			if f.Action == flow.ActPseudonym && !f.Fingerprint.IsZero() {
+				return append(dst, s.t.names.Name(f.Kind, f.Fingerprint)...)
+			}
+			return stream.AppendRedaction(dst, f.Kind)
+		},
+	}
+}
+
+// slack are the bytes that a detector may take in around a pseudonym.
+const slack = 12
+
+func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func() string) flow.Action {
+	if s.t.names.Covers(raw, slack) || isRedaction(raw) {
+		return flow.ActAllow
+	}
+	if len(s.snap.allows) > 0 && s.snap.allowed(f.Fingerprint, f.Rule, at(), s.now) {
+		return flow.ActAllow
+	}
+	a := s.policy.Action(verb, f.Kind)
+	if s.e.cfg.Observe && a != flow.ActAllow {
+		return flow.ActReport
+	}
+	return a
+}

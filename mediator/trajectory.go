@@ -1,0 +1,164 @@
+package mediator
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
+)
+
+const (
+	// maxDiscovered bounds the secrets that one trajectory discovers.
+	maxDiscovered = 4096
+	// maxCached bounds the texts that one trajectory remembers as mediated.
+	maxCached = 4096
+	// maxPrefixes bounds the prefixes remembered for each trajectory.
+	maxPrefixes = 64
+)
+
+// trajectory is what is remembered of one. It is safe for concurrent use.
+type trajectory struct {
+	id     flow.TrajectoryID
+	names  *secret.Pseudonymiser
+	mu     sync.Mutex
+	known  map[secret.Fingerprint]bool
+	recs   []secret.Record
+	index  *secret.Index // of recs; nil if there are none
+	cache  map[[32]byte]mediated
+	oldest [][32]byte // keys of cache, in order of entry
+}
+
+// mediated is the result for a text that went out before.
+type mediated struct {
+	text    string
+	changed bool
+}
+
+func (e *Engine) newTrajectory(id flow.TrajectoryID) *trajectory {
+	return &trajectory{
+		id: id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
+		known: map[secret.Fingerprint]bool{}, cache: map[[32]byte]mediated{},
+	}
+}
+
+// discovered returns the index of the secrets discovered so far, and their
+// number as its version.
+func (t *trajectory) discovered() (*secret.Index, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.index, len(t.recs)
+}
+
+// learn adds a value that was found in the trajectory's own content. It
+// reports whether it is new and can be recognised again.
+func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, value []byte, now time.Time) bool {
+	fp := keys.FingerprintOf(value)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[fp] || len(t.recs) >= maxDiscovered {
+		return false
+	}
+	t.known[fp] = true
+	rec, st, err := secret.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
+	if err != nil || !st.Disguised || st.Bits < 40 {
+		// A discovered word would redact other people's text.
+		return false
+	}
+	t.recs = append(t.recs, rec)
+	return true
+}
+
+// reindex makes what was learnt count.
+func (t *trajectory) reindex(keys *secret.Keys, now time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ix, err := secret.NewIndex(keys, each(t.recs), now)
+	if err == nil {
+		t.index = ix
+	}
+	return err
+}
+
+func (t *trajectory) recall(key [32]byte) (mediated, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m, ok := t.cache[key]
+	return m, ok
+}
+
+func (t *trajectory) remember(key [32]byte, m mediated) {
+	if len(m.text) > 1<<16 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.cache[key]; ok {
+		return
+	}
+	if len(t.oldest) >= maxCached {
+		delete(t.cache, t.oldest[0])
+		t.oldest = append(t.oldest[:0], t.oldest[1:]...)
+	}
+	t.cache[key] = m
+	t.oldest = append(t.oldest, key)
+}
+
+// trajectories finds trajectories by keyed hashes, forgetting the one used
+// longest ago when there are too many. It is safe for concurrent use.
+type trajectories struct {
+	max   int
+	mu    sync.Mutex
+	byKey map[[32]byte]*list.Element
+	used  list.List // of *entry, the latest in front
+}
+
+type entry struct {
+	t    *trajectory
+	keys [][32]byte
+}
+
+func (s *trajectories) get(key [32]byte, begin func() *trajectory) *trajectory {
+	return s.byPrefix([][32]byte{key}, begin)
+}
+
+// byPrefix returns the trajectory of the longest known prefix, or begins one,
+// and remembers the conversation's prefixes for it.
+func (s *trajectories) byPrefix(keys [][32]byte, begin func() *trajectory) *trajectory {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = map[[32]byte]*list.Element{}
+	}
+	var el *list.Element
+	for i := len(keys) - 1; i >= 0 && el == nil; i-- {
+		el = s.byKey[keys[i]]
+	}
+	if el == nil {
+		el = s.used.PushFront(&entry{t: begin()})
+	}
+	s.used.MoveToFront(el)
+	en := el.Value.(*entry)
+	if n := len(keys); n > maxPrefixes {
+		keys = keys[n-maxPrefixes:]
+	}
+	for _, k := range keys {
+		if _, ok := s.byKey[k]; !ok {
+			s.byKey[k] = el
+			en.keys = append(en.keys, k)
+		}
+	}
+	for len(en.keys) > maxPrefixes {
+		delete(s.byKey, en.keys[0])
+		en.keys = en.keys[1:]
+	}
+	for s.used.Len() > s.max {
+		last := s.used.Back()
+		for _, k := range last.Value.(*entry).keys {
+			delete(s.byKey, k)
+		}
+		s.used.Remove(last)
+	}
+	return en.t
+}
