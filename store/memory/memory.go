@@ -123,7 +123,9 @@ func (s *Store) PutAllow(ctx context.Context, a secret.Allow) error {
 }
 
 // DeleteAllow implements secret.Store.
-func (s *Store) DeleteAllow(ctx context.Context, id string) error { return remove(ctx, s, s.allows, id) }
+func (s *Store) DeleteAllow(ctx context.Context, id string) error {
+	return remove(ctx, s, s.allows, id)
+}
 
 // Allows implements secret.Store.
 func (s *Store) Allows(ctx context.Context) ([]secret.Allow, error) {

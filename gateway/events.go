@@ -1,0 +1,203 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/margaydev/margay/internal/sse"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/openaichat"
+)
+
+// burst is how many bytes are gathered from events that have arrived already
+// before they are handed on.
+const burst = 16 << 10
+
+// events is the body of a mediated stream. Read waits for the upstream, and
+// returns when at least one event is released and no other has arrived.
+type events struct {
+	ctx    context.Context //nolint:containedctx // a body has no other way to get it
+	g      *Gateway
+	c      *call
+	body   io.ReadCloser
+	in     *sse.Reader
+	parser openaichat.ChunkParser
+	gen    *mediator.Generation
+	style  openaichat.Style
+	styled bool
+	seen   []int // choices begun and not finished
+	ev     mediator.Event
+	idle   *time.Timer
+	out    []byte
+	end    bool
+}
+
+func newEvents(g *Gateway, c *call, resp *http.Response) *events {
+	e := &events{ctx: resp.Request.Context(), g: g, c: c, body: resp.Body, gen: c.session.Generate(resp.Request.Context())}
+	e.parser.Limits.MaxBytes = g.cfg.MaxEvent
+	e.in = sse.NewReader(resp.Body, g.cfg.MaxEvent)
+	// A silent upstream ends the stream; closing the body wakes the read.
+	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = resp.Body.Close() })
+	return e
+}
+
+// Close implements io.Closer. It cancels the upstream.
+func (e *events) Close() error {
+	e.idle.Stop()
+	return e.body.Close()
+}
+
+// Read implements io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	for len(e.out) == 0 || !e.end && len(e.out) < burst && e.in.Buffered() {
+		if e.end {
+			return 0, io.EOF
+		}
+		e.next()
+	}
+	n := copy(p, e.out)
+	e.out = e.out[:copy(e.out, e.out[n:])]
+	return n, nil
+}
+
+// next takes one event from the upstream.
+func (e *events) next() {
+	ev, err := e.in.Next()
+	if err == nil {
+		e.idle.Reset(e.g.cfg.Idle)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		e.finish()
+		e.end = true
+	case errors.Is(err, sse.ErrTooLarge):
+		e.fail("too-large", "an event of the upstream is larger than margay decides")
+	case err != nil:
+		// What is held is not released: it was never decided.
+		e.g.cfg.Log.Warn("upstream broke off", "upstream", e.g.cfg.Name)
+		e.fail("upstream-failed", "the upstream broke off in mid-stream")
+	case ev.Incomplete:
+		// A client drops it; so it is no loss.
+	case ev.Data == nil:
+		if e.clean(ev.Raw) { // a comment with a secret is dropped: nobody misses it
+			e.push(&ev, &openaichat.Chunk{})
+		}
+	default:
+		e.event(&ev)
+	}
+}
+
+// framing is what an event's lines may hold besides its data before they are
+// looked at, too.
+const framing = 48
+
+// clean reports whether the lines of an event besides its data may pass.
+func (e *events) clean(raw []byte) bool {
+	if len(raw) <= 2 {
+		return true
+	}
+	res := e.c.session.Answer(e.ctx, &mediator.Answer{Texts: []mediator.Text{{Text: string(raw), Path: func() string { return "event" }}}})
+	return !res.Denied() && len(res.Edits) == 0
+}
+
+func (e *events) event(ev *sse.Event) {
+	if len(ev.Raw)-len(ev.Data) > framing && !e.clean(ev.Raw[:len(ev.Raw)-len(ev.Data)]) {
+		e.fail("denied", "an event of the upstream holds a secret outside its data")
+		return
+	}
+	chunk, err := e.parser.Parse(ev.Data)
+	if err != nil {
+		e.fail("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
+		return
+	}
+	if chunk.Done {
+		e.finish()
+		if !e.end {
+			e.out = append(e.out, ev.Raw...)
+		}
+		return
+	}
+	if !e.styled {
+		e.style, e.styled = openaichat.StyleOf(ev.Data), true
+	}
+	e.push(ev, chunk)
+}
+
+func (e *events) push(ev *sse.Event, chunk *openaichat.Chunk) {
+	e.ev.Raw, e.ev.Data, e.ev.Deltas, e.ev.Choices = ev.Raw, ev.Data, chunk.Deltas, chunk.Choices
+	e.ev.Finished = e.ev.Finished[:0]
+	for _, c := range chunk.Choices {
+		e.begin(c)
+	}
+	for _, f := range chunk.Finished {
+		e.ev.Finished = append(e.ev.Finished, f.Choice)
+	}
+	out, err := e.gen.Push(&e.ev)
+	e.write(out)
+	if err != nil {
+		e.halt(err)
+	}
+}
+
+func (e *events) begin(choice int) {
+	for _, c := range e.seen {
+		if c == choice {
+			return
+		}
+	}
+	if len(e.seen) < 128 {
+		e.seen = append(e.seen, choice)
+	}
+}
+
+// finish releases what waits at a regular end.
+func (e *events) finish() {
+	out, err := e.gen.Close()
+	e.write(out)
+	if err != nil {
+		e.halt(err)
+	}
+}
+
+func (e *events) write(out []mediator.Out) {
+	for i := range out {
+		o := &out[i]
+		for _, s := range o.Say {
+			e.out = sse.Append(e.out, nil, e.style.Content(s.Choice, s.Text))
+		}
+		if o.Edit == nil {
+			e.out = append(e.out, o.Raw...)
+			continue
+		}
+		data, err := openaichat.Render(o.Data, &openaichat.Edit{Text: o.Edit.Text, Call: o.Edit.Call, Finish: o.Edit.Finish}, e.parser.Limits)
+		if err != nil {
+			e.fail("internal-error", "an event could not be edited")
+			return
+		}
+		e.out = sse.Append(e.out, o.Raw, data)
+	}
+}
+
+// halt ends the client's stream in the API's own terms.
+func (e *events) halt(err error) {
+	if !errors.Is(err, mediator.ErrHalted) {
+		e.fail("denied", "the answer could not be decided and was stopped; see margay log")
+		return
+	}
+	for _, c := range e.seen {
+		e.out = sse.Append(e.out, nil, e.style.Finish(c, "content_filter"))
+	}
+	e.out = sse.Append(e.out, nil, []byte("[DONE]"))
+	e.end = true
+	_ = e.body.Close()
+}
+
+// fail ends the stream with an error event. Nothing that is held goes out.
+func (e *events) fail(code, detail string) {
+	e.out = sse.Append(e.out, nil, openaichat.ErrorBody("margay: "+detail, "margay_error", code))
+	e.end = true
+	_ = e.body.Close()
+}

@@ -1,0 +1,325 @@
+// Package gateway is the HTTP connector: a reverse proxy for model APIs whose
+// requests and answers go through a mediator. It holds no policy.
+//
+// Requests are read whole, parsed strictly and forwarded with the mediator's
+// edits. Answers stream: every event is delayed until its text is decided and
+// goes out as it came where nothing in it is edited. The caller's credentials
+// go to the configured upstream and nowhere else; redirects are not followed.
+package gateway
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/openaichat"
+)
+
+// Config is what a Gateway needs. Zero limits mean the defaults.
+type Config struct {
+	Engine *mediator.Engine
+	// Upstream is the base URL of the model API, such as
+	// https://api.openai.com/v1.
+	Upstream *url.URL
+	// Name is the upstream's name as a sink; its host by default.
+	Name string
+	// CAFile adds certificates to those the system trusts.
+	CAFile string
+	// Hosts are the names, besides loopback ones, that requests may be
+	// addressed to. "*" takes any.
+	Hosts []string
+	// Origins are the web origins that may send requests. None by default.
+	Origins []string
+	// Token, where not empty, is the first element of every path. It keeps
+	// other users of the machine out of a listener on loopback.
+	Token string
+	// Auth, where not empty, is the bearer token that the gateway itself
+	// asks for, in the header Margay-Token.
+	Auth string
+	// PassPaths are further API paths that are forwarded unseen.
+	PassPaths []string
+	MaxBody   int           // bytes of a request or a whole answer; 32 MiB
+	MaxEvent  int           // bytes of one event of a stream; 4 MiB
+	Idle      time.Duration // longest silence of an upstream; 10 min
+	Log       *slog.Logger
+	// Transport is used for the upstream; by default one of its own.
+	Transport http.RoundTripper
+}
+
+// Gateway is an http.Handler. Close releases its connections.
+type Gateway struct {
+	cfg   Config
+	proxy *httputil.ReverseProxy
+}
+
+// New returns a gateway.
+func New(cfg Config) (*Gateway, error) {
+	if cfg.Engine == nil || cfg.Upstream == nil {
+		return nil, errors.New("gateway: engine and upstream are required")
+	}
+	if cfg.Upstream.Scheme != "http" && cfg.Upstream.Scheme != "https" || cfg.Upstream.Host == "" {
+		return nil, fmt.Errorf("gateway: upstream %q is no http(s) URL", cfg.Upstream.Redacted())
+	}
+	if cfg.Name == "" {
+		cfg.Name = cfg.Upstream.Host
+	}
+	if cfg.MaxBody <= 0 {
+		cfg.MaxBody = 32 << 20
+	}
+	if cfg.MaxEvent <= 0 {
+		cfg.MaxEvent = 4 << 20
+	}
+	if cfg.Idle <= 0 {
+		cfg.Idle = 10 * time.Minute
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Transport == nil {
+		t, err := transport(&cfg)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Transport = t
+	}
+	g := &Gateway{cfg: cfg}
+	g.proxy = &httputil.ReverseProxy{
+		Rewrite:        g.rewrite,
+		Transport:      cfg.Transport,
+		FlushInterval:  -1,
+		BufferPool:     &buffers{},
+		ModifyResponse: g.response,
+		ErrorHandler:   g.failed,
+		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
+	}
+	return g, nil
+}
+
+func transport(cfg *Config) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: cfg.Idle,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		DisableCompression:    true, // what is compressed can't be looked at
+		ForceAttemptHTTP2:     true,
+		ReadBufferSize:        4 << 10,
+		WriteBufferSize:       4 << 10,
+	}
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("gateway: certificates: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("gateway: %s holds no certificate", cfg.CAFile)
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return t, nil
+}
+
+// Close releases the idle connections to the upstream.
+func (g *Gateway) Close() {
+	if t, ok := g.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, 8<<10)
+}
+
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+
+// endpoint says how the bodies of a path are treated.
+type endpoint uint8
+
+const (
+	unknown endpoint = iota
+	mediated
+	passed
+)
+
+var mediatedPaths = []string{"/chat/completions", "/completions", "/embeddings"}
+
+func (g *Gateway) endpoint(r *http.Request, path string) endpoint {
+	switch {
+	case slices.Contains(mediatedPaths, path) && r.Method == http.MethodPost:
+		return mediated
+	case (path == "/models" || strings.HasPrefix(path, "/models/")) && r.Method == http.MethodGet:
+		return mediated
+	case slices.Contains(g.cfg.PassPaths, path), slices.Contains(g.cfg.PassPaths, "/v1"+path):
+		return passed
+	}
+	return unknown
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	if g.cfg.Token != "" {
+		rest, ok := strings.CutPrefix(path, "/"+g.cfg.Token)
+		if !ok || rest != "" && rest[0] != '/' {
+			refuse(w, http.StatusNotFound, "not-found", "no such path; use the base URL that margay printed", "")
+			return
+		}
+		path = rest
+	}
+	if code, detail := g.stranger(r); code != "" {
+		refuse(w, http.StatusForbidden, code, detail, "")
+		return
+	}
+	switch path {
+	case "/healthz":
+		_, _ = w.Write([]byte("ok\n"))
+		return
+	case "/readyz":
+		if err := g.cfg.Engine.Ready(r.Context()); err != nil {
+			refuse(w, http.StatusServiceUnavailable, "not-ready", err.Error(), "")
+			return
+		}
+		_, _ = w.Write([]byte("ready\n"))
+		return
+	}
+	path, ok := strings.CutPrefix(path, "/v1")
+	if !ok {
+		refuse(w, http.StatusNotFound, "not-found", "API paths begin with /v1", "")
+		return
+	}
+	path = strings.TrimSuffix(path, "/")
+	switch g.endpoint(r, path) {
+	case mediated:
+		g.mediate(w, r, path)
+	case passed:
+		g.forward(w, r, &call{g: g, path: path, pass: true})
+	default:
+		refuse(w, http.StatusNotImplemented, "not-covered",
+			"margay mediates POST "+strings.Join(mediatedPaths, ", ")+" and GET /models under /v1; other paths are refused unless pass_paths lists them", "")
+	}
+}
+
+// stranger says why a request may not come from the user's own programs: a
+// web page that reaches for loopback gives itself away by Host or Origin.
+func (g *Gateway) stranger(r *http.Request) (code, detail string) {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	if !(host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(g.cfg.Hosts, host) || slices.Contains(g.cfg.Hosts, "*")) {
+		return "foreign-host", "the Host header names neither loopback nor a configured host"
+	}
+	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(g.cfg.Origins, o) {
+		return "foreign-origin", "requests from web pages are refused unless origins lists the page's origin"
+	}
+	if g.cfg.Auth != "" && !equal(r.Header.Get("Margay-Token"), g.cfg.Auth) {
+		return "unauthorized", "the header Margay-Token is missing or wrong"
+	}
+	return "", ""
+}
+
+// call is one request on its way.
+type call struct {
+	g       *Gateway
+	path    string
+	pass    bool
+	session *mediator.Session
+	body    []byte // nil: as it came
+}
+
+type callKey struct{}
+
+func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
+	c := pr.In.Context().Value(callKey{}).(*call)
+	u := *g.cfg.Upstream
+	u.Path = strings.TrimSuffix(u.Path, "/") + c.path
+	u.RawPath = ""
+	u.RawQuery = pr.In.URL.RawQuery
+	u.User = nil
+	pr.Out.URL = &u
+	pr.Out.Host = u.Host
+	for _, h := range []string{"Margay-Trajectory", "Margay-Token", "Origin", "Referer", "Content-Encoding"} {
+		pr.Out.Header.Del(h)
+	}
+	if c.body != nil {
+		setBody(pr.Out, c.body)
+	}
+	if !c.pass {
+		pr.Out.Header.Set("Accept-Encoding", "identity")
+	}
+}
+
+// failed answers where the upstream could not be reached or its answer not be
+// used.
+func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		g.cfg.Log.Info("client went away", "path", r.URL.Path)
+		return
+	}
+	var d *denied
+	if errors.As(err, &d) {
+		refuse(w, d.status, d.code, d.detail, d.decision)
+		return
+	}
+	g.cfg.Log.Warn("upstream failed", "upstream", g.cfg.Name, "error", reachError(err))
+	refuse(w, http.StatusBadGateway, "upstream-failed", "the upstream "+g.cfg.Name+" can't be reached: "+reachError(err), "")
+}
+
+// reachError tells a transport error without the URL, which may hold a query.
+func reachError(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err.Error()
+}
+
+// denied is an answer that is refused.
+type denied struct {
+	status                 int
+	code, detail, decision string
+}
+
+func (d *denied) Error() string { return d.code + ": " + d.detail }
+
+// refuse answers in the API's error shape.
+func refuse(w http.ResponseWriter, status int, code, detail, decision string) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if decision != "" {
+		h.Set("Margay-Decision", decision)
+		detail += " (decision " + decision + "; margay explain " + decision + ")"
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(openaichat.ErrorBody("margay: "+detail, "margay_"+strings.ReplaceAll(code, "-", "_"), code))
+}
+
+func (g *Gateway) sink() flow.Sink {
+	return flow.Sink{Name: g.cfg.Name, Channel: flow.ChannelModel, Trust: flow.TrustProvider}
+}

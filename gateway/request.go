@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/openaichat"
+)
+
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// mediate decides about a request and forwards it.
+func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
+	c := &call{g: g, path: path}
+	var req *openaichat.Request
+	if r.Method == http.MethodPost {
+		body, d := g.read(r)
+		if d != nil {
+			refuse(w, d.status, d.code, d.detail, "")
+			return
+		}
+		var err error
+		if req, err = openaichat.ParseRequest(body, openaichat.Limits{MaxBytes: g.cfg.MaxBody}); err != nil {
+			code := "strict-json"
+			var se *strictjson.Error
+			if errors.As(err, &se) {
+				code = string(se.Code)
+			}
+			refuse(w, http.StatusBadRequest, code, "the request is not strict JSON: "+err.Error(), "")
+			return
+		}
+	}
+	if err := g.open(r, c, req); err != nil {
+		if errors.Is(err, flow.ErrTrajectoryID) {
+			refuse(w, http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
+			return
+		}
+		g.cfg.Log.Error("request denied", "error", err)
+		refuse(w, http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor", "")
+		return
+	}
+	res := c.session.Prompt(r.Context(), texts(r, req))
+	if res.Denied() {
+		status := http.StatusForbidden
+		if len(res.Findings) == 0 {
+			status = http.StatusServiceUnavailable
+		}
+		refuse(w, status, "denied", reasons(&res.Decision), res.Decision.ID)
+		return
+	}
+	if req != nil {
+		c.body = req.Raw()
+		if len(res.Edits) > 0 {
+			c.body = req.Rewrite(res.Edits)
+		}
+	}
+	w.Header().Set("Margay-Trajectory", string(c.session.Trajectory()))
+	g.forward(w, r, c)
+}
+
+func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, c *call) {
+	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+}
+
+func reasons(d *flow.Decision) string {
+	var out []string
+	for _, r := range d.Reasons {
+		if r.Action != flow.ActReport && len(out) < 3 {
+			out = append(out, r.Detail)
+		}
+	}
+	if len(out) == 0 {
+		return "denied"
+	}
+	return strings.Join(out, "; ")
+}
+
+// read reads a request's body within the limit.
+func (g *Gateway) read(r *http.Request) ([]byte, *denied) {
+	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		return nil, &denied{status: http.StatusUnsupportedMediaType, code: "content-type", detail: "the body must be application/json"}
+	}
+	var in io.Reader = r.Body
+	switch enc := strings.ToLower(r.Header.Get("Content-Encoding")); enc {
+	case "", "identity":
+	case "gzip":
+		z, err := gzip.NewReader(io.LimitReader(r.Body, int64(g.cfg.MaxBody)+1))
+		if err != nil {
+			return nil, &denied{status: http.StatusBadRequest, code: "content-encoding", detail: "the body is not the gzip that it says it is"}
+		}
+		in = z
+	default:
+		return nil, &denied{status: http.StatusUnsupportedMediaType, code: "content-encoding", detail: "bodies may be plain or gzip"}
+	}
+	body, err := readAll(in, g.cfg.MaxBody)
+	if errors.Is(err, errTooLarge) {
+		return nil, &denied{status: http.StatusRequestEntityTooLarge, code: "too-large", detail: fmt.Sprintf("the body is larger than %d bytes (limits.body)", g.cfg.MaxBody)}
+	}
+	if err != nil {
+		return nil, &denied{status: http.StatusBadRequest, code: "body", detail: "the body could not be read"}
+	}
+	return body, nil
+}
+
+var errTooLarge = errors.New("too large")
+
+func readAll(r io.Reader, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		return nil, errTooLarge
+	}
+	return b, err
+}
+
+func (g *Gateway) open(r *http.Request, c *call, req *openaichat.Request) error {
+	sr := mediator.SessionRequest{
+		Caller:     r.Header.Get("Authorization") + "\n" + r.Header.Get("Api-Key") + "\n" + r.Header.Get("X-Api-Key"),
+		Trajectory: r.Header.Get("Margay-Trajectory"),
+		Sink:       g.sink(),
+	}
+	if req != nil {
+		for i := range req.NumMessages() {
+			sr.Messages = append(sr.Messages, req.MessageRaw(i))
+			sr.Roles = append(sr.Roles, req.MessageRole(i))
+		}
+	}
+	s, err := g.cfg.Engine.Session(r.Context(), &sr)
+	c.session = s
+	return err
+}
+
+// texts are all strings that leave with a request: its body's, its query's,
+// and those of headers that are not for the upstream's eyes by their nature.
+func texts(r *http.Request, req *openaichat.Request) []mediator.Text {
+	var out []mediator.Text
+	if req != nil {
+		parts := req.Parts()
+		out = make([]mediator.Text, 0, len(parts)+4)
+		for i := range parts {
+			p := &parts[i]
+			out = append(out, mediator.Text{
+				ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Key, Opaque: p.Opaque,
+				Path: func() string { return req.Path(p) },
+			})
+		}
+	}
+	extra := func(where, value string) {
+		out = append(out, mediator.Text{ID: -1 - len(out), Text: value, Fixed: true, Path: func() string { return where }})
+	}
+	if q := r.URL.RawQuery; q != "" {
+		extra("query", q)
+	}
+	names := make([]string, 0, len(r.Header))
+	for name := range r.Header {
+		if !plainHeader(name) {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		extra("header "+name, name+": "+strings.Join(r.Header[name], "\n"))
+	}
+	return out
+}
+
+// plainHeader reports whether a header is the protocol's own or the caller's
+// credential for this upstream.
+func plainHeader(name string) bool {
+	switch name {
+	case "Authorization", "Api-Key", "X-Api-Key", "Content-Type", "Content-Length", "Content-Encoding", "Accept", "Accept-Encoding",
+		"Accept-Language", "Connection", "User-Agent", "Margay-Trajectory", "Margay-Token", "Openai-Organization", "Openai-Project",
+		"Openai-Beta", "Sec-Fetch-Mode", "Transfer-Encoding", "Te":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Stainless-")
+}
+
+func setBody(r *http.Request, body []byte) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	r.TransferEncoding = nil
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+}

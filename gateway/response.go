@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/openaichat"
+)
+
+// response mediates the upstream's answer.
+func (g *Gateway) response(resp *http.Response) error {
+	c := resp.Request.Context().Value(callKey{}).(*call)
+	if c.pass {
+		return nil
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		return &denied{status: http.StatusBadGateway, code: "redirect", detail: "the upstream redirects, which is not followed: set its final URL as the upstream"}
+	}
+	switch enc := strings.ToLower(resp.Header.Get("Content-Encoding")); enc {
+	case "", "identity":
+	case "gzip":
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return &denied{status: http.StatusBadGateway, code: "content-encoding", detail: "the upstream's answer is not the gzip that it says it is"}
+		}
+		resp.Body = &unzipped{z, resp.Body}
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength = -1
+	default:
+		return &denied{status: http.StatusBadGateway, code: "content-encoding", detail: "the upstream compressed its answer in a way that can't be looked at"}
+	}
+	typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if typ == "text/event-stream" {
+		resp.Header.Del("Content-Length")
+		resp.ContentLength = -1
+		resp.Body = newEvents(g, c, resp)
+		return nil
+	}
+	body, err := readAll(resp.Body, g.cfg.MaxBody)
+	_ = resp.Body.Close()
+	if err != nil {
+		return &denied{status: http.StatusBadGateway, code: "upstream-failed", detail: "the upstream's answer broke off or is too large"}
+	}
+	switch {
+	case len(body) == 0:
+	case typ == "application/json" || strings.HasSuffix(typ, "+json"):
+		body, err = g.whole(resp.Request.Context(), c, body)
+	case strings.HasPrefix(typ, "text/"):
+		body, err = g.plain(resp.Request.Context(), c, body)
+	default:
+		err = &denied{status: http.StatusBadGateway, code: "content-type", detail: "the upstream answered with a content type that can't be looked at"}
+	}
+	if err != nil {
+		return err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	resp.ContentLength = int64(len(body))
+	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+type unzipped struct {
+	*gzip.Reader
+	under io.Closer
+}
+
+func (u *unzipped) Close() error { return u.under.Close() }
+
+// whole mediates a whole JSON answer.
+func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, error) {
+	resp, err := openaichat.ParseResponse(body, openaichat.Limits{MaxBytes: g.cfg.MaxBody})
+	if err != nil {
+		return nil, &denied{status: http.StatusBadGateway, code: "strict-json", detail: "the upstream's answer is not strict JSON: " + err.Error()}
+	}
+	var a mediator.Answer
+	parts := resp.Parts()
+	for i := range parts {
+		p := &parts[i]
+		a.Texts = append(a.Texts, mediator.Text{
+			ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Key, Opaque: p.Opaque, Path: func() string { return resp.Path(p) },
+		})
+	}
+	for _, tc := range resp.Calls() {
+		a.Calls = append(a.Calls, mediator.ToolCallText{Name: tc.Name, Arguments: tc.Arguments})
+	}
+	res := c.session.Answer(ctx, &a)
+	if res.Denied() {
+		return nil, &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
+	}
+	return resp.Rewrite(res.Edits, res.Refused), nil
+}
+
+// plain mediates an answer that is one text, such as a proxy's error page.
+func (g *Gateway) plain(ctx context.Context, c *call, body []byte) ([]byte, error) {
+	res := c.session.Answer(ctx, &mediator.Answer{Texts: []mediator.Text{{Text: string(body), Path: func() string { return "body" }}}})
+	if res.Denied() {
+		return nil, &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
+	}
+	if text, ok := res.Edits[0]; ok {
+		return []byte(text), nil
+	}
+	return body, nil
+}
