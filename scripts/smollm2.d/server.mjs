@@ -43,7 +43,9 @@ if (flags.model === undefined) {
 
 const llama = await getLlama({gpu: false, build: "never", logLevel: LlamaLogLevel.error});
 const model = await llama.loadModel({modelPath: flags.model});
-const context = await model.createContext({contextSize: Number(flags["context-size"])});
+// One thread: so small a model gains little from more, and where there are
+// fewer free cores than threads they spin waiting for each other.
+const context = await model.createContext({contextSize: Number(flags["context-size"]), threads: 1});
 const sequence = context.getSequence();
 
 class BadRequest extends Error {}
