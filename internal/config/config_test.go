@@ -1,0 +1,172 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
+)
+
+// normal makes empty maps and lists equal to missing ones.
+func normal(c *Config) *Config {
+	for _, m := range []*map[string]string{&c.Policy.Prompt, &c.Policy.Generate} {
+		if len(*m) == 0 {
+			*m = nil
+		}
+	}
+	if len(c.Upstreams) == 0 {
+		c.Upstreams = nil
+	}
+	if len(c.Access.Hosts)+len(c.Access.Origins) == 0 {
+		c.Access.Hosts, c.Access.Origins = nil, nil
+	}
+	return c
+}
+
+func TestExampleIsTheDefault(t *testing.T) {
+	c, err := Parse("example", []byte(Example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := Default(); !reflect.DeepEqual(normal(c), normal(d)) {
+		t.Errorf("the example says %+v, the defaults are %+v", c, d)
+	}
+}
+
+// The commented upstream of the example must be right, too.
+func TestExampleUpstream(t *testing.T) {
+	text := strings.Replace(Example, "upstreams: {}\n", "upstreams:\n", 1)
+	text = strings.ReplaceAll(text, "\n#  ", "\n  ")
+	c, err := Parse("example", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, u, err := c.Named("")
+	if err != nil || name != "openai" || u.URL != DefaultUpstream {
+		t.Fatalf("the default upstream is %q %+v, %v", name, u, err)
+	}
+	p := c.Mediation(&u)
+	if a := p.Action(flow.Prompt, secret.KindEmail); a != flow.ActPseudonym {
+		t.Errorf("email is %s", a)
+	}
+	if a := p.Action(flow.Generate, secret.KindEmail); a != flow.ActReport {
+		t.Errorf("email from the model is %s", a)
+	}
+}
+
+func TestEveryKeyIsInTheExample(t *testing.T) {
+	for _, k := range keysOf(reflect.TypeFor[Config]()) {
+		if !strings.Contains(Example, k+":") {
+			t.Errorf("the example lacks the key %s", k)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"listen: [":                                           "f.yaml:1:",
+		"listen: 127.0.0.1:1\nlissten: x\n":                   `f.yaml:2:1: unknown key "lissten" | did you mean listen?`,
+		"policy:\n  promt: {}\n":                              `f.yaml:2:3: unknown key "promt" | did you mean prompt?`,
+		"limits:\n  body: many\n":                             "f.yaml:2:9:",
+		"upstream: ftp://x":                                   "f.yaml:1:11: upstream must be",
+		"upstreams:\n  a: {url: 'https://u:p@x/'}":            "f.yaml:2:12: upstreams.a.url must not hold credentials",
+		"upstreams:\n  a: {}":                                 "f.yaml:2:3: upstreams.a.url is missing",
+		"upstreams:\n  A: {url: 'https://x'}":                 "f.yaml:2:",
+		"upstreams: {a: {url: http://x, api: opnai}}":         "did you mean openai?",
+		"upstreams: {a: {url: http://x}, b: {url: http://y}}": "upstream must name one of: a b",
+		"upstream: nowhere":                                   "neither a URL nor",
+		"policy:\n  prompt:\n    apikey: redact":              "f.yaml:3:13: \"apikey\" is no kind of finding | did you mean api-key?",
+		"policy:\n  prompt:\n    api-key: redct":              "f.yaml:3:14: policy.prompt.api-key must be one of: allow report pseudonym redact block | did you mean redact?",
+		"policy:\n  prompt:\n    api-key: pse":                "f.yaml:3:14:",
+		"on_error: maybe":                                     "f.yaml:1:11: on_error must be one of: deny pass",
+		"limits: {held: 3}":                                   "limits.held must be at least 64",
+		"limits: {idle: soon}":                                "limits.idle",
+		"listen: nowhere":                                     "f.yaml:1:9: listen must be HOST:PORT",
+		"listen: a\nlisten: b\n":                              "f.yaml:2:1:",
+		"upstreams:\n  a:\n    url: https://x\n   u: y\n":     "f.yaml:",
+		"version: 2":                                          "f.yaml:1:10: version 2 is unknown",
+		"policy: {prompt: {api-key":                           "f.yaml:1:",
+		"log: text":                                           "f.yaml:1:",
+		"\x00\x01\x02":                                        "f.yaml",
+	} {
+		_, err := Parse("f.yaml", []byte(text))
+		var e *Error
+		if !errors.As(err, &e) {
+			t.Errorf("%q: %v is no *Error", text, err)
+			continue
+		}
+		got := e.Error() + " | " + e.Hint
+		if !strings.Contains(got, want) || strings.Contains(got, "\n") {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A file that broke off anywhere is read as a configuration or refused in one
+// line; nothing panics.
+func TestHalfWritten(t *testing.T) {
+	for n := range len(Example) {
+		if _, err := Parse("f.yaml", []byte(Example[:n])); err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("cut at %d: %q has several lines", n, err)
+		}
+	}
+}
+
+func TestEnvironmentOverFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	text := "listen: 127.0.0.1:1\nlimits: {held: 100}\nupstreams:\n  local-llm: {url: 'http://127.0.0.1:9/v1'}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path, []string{
+		"MARGAY_LIMITS_HELD=200", "MARGAY_OBSERVE=true", "MARGAY_ACCESS_HOSTS=a, b", "MARGAY_POLICY_PROMPT_API_KEY=block",
+		"MARGAY_UPSTREAMS_LOCAL_LLM_CA_FILE=/ca.pem", "MARGAY_UPSTREAMS_LOCAL_LLM_POLICY_GENERATE_NATIONAL_ID=redact",
+		"MARGAY_UPSTREAMS_OTHER_URL=https://other.example/v1", "MARGAY_UPSTREAM=other", "MARGAY_LISTTEN=x", "MARGAY_KEYS=k",
+	}, func(c *Config) { c.Limits.Held = 300 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Limits.Held != 300 || !c.Observe || c.Listen != "127.0.0.1:1" || len(c.Access.Hosts) != 2 || c.Policy.Prompt["api-key"] != "block" {
+		t.Errorf("got %+v", c)
+	}
+	l := c.Upstreams["local-llm"]
+	if l.URL != "http://127.0.0.1:9/v1" || l.CAFile != "/ca.pem" || l.Policy.Generate["national-id"] != "redact" {
+		t.Errorf("local-llm is %+v", l)
+	}
+	if name, u, err := c.Named(""); err != nil || name != "other" || u.URL != "https://other.example/v1" {
+		t.Errorf("the default is %s %+v %v", name, u, err)
+	}
+	if !reflect.DeepEqual(c.Unknown, []string{"MARGAY_LISTTEN"}) {
+		t.Errorf("unknown: %v", c.Unknown)
+	}
+	for _, env := range []string{"MARGAY_LIMITS_HELD=x", "MARGAY_OBSERVE=perhaps", "MARGAY_ON_ERROR=maybe"} {
+		_, err := Load(path, []string{env}, nil)
+		name, _, _ := strings.Cut(env, "=")
+		if err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: %v", env, err)
+		}
+	}
+}
+
+func TestUpstreamFromOpenAIBaseURL(t *testing.T) {
+	t.Setenv("OPENAI_BASE_URL", "https://proxy.example/v1")
+	if name, u, err := Default().Named(""); err != nil || name != "proxy.example" || u.URL != "https://proxy.example/v1" {
+		t.Errorf("got %s %+v %v", name, u, err)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{dir, filepath.Join(dir, "missing.yaml")} {
+		_, err := Load(path, nil, nil)
+		var e *Error
+		if !errors.As(err, &e) || e.Where != path || e.Hint == "" {
+			t.Errorf("%v", err)
+		}
+	}
+}
