@@ -33,6 +33,9 @@ type events struct {
 	idle   *time.Timer
 	out    []byte
 	end    bool
+
+	stats    StreamStats
+	arrivals []time.Time // of events not yet released; kept only for Streamed
 }
 
 func newEvents(g *Gateway, c *call, resp *http.Response) *events {
@@ -47,6 +50,9 @@ func newEvents(g *Gateway, c *call, resp *http.Response) *events {
 // Close implements io.Closer. It cancels the upstream.
 func (e *events) Close() error {
 	e.idle.Stop()
+	if f := e.g.cfg.Streamed; f != nil {
+		f(e.stats)
+	}
 	return e.body.Close()
 }
 
@@ -135,8 +141,15 @@ func (e *events) push(ev *sse.Event, chunk *openaichat.Chunk) {
 	for _, f := range chunk.Finished {
 		e.ev.Finished = append(e.ev.Finished, f.Choice)
 	}
+	if e.g.cfg.Streamed != nil {
+		e.stats.Events++
+		e.arrivals = append(e.arrivals, time.Now())
+	}
 	out, err := e.gen.Push(&e.ev)
 	e.write(out)
+	if e.g.cfg.Streamed != nil {
+		e.stats.MaxHeld = max(e.stats.MaxHeld, e.gen.Held())
+	}
 	if err != nil {
 		e.halt(err)
 	}
@@ -163,6 +176,10 @@ func (e *events) finish() {
 }
 
 func (e *events) write(out []mediator.Out) {
+	if n := min(len(out), len(e.arrivals)); n > 0 {
+		e.stats.MaxDelay = max(e.stats.MaxDelay, time.Since(e.arrivals[0]))
+		e.arrivals = e.arrivals[:copy(e.arrivals, e.arrivals[n:])]
+	}
 	for i := range out {
 		o := &out[i]
 		for _, s := range o.Say {

@@ -55,8 +55,17 @@ type Config struct {
 	MaxEvent  int           // bytes of one event of a stream; 4 MiB
 	Idle      time.Duration // longest silence of an upstream; 10 min
 	Log       *slog.Logger
+	// Streamed, where not nil, is told about every stream that ended.
+	Streamed func(StreamStats)
 	// Transport is used for the upstream; by default one of its own.
 	Transport http.RoundTripper
+}
+
+// StreamStats says how a stream was delayed.
+type StreamStats struct {
+	Events   int           // that arrived
+	MaxHeld  int64         // bytes of text held at one time
+	MaxDelay time.Duration // of an event, from its arrival to its release
 }
 
 // Gateway is an http.Handler. Close releases its connections.

@@ -132,10 +132,11 @@ func (e *Engine) Ready(ctx context.Context) error {
 	return err
 }
 
-// allowed reports whether an allowance covers a finding.
-func (s *snapshot) allowed(fp secret.Fingerprint, rule, at string, now time.Time) bool {
-	for i := range s.allows {
-		a := &s.allows[i]
+// Allowed reports whether an allowance covers a finding: of the value with a
+// fingerprint, by a rule, at a path.
+func Allowed(allows []secret.Allow, fp secret.Fingerprint, rule, at string, now time.Time) bool {
+	for i := range allows {
+		a := &allows[i]
 		switch {
 		case !a.Expires.IsZero() && !a.Expires.After(now),
 			a.Fingerprint.IsZero() && a.Rule == "",

@@ -225,7 +225,7 @@ func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func(
 	if s.t.names.Covers(raw, slack) || isRedaction(raw) {
 		return flow.ActAllow
 	}
-	if len(s.snap.allows) > 0 && s.snap.allowed(f.Fingerprint, f.Rule, at(), s.now) {
+	if len(s.snap.allows) > 0 && Allowed(s.snap.allows, f.Fingerprint, f.Rule, at(), s.now) {
 		return flow.ActAllow
 	}
 	a := s.policy.Action(verb, f.Kind)
