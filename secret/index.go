@@ -3,6 +3,7 @@ package secret
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -26,7 +27,7 @@ const (
 // letters and digits, separators aside, counts as the secret.
 type Index struct {
 	h     *hasher
-	heads buckets // tags of first grams
+	heads buckets[uint64] // tags of first grams
 	// filter has a bit for each head, so that nearly all text costs one
 	// probe of it and nothing else.
 	filter []uint64
@@ -34,8 +35,9 @@ type Index struct {
 	short  [2]int // least and greatest canonical length
 
 	prefix [prefixBits / 64]uint64
-	checks buckets
-	wholes []wholeEntry
+	checks buckets[uint32]
+	wholes []uint64 // tags of whole texts, sorted
+	recs   []uint32 // by tag: the record, and its edges in the top bits
 	wholeB []uint32 // bucket starts into wholes by the top bits
 	wholeS uint8
 
@@ -43,16 +45,23 @@ type Index struct {
 	wordLen  [wordLens]bool
 	longest  int // of words; 0: none
 	hasExact bool
+	hasLead  bool // some secret begins with a character that its text leaves out
 
 	metas []meta
 	names []byte
 }
 
+// wholeEntry is a whole text while the index is built.
 type wholeEntry struct {
 	tag uint64
 	rec uint32
-	_   uint32
 }
+
+// A record's number and the edges of one of its texts share a word.
+const (
+	recBits = 24
+	recMask = 1<<recBits - 1
+)
 
 type meta struct {
 	fp      Fingerprint
@@ -102,10 +111,12 @@ func (ix *Index) Len() int { return len(ix.metas) }
 type builder struct {
 	ix     *Index
 	heads  []uint64
-	checks []uint64
-	kinds  []Kind
-	seen   map[Fingerprint]struct{}
+	checks []uint32
+	wholes []wholeEntry
 }
+
+// ErrTooMany says that an index can't hold so many secrets.
+var ErrTooMany = errors.New("more secrets than one index holds (16 million)")
 
 var (
 	kindTable = []Kind{
@@ -121,7 +132,10 @@ func (b *builder) add(r *Record) error {
 		return ErrPrint
 	}
 	ix := b.ix
-	rec := uint32(len(ix.metas)) //nolint:gosec // bounded by memory long before
+	if len(ix.metas) > recMask {
+		return ErrTooMany
+	}
+	rec := uint32(len(ix.metas)) //nolint:gosec // checked
 	switch p[1] {
 	case printWords:
 		if len(p) != 11 || int(p[2]) >= wordLens {
@@ -169,7 +183,7 @@ func (b *builder) addText(p []byte, rec uint32) error {
 			checks++
 		}
 	}
-	size := 8 + 3 + 4*checks + 8
+	size := 1 + 8 + 3 + 4*checks + 8
 	if n < gramLen || n > 4*maxCanon || len(p) == 0 || len(p)%size != 0 {
 		return ErrPrint
 	}
@@ -178,16 +192,21 @@ func (b *builder) addText(p []byte, rec uint32) error {
 	}
 	ix.short = [2]int{min(ix.short[0], n), max(ix.short[1], n)}
 	for ; len(p) > 0; p = p[size:] {
-		b.heads = append(b.heads, binary.LittleEndian.Uint64(p))
-		pre := uint32(p[8]) | uint32(p[9])<<8 | uint32(p[10])<<16
+		if p[0]&0x88 != 0 {
+			return ErrPrint
+		}
+		edge := uint32(p[0]&7) | uint32(p[0]>>4)<<3
+		ix.hasLead = ix.hasLead || edge>>3 > 0
+		b.heads = append(b.heads, binary.LittleEndian.Uint64(p[1:]))
+		pre := uint32(p[9]) | uint32(p[10])<<8 | uint32(p[11])<<16
 		if pre >= prefixBits {
 			return ErrPrint
 		}
 		ix.prefix[pre/64] |= 1 << (pre % 64)
 		for i := range checks {
-			b.checks = append(b.checks, uint64(binary.LittleEndian.Uint32(p[11+4*i:]))<<32)
+			b.checks = append(b.checks, binary.LittleEndian.Uint32(p[12+4*i:]))
 		}
-		ix.wholes = append(ix.wholes, wholeEntry{tag: binary.LittleEndian.Uint64(p[size-8:]), rec: rec})
+		b.wholes = append(b.wholes, wholeEntry{binary.LittleEndian.Uint64(p[size-8:]), rec | edge<<recBits})
 	}
 	return nil
 }
@@ -197,13 +216,18 @@ func (b *builder) done() *Index {
 	ix.heads = newBuckets(b.heads)
 	ix.checks = newBuckets(b.checks)
 	b.heads, b.checks = nil, nil
-	ix.wholes = slices.Clip(ix.wholes)
-	ix.names = slices.Clip(ix.names)
-	ix.metas = slices.Clip(ix.metas)
-	slices.SortFunc(ix.wholes, func(x, y wholeEntry) int {
+	// Slices are copied to their length: growing left up to a quarter unused.
+	ix.names = append([]byte(nil), ix.names...)
+	ix.metas = append([]meta(nil), ix.metas...)
+	slices.SortFunc(b.wholes, func(x, y wholeEntry) int {
 		return cmp.Or(cmp.Compare(x.tag, y.tag), cmp.Compare(x.rec, y.rec))
 	})
-	ix.wholeS, ix.wholeB = bucketStarts(len(ix.wholes), func(i int) uint64 { return ix.wholes[i].tag })
+	ix.wholes, ix.recs = make([]uint64, len(b.wholes)), make([]uint32, len(b.wholes))
+	for i, w := range b.wholes {
+		ix.wholes[i], ix.recs[i] = w.tag, w.rec
+	}
+	b.wholes = nil
+	ix.wholeS, ix.wholeB = bucketStarts(len(ix.wholes), func(i int) uint64 { return ix.wholes[i] })
 
 	// 32 bits of filter a head: one probe in 32 goes on to the buckets.
 	size := 10
@@ -226,18 +250,19 @@ func (ix *Index) isHead(tag uint64) bool {
 
 func (ix *Index) isPrefix(tag uint32) bool { return ix.prefix[tag/64]&(1<<(tag%64)) != 0 }
 
-// lookup returns the first live record with a whole tag.
-func (ix *Index) lookup(tag uint64, now int64) (uint32, bool) {
+// lookup returns the first live record with a whole tag, and the edges of its
+// text.
+func (ix *Index) lookup(tag uint64, now int64) (rec uint32, edge uint8, ok bool) {
 	if len(ix.wholes) == 0 {
-		return 0, false
+		return 0, 0, false
 	}
 	b := tag >> ix.wholeS
 	for i := ix.wholeB[b]; i < ix.wholeB[b+1]; i++ {
-		if w := &ix.wholes[i]; w.tag == tag && !ix.expired(w.rec, now) {
-			return w.rec, true
+		if r := ix.recs[i]; ix.wholes[i] == tag && !ix.expired(r&recMask, now) {
+			return r & recMask, uint8(r >> recBits), true
 		}
 	}
-	return 0, false
+	return 0, 0, false
 }
 
 func (ix *Index) expired(rec uint32, now int64) bool {
@@ -254,19 +279,27 @@ func (ix *Index) hit(rec uint32, start, end int64) Hit {
 	}
 }
 
-// buckets is a set of uint64 tags, sorted, with an index over the top bits. A
-// tag costs 8 bytes and about one more for the index.
-type buckets struct {
-	tags   []uint64
+// buckets is a set of tags, sorted, with an index over the top bits. A tag
+// costs its size and about one byte more for the index.
+type buckets[T uint32 | uint64] struct {
+	tags   []T
 	starts []uint32
 	shift  uint8
 }
 
-func newBuckets(tags []uint64) buckets {
+// top puts a tag's bits in the highest places.
+func top[T uint32 | uint64](t T) uint64 {
+	if ^T(0) == T(^uint32(0)) {
+		return uint64(t) << 32
+	}
+	return uint64(t)
+}
+
+func newBuckets[T uint32 | uint64](tags []T) buckets[T] {
 	slices.Sort(tags)
-	tags = slices.Clip(slices.Compact(tags))
-	b := buckets{tags: tags}
-	b.shift, b.starts = bucketStarts(len(tags), func(i int) uint64 { return tags[i] })
+	tags = append([]T(nil), slices.Compact(tags)...)
+	b := buckets[T]{tags: tags}
+	b.shift, b.starts = bucketStarts(len(tags), func(i int) uint64 { return top(tags[i]) })
 	return b
 }
 
@@ -289,11 +322,11 @@ func bucketStarts(n int, tag func(int) uint64) (shift uint8, starts []uint32) {
 	return shift, starts
 }
 
-func (b *buckets) has(tag uint64) bool {
+func (b *buckets[T]) has(tag T) bool {
 	if len(b.tags) == 0 {
 		return false
 	}
-	i := tag >> b.shift
+	i := top(tag) >> b.shift
 	for _, t := range b.tags[b.starts[i]:b.starts[i+1]] {
 		if t >= tag {
 			return t == tag

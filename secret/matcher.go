@@ -22,15 +22,37 @@ type alphaState struct {
 	w      uint64 // the last eight canonical bytes
 	n      int    // how many of them there are, at most gramLen
 	starts [gramLen]int64
+	gaps   [gramLen]gap
 	at     uint8 // next place in starts
+	gap    gap   // before the next character
 	cands  []candidate
+	tail   tail
 }
+
+// gap are the characters left out right before one that is kept: how far
+// before it each began, the nearest first.
+type gap struct {
+	n    uint8
+	back [maxEdge]int64
+}
+
+// tail takes in what follows a hit and belongs to it: the characters behind
+// the last that the canonical text keeps, and the padding of an encoding.
+type tail struct {
+	hit  Hit
+	left uint8
+	pads uint8
+}
+
+// maxPads bounds the padding that a hit takes in.
+const maxPads = 6
 
 // candidate is a text that began like a secret.
 type candidate struct {
 	acc    uint64
 	n      int
 	start  int64 // of the text; where capped, of what is not yet reported
+	gap    gap
 	capped bool
 }
 
@@ -59,11 +81,17 @@ func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
 					hits = m.step(hits, exact, u)
 				}
 			case u.C == canon.Punct:
+				hits = m.alpha[skeleton].skip(hits, u)
 				if m.ix.hasExact {
 					hits = m.step(hits, exact, u)
 				}
 			case u.C == canon.Break:
 				m.reset()
+			case u.C != canon.Space:
+				hits = m.alpha[skeleton].skip(hits, u)
+				if m.ix.hasExact {
+					hits = m.alpha[exact].skip(hits, u)
+				}
 			}
 		}
 	}
@@ -87,8 +115,45 @@ func (m *Matcher) Close(hits []Hit) []Hit {
 func (m *Matcher) reset() {
 	for a := range m.alpha {
 		s := &m.alpha[a]
-		s.n, s.cands = 0, s.cands[:0]
+		s.n, s.cands, s.gap.n, s.tail = 0, s.cands[:0], 0, tail{}
 	}
+}
+
+// skip notes a character that the canonical text leaves out.
+func (s *alphaState) skip(hits []Hit, u *canon.Unit) []Hit {
+	if u.C == canon.Pad {
+		if s.tail.pads > 0 {
+			s.tail.pads--
+			hits = s.tail.extend(hits, u)
+		}
+		return hits
+	}
+	copy(s.gap.back[1:], s.gap.back[:])
+	s.gap.back[0] = u.Start
+	s.gap.n = min(s.gap.n+1, maxEdge)
+	if s.tail.left > 0 {
+		s.tail.left--
+		hits = s.tail.extend(hits, u)
+	}
+	return hits
+}
+
+func (t *tail) extend(hits []Hit, u *canon.Unit) []Hit {
+	h := t.hit
+	h.Start, h.End, h.Continues = t.hit.End, u.End, true
+	t.hit.End = u.End
+	return append(hits, h)
+}
+
+// found makes the hit of a whole text: with the characters before it that
+// belong to the secret, and those behind it to come.
+func (m *Matcher) found(hits []Hit, s *alphaState, c *candidate, rec uint32, edge uint8, end int64) []Hit {
+	h := m.ix.hit(rec, c.start, end)
+	if lead := min(edge>>3, c.gap.n); lead > 0 {
+		h.Start = c.gap.back[lead-1]
+	}
+	s.tail = tail{hit: h, left: edge & 7, pads: maxPads}
+	return append(hits, h)
 }
 
 // Reset makes m ready for another text.
@@ -101,11 +166,13 @@ func (m *Matcher) Reset() {
 
 func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 	s := &m.alpha[a]
+	s.tail.left, s.tail.pads = 0, 0
 	if len(s.cands) > 0 {
 		hits = m.follow(hits, s, a, u)
 	}
 	s.w = s.w<<8 | uint64(u.B)
-	s.starts[s.at] = u.Start
+	s.starts[s.at], s.gaps[s.at] = u.Start, s.gap
+	s.gap.n = 0
 	s.at = (s.at + 1) % gramLen
 	if s.n < gramLen {
 		s.n++
@@ -116,13 +183,13 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 	if !m.ix.isHead(m.ix.h.headTag(s.w, a)) {
 		return hits
 	}
-	c := candidate{n: gramLen, start: s.starts[s.at]}
+	c := candidate{n: gramLen, start: s.starts[s.at], gap: s.gaps[s.at]}
 	for i := gramLen - 1; i >= 0; i-- {
 		c.acc = m.ix.h.extend(c.acc, byte(s.w>>(8*i)))
 	}
 	if m.ix.short[0] <= gramLen {
-		if rec, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, gramLen, a), m.now); ok {
-			hits = append(hits, m.ix.hit(rec, c.start, u.End))
+		if rec, edge, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, gramLen, a), m.now); ok {
+			hits = m.found(hits, s, &c, rec, edge, u.End)
 		}
 	}
 	if m.ix.short[1] <= gramLen {
@@ -143,8 +210,8 @@ func (m *Matcher) follow(hits []Hit, s *alphaState, a alphabet, u *canon.Unit) [
 		c.acc = m.ix.h.extend(c.acc, u.B)
 		c.n++
 		if !c.capped && c.n >= m.ix.short[0] {
-			if rec, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, c.n, a), m.now); ok {
-				hits = append(hits, m.ix.hit(rec, c.start, u.End))
+			if rec, edge, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, c.n, a), m.now); ok {
+				hits = m.found(hits, s, &c, rec, edge, u.End)
 			}
 		}
 		if c.n > m.ix.short[1] || !m.ix.mayGoOn(&c, a) {
@@ -169,7 +236,7 @@ func (m *Matcher) follow(hits []Hit, s *alphaState, a alphabet, u *canon.Unit) [
 func (ix *Index) mayGoOn(c *candidate, a alphabet) bool {
 	for i, at := range checkAt {
 		if c.n == at {
-			return ix.checks.has(uint64(ix.h.checkTag(c.acc, i, a)) << 32)
+			return ix.checks.has(ix.h.checkTag(c.acc, i, a))
 		}
 	}
 	return true
@@ -196,6 +263,9 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 	hold := canon.NoHold
 	for i := range s.cands {
 		hold = min(hold, s.cands[i].start)
+		if g := &s.cands[i].gap; m.ix.hasLead && g.n > 0 && !s.cands[i].capped {
+			hold = min(hold, g.back[g.n-1])
+		}
 	}
 	// The last seven characters may begin a first gram. From the fourth on
 	// the prefix filter knows better.
@@ -210,7 +280,13 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 				continue
 			}
 		}
-		return start
+		if g := &s.gaps[(int(s.at)+gramLen-j)%gramLen]; m.ix.hasLead && g.n > 0 {
+			start = g.back[g.n-1]
+		}
+		return min(hold, start)
+	}
+	if m.ix.hasLead && s.gap.n > 0 {
+		hold = min(hold, s.gap.back[s.gap.n-1])
 	}
 	return hold
 }

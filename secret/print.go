@@ -152,7 +152,7 @@ func printValue(h *hasher, value []byte) ([]byte, Strength, error) {
 		if st.Bits < weakBits {
 			st.Note = "easy to guess: whoever guesses it has it, and ordinary text may be taken for it"
 		}
-		return printCanonical(h, text, a), st, nil
+		return printCanonical(h, text, a, edges(value, a)), st, nil
 	}
 	if len(value) > maxWord {
 		return nil, st, fmt.Errorf("%w: %d bytes with hardly a letter or digit among them", ErrTooShort, len(value))
@@ -170,15 +170,45 @@ func canonicalForm(value []byte) ([]byte, alphabet) {
 	return canon.Exact(value), exact
 }
 
-func printCanonical(h *hasher, text []byte, a alphabet) []byte {
+// maxEdge bounds the characters before the first and behind the last that
+// the canonical text keeps; a match takes them in.
+const maxEdge = 7
+
+// edges returns how many characters of value stand before and behind its
+// canonical text, four bits each.
+func edges(value []byte, a alphabet) byte {
+	keep := canon.Alnum
+	if a == exact {
+		keep = canon.Punct
+	}
+	var f canon.Fold
+	units := f.Close(f.Write(nil, canon.Units(nil, value, 0)))
+	first, last := -1, 0
+	for i := range units {
+		if units[i].C >= keep {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	return byte(min(first, maxEdge)<<4 | min(len(units)-1-last, maxEdge)) //nolint:gosec // below 128
+}
+
+func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 	b := []byte{printVersion, printText, byte(a)}
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(text))) //nolint:gosec // ≤ maxCanon
 	seen := map[string]bool{}
-	for _, v := range variants(text) {
+	for i, v := range variants(text) {
+		e := edge
+		if i >= 2 { // read backwards
+			e = e>>4 | e<<4
+		}
 		if seen[string(v)] {
 			continue
 		}
 		seen[string(v)] = true
+		b = append(b, e)
 		b = binary.LittleEndian.AppendUint64(b, h.headTag(gramOf(v), a))
 		p := h.prefixTag(uint32(gramOf(v)>>32), a) //nolint:gosec // the first four bytes
 		b = append(b, byte(p), byte(p>>8), byte(p>>16))

@@ -190,7 +190,7 @@ func (s *Scanner) take(f *Finding, safe int64) {
 	f.Action = s.cfg.decide(f, raw)
 	if f.continues && s.region >= f.Start {
 		f.Action = flow.ActRedact
-	} else if f.Action != flow.ActAllow {
+	} else if f.Action != flow.ActAllow && !f.continues {
 		s.found = append(s.found, *f)
 	}
 	switch f.Action {

@@ -34,6 +34,8 @@ const (
 	// Junk is kept by no canonical text: control characters, invalid
 	// UTF-8. In decoded data it separates (real text holds none).
 	Junk Class = iota
+	// Pad is the padding of an encoding: part of what is encoded, and no text.
+	Pad
 	// Space is white space; no canonical text keeps it.
 	Space
 	// Joiner is one of . - _ , which canonical texts drop, because

@@ -49,6 +49,7 @@ type Decoder struct {
 	n      int
 	active bool
 	line   bool // after a line end inside a run
+	padded bool // after padding
 	phases [8]phase
 }
 
@@ -63,7 +64,7 @@ type phase struct {
 func (d *Decoder) Active() bool { return d.active }
 
 // Reset forgets the text read so far.
-func (d *Decoder) Reset() { d.n, d.active, d.line = 0, false, false }
+func (d *Decoder) Reset() { d.n, d.active, d.line, d.padded = 0, false, false, false }
 
 // Hold returns the offset from which raw text is still undecided here.
 func (d *Decoder) Hold() int64 {
@@ -90,6 +91,9 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 		v := d.Enc.value[u.B]
 		if v >= 0 && u.C != Break {
 			d.line = false
+			if d.padded {
+				d.end(out, u.Start)
+			}
 			if d.active {
 				d.step(out, uint32(v), u)
 				continue
@@ -102,6 +106,13 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 			continue
 		}
 		if d.n == 0 && !d.active {
+			continue
+		}
+		if d.active && d.Enc.skip && u.B == '=' {
+			d.padded = true
+			for p := range d.Enc.Phases {
+				out[p] = append(out[p], Unit{Start: u.Start, End: u.End, B: '=', C: Pad})
+			}
 			continue
 		}
 		if d.active && d.Enc.skip && (u.B == '\n' || u.B == '\r') {

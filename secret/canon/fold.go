@@ -22,7 +22,7 @@ func (f *Fold) Write(dst, in []Unit) []Unit {
 	for i := range in {
 		u := in[i]
 		if f.n == 0 && u.B < utf8.RuneSelf {
-			if u.C != Break {
+			if u.C != Break && u.C != Pad {
 				u.C = classOf[u.B]
 			}
 			dst = append(dst, u)
@@ -56,7 +56,7 @@ func (f *Fold) Reset() { f.n = 0 }
 func (f *Fold) Idle() bool { return f.n == 0 }
 
 func (f *Fold) slow(dst []Unit, u Unit) []Unit {
-	if u.C == Break {
+	if u.C == Break || u.C == Pad {
 		return append(f.Close(dst), u)
 	}
 	f.pend[f.n] = u
