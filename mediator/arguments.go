@@ -35,25 +35,32 @@ func (s *Session) arguments(cfg *stream.Config, name string, args []byte) verdic
 	}
 	for _, at := range s.t.names.FindAll(string(args)) {
 		if at.Valid {
-			v.refusal = refusal(name, at.Name, at.Kind)
+			v.refusal = refusal(told(cfg, name), at.Name, at.Kind)
 			return v
 		}
 	}
 	for i := range v.found {
 		if f := &v.found[i]; f.Kind == secret.KindPrivateKey && f.Action != flow.ActReport {
-			v.refusal = refusal(name, "a private key", f.Kind)
+			v.refusal = refusal(told(cfg, name), "a private key", f.Kind)
 			return v
 		}
 	}
 	if len(v.edits) > 0 {
 		edits, ok := insideStrings(args, v.edits)
 		if !ok {
-			v.refusal = refusal(name, "a secret", secret.KindSecret)
+			v.refusal = refusal(told(cfg, name), "a secret", secret.KindSecret)
 			return v
 		}
 		v.edits = edits
 	}
 	return v
+}
+
+// told is a name as it may be told: models and clients choose names, and may
+// put a secret there.
+func told(cfg *stream.Config, name string) string {
+	out, _ := cfg.Text([]byte(name))
+	return string(out)
 }
 
 func refusal(name, what string, kind secret.Kind) string {
@@ -122,8 +129,9 @@ func (s *Session) Call(ctx context.Context, call flow.ToolCall) (flow.ToolCall, 
 		overlay, _ := s.t.discovered()
 		v := s.arguments(s.config(flow.Call, overlay, nil, nil), call.Name, []byte(call.Arguments))
 		j := judged{}
+		at := func() string { return call.Name }
 		for i := range v.found {
-			j.add(s, &v.found[i], &Text{Field: flow.FieldToolArguments, Path: func() string { return call.Name }}, flow.Call)
+			j.add(s, &v.found[i], &Text{Field: flow.FieldToolArguments, Path: at}, flow.Call)
 		}
 		s.conclude(&r, j)
 		if v.refusal != "" {

@@ -30,10 +30,10 @@ func (j *judged) add(s *Session, f *stream.Finding, t *Text, _ flow.Verb) {
 	if t != nil {
 		rec.Field = t.Field.String()
 		if t.Path != nil {
-			rec.Path = t.Path()
+			overlay, _ := s.t.discovered()
+			rec.Path = told(s.config(flow.Generate, overlay, nil, nil), t.Path())
 		}
 	}
-	_ = s
 	j.findings = append(j.findings, rec)
 }
 

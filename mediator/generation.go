@@ -398,7 +398,7 @@ func (g *Generation) record() error {
 	g.logged += len(fresh)
 	if err := g.s.record(g.ctx, &r); err != nil {
 		if !g.s.e.cfg.OnErrorPass {
-			return g.deny("store-failed", "the store failed: "+err.Error()+"; run margay doctor")
+			return g.deny(codeStore, "the store failed: "+err.Error()+"; run margay doctor")
 		}
 	}
 	return nil

@@ -59,11 +59,17 @@ func (s *Session) guard(ctx context.Context, verb flow.Verb, f func() (Result, e
 		return s.failed(verb, "deadline", "the request was cancelled or timed out before it was decided")
 	}
 	r, err := f()
+	if err != nil && ctx.Err() != nil {
+		return s.failed(verb, "deadline", "the request was cancelled or timed out while it was decided")
+	}
 	if err != nil {
-		return s.failed(verb, "store-failed", "the store failed: "+err.Error()+"; run margay doctor")
+		return s.failed(verb, codeStore, "the store failed: "+err.Error()+"; run margay doctor")
 	}
 	return r
 }
+
+// codeStore is the reason where the store fails.
+const codeStore = "store-failed"
 
 // failed is the answer where Margay itself fails.
 func (s *Session) failed(verb flow.Verb, code, detail string) Result {
@@ -73,8 +79,19 @@ func (s *Session) failed(verb flow.Verb, code, detail string) Result {
 		r.Decision.Outcome = flow.Allow
 	}
 	r.Decision.Reasons = []flow.Reason{{Code: code, Detail: detail}}
-	s.tell(LogEntry{Decision: r.Decision})
+	en := LogEntry{Decision: r.Decision}
+	if code != codeStore {
+		s.keep(en)
+	}
+	s.tell(en)
 	return r
+}
+
+// keep writes a failure to the log, so that its id can be explained. Where the
+// store fails, too, the denial stands without a record: nothing is released.
+func (s *Session) keep(en LogEntry) {
+	defer func() { _ = recover() }() // it may be the store that panicked
+	_ = s.e.cfg.Store.AppendDecisions(context.Background(), []LogEntry{en})
 }
 
 func (s *Session) decision(verb flow.Verb) flow.Decision {
@@ -144,7 +161,7 @@ func (s *Session) pass(ctx context.Context, verb flow.Verb, texts []Text, r *Res
 		}
 		before := len(j.findings)
 		cfg := s.config(verb, overlay, t, func(f *stream.Finding, raw []byte) {
-			learnt = s.learn(f, raw) || learnt
+			learnt = s.learn(f, raw, version) || learnt
 		})
 		out, found := cfg.Text([]byte(t.Text))
 		for k := range found {
@@ -175,7 +192,7 @@ func (s *Session) state(verb flow.Verb, version int) []byte {
 }
 
 // learn keeps a recognised credential for the rest of the trajectory.
-func (s *Session) learn(f *stream.Finding, raw []byte) bool {
+func (s *Session) learn(f *stream.Finding, raw []byte, version int) bool {
 	if f.Rule == stream.RuleVault || f.Class == recognise.ClassPersonal || f.Capped || f.View != "raw" || f.Kind == secret.KindPrivateKey {
 		return false
 	}
@@ -183,7 +200,7 @@ func (s *Session) learn(f *stream.Finding, raw []byte) bool {
 	case flow.ActAllow, flow.ActReport:
 		return false
 	}
-	return s.t.learn(&s.e.cfg.Keys, f.Kind, f.Rule, raw, s.now)
+	return s.t.learn(&s.e.cfg.Keys, f.Kind, f.Rule, raw, version, s.now)
 }
 
 // config is the stream configuration for one text.

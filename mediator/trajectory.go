@@ -20,14 +20,15 @@ const (
 
 // trajectory is what is remembered of one. It is safe for concurrent use.
 type trajectory struct {
-	id     flow.TrajectoryID
-	names  *secret.Pseudonymiser
-	mu     sync.Mutex
-	known  map[secret.Fingerprint]bool
-	recs   []secret.Record
-	index  *secret.Index // of recs; nil if there are none
-	cache  map[[32]byte]mediated
-	oldest [][32]byte // keys of cache, in order of entry
+	id      flow.TrajectoryID
+	names   *secret.Pseudonymiser
+	mu      sync.Mutex
+	known   map[secret.Fingerprint]int // place in recs, from 1; 0 where it can't be recognised again
+	recs    []secret.Record
+	index   *secret.Index // of the first indexed recs; nil if there are none
+	indexed int
+	cache   map[[32]byte]mediated
+	oldest  [][32]byte // keys of cache, in order of entry
 }
 
 // mediated is the result for a text that went out before.
@@ -39,34 +40,40 @@ type mediated struct {
 func (e *Engine) newTrajectory(id flow.TrajectoryID) *trajectory {
 	return &trajectory{
 		id: id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
-		known: map[secret.Fingerprint]bool{}, cache: map[[32]byte]mediated{},
+		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{},
 	}
 }
 
 // discovered returns the index of the secrets discovered so far, and their
-// number as its version.
+// number as its version. What another request has learnt since it was made is
+// in neither.
 func (t *trajectory) discovered() (*secret.Index, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.index, len(t.recs)
+	return t.index, t.indexed
 }
 
 // learn adds a value that was found in the trajectory's own content. It
-// reports whether it is new and can be recognised again.
-func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, value []byte, now time.Time) bool {
+// reports whether the value can be recognised again and is not yet in the
+// index of a version: another request may have learnt it meanwhile.
+func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, value []byte, version int, now time.Time) bool {
 	fp := keys.FingerprintOf(value)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known[fp] || len(t.recs) >= maxDiscovered {
+	if at, ok := t.known[fp]; ok {
+		return at > version
+	}
+	if len(t.recs) >= maxDiscovered || len(t.known) >= 4*maxDiscovered {
 		return false
 	}
-	t.known[fp] = true
+	t.known[fp] = 0
 	rec, st, err := secret.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
 	if err != nil || !st.Disguised || st.Bits < 40 {
 		// A discovered word would redact other people's text.
 		return false
 	}
 	t.recs = append(t.recs, rec)
+	t.known[fp] = len(t.recs)
 	return true
 }
 
@@ -76,7 +83,7 @@ func (t *trajectory) reindex(keys *secret.Keys, now time.Time) error {
 	defer t.mu.Unlock()
 	ix, err := secret.NewIndex(keys, each(t.recs), now)
 	if err == nil {
-		t.index = ix
+		t.index, t.indexed = ix, len(t.recs)
 	}
 	return err
 }
