@@ -1,0 +1,143 @@
+package label
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The upper elements of the four-point lattice.
+const (
+	Untrusted Element = "untrusted"
+	Private   Element = "private"
+)
+
+// FourPoint is {trusted, untrusted} × {public, private}, the default.
+var FourPoint = Lattice{Integrity: two{"trusted", Untrusted}, Confidentiality: two{"public", Private}}
+
+// two is a bottom with one element above it.
+type two struct {
+	bottom string
+	top    Element
+}
+
+func (t two) Join(a, b Element) Element {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+func (t two) Parse(s string) (Element, error) {
+	switch s {
+	case t.bottom:
+		return "", nil
+	case string(t.top):
+		return t.top, nil
+	}
+	return "", fmt.Errorf("%w: %q is neither %s nor %s", ErrLabel, s, t.bottom, t.top)
+}
+
+func (t two) Format(e Element) string {
+	if e == "" {
+		return t.bottom
+	}
+	return string(t.top)
+}
+
+// Sets is the lattice of Myers and Liskov: integrity is the set of sources
+// that influenced the data, joined by union; confidentiality is the set of
+// readers who may see it, joined by intersection. Its bottom has no sources
+// and everybody as readers. Names are made of letters, digits and . _ @ : / -.
+var Sets = Lattice{Integrity: union{}, Confidentiality: intersection{}}
+
+// set is a sorted list of names, joined by "|", in braces.
+func set(names []string) Element {
+	slices.Sort(names)
+	return Element("{" + strings.Join(slices.Compact(names), "|") + "}")
+}
+
+func members(e Element) []string {
+	inner := strings.Trim(string(e), "{}")
+	if inner == "" {
+		return nil
+	}
+	return strings.Split(inner, "|")
+}
+
+func parseSet(s string) ([]string, error) {
+	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
+		return nil, fmt.Errorf("%w: a set looks like {alice|bob}", ErrLabel)
+	}
+	names := members(Element(s))
+	for _, n := range names {
+		if n == "" || strings.ContainsFunc(n, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._@:/-", r))
+		}) {
+			return nil, fmt.Errorf("%w: %q is no name", ErrLabel, n)
+		}
+	}
+	return names, nil
+}
+
+// union: more sources are higher; none is the bottom.
+type union struct{}
+
+func (union) Join(a, b Element) Element {
+	switch {
+	case a == "":
+		return b
+	case b == "" || a == b:
+		return a
+	}
+	return set(append(members(a), members(b)...))
+}
+
+func (union) Parse(s string) (Element, error) {
+	names, err := parseSet(s)
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	return set(names), nil
+}
+
+func (union) Format(e Element) string {
+	if e == "" {
+		return "{}"
+	}
+	return string(e)
+}
+
+// intersection: fewer readers are higher; everybody is the bottom.
+type intersection struct{}
+
+const everybody = "everybody"
+
+func (intersection) Join(a, b Element) Element {
+	switch {
+	case a == "":
+		return b
+	case b == "" || a == b:
+		return a
+	}
+	both := members(b)
+	return set(slices.DeleteFunc(members(a), func(n string) bool { return !slices.Contains(both, n) }))
+}
+
+func (intersection) Parse(s string) (Element, error) {
+	if s == everybody {
+		return "", nil
+	}
+	names, err := parseSet(s)
+	if err != nil {
+		return "", err
+	}
+	return set(names), nil
+}
+
+func (intersection) Format(e Element) string {
+	if e == "" {
+		return everybody
+	}
+	return string(e)
+}
