@@ -13,110 +13,165 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
 )
 
+// allowance is one secret.Allow, as it is printed.
+type allowance struct {
+	ID      string    `json:"id"`
+	Allows  string    `json:"allows"` // "value" or "rule"
+	Rule    string    `json:"rule,omitempty"`
+	Path    string    `json:"path,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Finding string    `json:"finding,omitempty"`
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires,omitzero"`
+}
+
+func allowanceOf(al *secret.Allow) allowance {
+	out := allowance{ID: al.ID, Allows: "value", Rule: al.Rule, Path: al.Path, Reason: al.Reason, Finding: al.Finding, Created: al.Created, Expires: al.Expires}
+	if al.Fingerprint.IsZero() {
+		out.Allows = "rule"
+	}
+	return out
+}
+
+func (al *allowance) what() string {
+	out := "one value"
+	if al.Allows == "rule" {
+		out = "rule " + al.Rule
+	}
+	if al.Path != "" {
+		out += " at " + al.Path
+	}
+	return out
+}
+
+func (al *allowance) until() string {
+	if al.Expires.IsZero() {
+		return "until removed"
+	}
+	return "until " + al.Expires.Format(time.DateTime)
+}
+
+type allowFlags struct {
+	rule, path      bool
+	expires, reason string
+}
+
 func (a *app) allowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "allow", Short: "Undo false positives"}
-	var byRule, byPath bool
-	var expires, reason string
+	var f allowFlags
 	add := &cobra.Command{
 		Use: "add FINDING-ID", Short: "Let what a finding found pass from now on", Args: cobra.ExactArgs(1),
-		Long: "Let what a finding found pass from now on: its value (by keyed fingerprint), or with --rule all that its rule finds, or with --path all that its rule finds at its place.",
+		Long: `Let what a finding found pass from now on: its value, known by keyed
+fingerprint; with --rule all that its rule finds; with --path all that its rule
+finds at the same place. Running gateways take it up with their next request.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(st *state) error {
-				f, _, err := st.store.FindingByID(cmd.Context(), args[0])
-				if errors.Is(err, secret.ErrNotFound) {
-					return failure("margay log shows the ids of findings", "no finding has the id %s", args[0])
-				}
-				if err != nil {
-					return failure("margay doctor", "%w", err)
-				}
-				al := secret.Allow{ID: flow.NewID(), Finding: f.ID, Reason: reason, Created: time.Now().UTC().Truncate(time.Millisecond)}
-				switch {
-				case byRule || byPath:
-					if f.Rule == stream.RuleVault {
-						return usage("margay secrets remove "+f.Name, "that finding is a registered secret, not a rule's")
-					}
-					al.Rule = f.Rule
-					if byPath {
-						al.Path = f.Path
-					}
-				case f.Fingerprint.IsZero():
-					return usage("use --rule", "that finding has no fingerprint")
-				default:
-					al.Fingerprint = f.Fingerprint
-				}
-				if expires != "" {
-					d, err := parseDays(expires)
-					if err != nil {
-						return usage("an expiry looks like 12h or 30d", "--expires %s is no duration", expires)
-					}
-					al.Expires = al.Created.Add(d)
-				}
-				if err := st.store.PutAllow(cmd.Context(), al); err != nil {
-					return failure("margay doctor", "%w", err)
-				}
-				return a.print(map[string]any{"id": al.ID}, func(w io.Writer) {
-					fmt.Fprintf(w, "allowed; undo: margay allow remove %s\n", al.ID)
-				})
-			})
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.allow(cmd.Context(), st, args[0], &f) })
 		},
 	}
-	add.Flags().BoolVar(&byRule, "rule", false, "all that the finding's rule finds")
-	add.Flags().BoolVar(&byPath, "path", false, "all that the finding's rule finds at the same place")
-	add.Flags().StringVar(&expires, "expires", "", "for how long, such as 12h or 30d (default: for good)")
-	add.Flags().StringVar(&reason, "reason", "", "why, for whoever reads the list")
-	c.AddCommand(add,
+	add.Flags().BoolVar(&f.rule, "rule", false, "all that the finding's rule finds")
+	add.Flags().BoolVar(&f.path, "path", false, "all that the finding's rule finds at the same place")
+	add.Flags().StringVar(&f.expires, "expires", "", "for how `long`, such as 12h or 30d (default: until removed)")
+	add.Flags().StringVar(&f.reason, "reason", "", "why, for whoever reads the list")
+	c.AddCommand(
+		add,
 		&cobra.Command{Use: "list", Short: "List what is allowed", RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd.Context(), func(st *state) error {
-				all, err := st.store.Allows(cmd.Context())
-				if err != nil {
-					return failure("margay doctor", "%w", err)
-				}
-				tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-				for i := range all {
-					al := &all[i]
-					if a.json {
-						if err := a.print(al, nil); err != nil {
-							return err
-						}
-						continue
-					}
-					what, until := "one value", "for good"
-					if al.Rule != "" {
-						what = "rule " + al.Rule
-					}
-					if al.Path != "" {
-						what += " at " + al.Path
-					}
-					if !al.Expires.IsZero() {
-						until = "until " + al.Expires.Format(time.DateTime)
-					}
-					fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", al.ID, what, until, al.Reason)
-				}
-				return tw.Flush()
-			})
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.listAllows(cmd.Context(), st) })
 		}},
 		&cobra.Command{Use: "remove ID", Short: "Take an allowance back", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(st *state) error {
-				err := st.store.DeleteAllow(cmd.Context(), args[0])
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error {
+				err := st.store.DeleteAllow(cmd.Context(), strings.ToUpper(args[0]))
 				if errors.Is(err, secret.ErrNotFound) {
-					return failure("margay allow list", "no allowance has the id %s", args[0])
+					return failure("margay allow list shows the ids", "no allowance has this id")
 				}
 				if err != nil {
-					return failure("margay doctor", "%w", err)
+					return failure(doctorHint, "%w", err)
 				}
-				return a.print(map[string]any{"removed": args[0]}, func(w io.Writer) { fmt.Fprintln(w, "removed") })
+				return a.print(map[string]any{"removed": args[0]}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", args[0]) })
 			})
 		}},
 	)
 	return c
 }
 
-func parseDays(s string) (time.Duration, error) {
+func (a *app) allow(ctx context.Context, st *state, id string, f *allowFlags) error {
+	until, err := expiry(f.expires, time.Now())
+	if err != nil {
+		return err
+	}
+	found, _, err := st.store.FindingByID(ctx, strings.ToUpper(id))
+	if errors.Is(err, secret.ErrNotFound) {
+		return failure("margay log shows the ids of findings", "no finding has this id")
+	}
+	if err != nil {
+		return failure(doctorHint, "%w", err)
+	}
+	al := secret.Allow{ID: flow.NewID(), Finding: found.ID, Reason: f.reason, Created: time.Now().UTC().Truncate(time.Millisecond), Expires: until}
+	switch {
+	case (f.rule || f.path) && found.Rule == stream.RuleVault:
+		return usage("margay secrets remove "+found.Name, "that is a registered secret and no rule's finding: allowing its rule would allow all of them")
+	case f.rule || f.path:
+		al.Rule = found.Rule
+		if f.path {
+			al.Path = found.Path
+		}
+		if f.path && al.Path == "" {
+			return usage("use --rule", "that finding has no place")
+		}
+	case found.Fingerprint.IsZero():
+		return usage("add --rule or --path", "that finding was cut off before it ended, so it has no fingerprint")
+	default:
+		al.Fingerprint = found.Fingerprint
+	}
+	if err := st.store.PutAllow(ctx, al); err != nil {
+		return failure(doctorHint, "%w", err)
+	}
+	if found.Rule == stream.RuleVault && found.Source == secret.SourceRegistered {
+		a.note("%s is a registered secret: it now passes everywhere", found.Name)
+	}
+	out := allowanceOf(&al)
+	return a.print(&out, func(w io.Writer) {
+		fmt.Fprintf(w, "allowed %s %s; undo: margay allow remove %s\n", out.what(), out.until(), al.ID)
+	})
+}
+
+func (a *app) listAllows(ctx context.Context, st *state) error {
+	all, err := st.store.Allows(ctx)
+	if err != nil {
+		return failure(doctorHint, "%w", err)
+	}
+	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	for i := range all {
+		al := allowanceOf(&all[i])
+		if a.json {
+			if err := a.print(&al, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", al.ID, al.what(), al.until(), al.Reason)
+	}
+	return tw.Flush()
+}
+
+// expiry turns a duration such as 30d into the time it ends; empty is never.
+func expiry(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	d, err := parseDuration(s)
+	if err != nil {
+		return time.Time{}, usage("a time looks like 12h or 30d", "--expires %s is no duration", s)
+	}
+	return now.UTC().Truncate(time.Millisecond).Add(d), nil
+}
+
+// parseDuration knows days, too.
+func parseDuration(s string) (time.Duration, error) {
 	if n, ok := strings.CutSuffix(s, "d"); ok {
 		d, err := strconv.Atoi(n)
 		if err != nil || d <= 0 || d > 36500 {
@@ -129,107 +184,4 @@ func parseDays(s string) (time.Duration, error) {
 		err = errors.New("not positive")
 	}
 	return d, err
-}
-
-func (a *app) withStore(ctx context.Context, f func(*state) error) error {
-	c, err := a.load(nil)
-	if err != nil {
-		return err
-	}
-	st, err := a.open(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer st.store.Close()
-	return f(st)
-}
-
-func (a *app) logCommand() *cobra.Command {
-	var follow bool
-	var n int
-	c := &cobra.Command{
-		Use: "log", Short: "Show what was decided and why",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := interrupts(cmd.Context())
-			defer stop()
-			return a.withStore(ctx, func(st *state) error {
-				last := ""
-				for {
-					entries, err := st.store.Decisions(ctx, last, 1000)
-					if err != nil {
-						if ctx.Err() != nil {
-							return nil
-						}
-						return failure("margay doctor", "%w", err)
-					}
-					if last == "" && !follow && n > 0 {
-						entries = entries[max(0, len(entries)-n):]
-					}
-					for i := range entries {
-						last = entries[i].ID
-						if err := a.printEntry(&entries[i]); err != nil {
-							return err
-						}
-					}
-					if !follow && len(entries) < 1000 {
-						return nil
-					}
-					if follow {
-						select {
-						case <-ctx.Done():
-							return nil
-						case <-time.After(300 * time.Millisecond):
-						}
-					}
-				}
-			})
-		},
-	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as decisions are made")
-	c.Flags().IntVarP(&n, "lines", "n", 100, "how many of the newest to show; 0 for all")
-	return c
-}
-
-func (a *app) printEntry(en *mediator.LogEntry) error {
-	return a.print(en, func(w io.Writer) {
-		fmt.Fprintf(w, "%s %s %s %s → %s\n", en.At.Format(time.DateTime), en.ID, en.Verb, en.Sink.Name, en.Outcome)
-		if len(en.Findings) == 0 {
-			for _, r := range en.Reasons {
-				fmt.Fprintf(w, "  %s\n", r.Detail)
-			}
-		}
-		for i := range en.Findings {
-			fmt.Fprintf(w, "  %s\n", describe(&en.Findings[i]))
-		}
-	})
-}
-
-func (a *app) explainCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "explain ID", Short: "Explain a decision or a finding", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withStore(cmd.Context(), func(st *state) error {
-				id := args[0]
-				if _, decision, err := st.store.FindingByID(cmd.Context(), id); err == nil {
-					id = decision
-				}
-				en, err := st.store.Decision(cmd.Context(), id)
-				if errors.Is(err, secret.ErrNotFound) {
-					return failure("margay log shows the ids", "neither a decision nor a finding has the id %s", args[0])
-				}
-				if err != nil {
-					return failure("margay doctor", "%w", err)
-				}
-				return a.print(en, func(w io.Writer) {
-					fmt.Fprintf(w, "decision   %s\ntrajectory %s\nmade       %s\nverb       %s, to %s\noutcome    %s\n", en.ID, en.Trajectory, en.At.Format(time.RFC3339), en.Verb, en.Sink.Name, en.Outcome)
-					for _, r := range en.Reasons {
-						fmt.Fprintf(w, "because    %s (%s)\n", r.Detail, r.Code)
-						if r.Finding != "" && r.Action != flow.ActAllow {
-							fmt.Fprintf(w, "           %s; undo: margay allow add %s\n", r.Action, r.Finding)
-						}
-					}
-				})
-			})
-		},
-	}
 }

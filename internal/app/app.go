@@ -10,20 +10,17 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/margaydev/margay/internal/config"
-	"github.com/margaydev/margay/internal/keys"
-	"github.com/margaydev/margay/secret"
-	"github.com/margaydev/margay/store/sqlite"
 )
 
-// Exit codes.
+// Exit codes. `margay run` returns its child's instead.
 const (
 	exitDone     = 0
 	exitFailed   = 1
@@ -62,14 +59,12 @@ func failure(hint, format string, args ...any) error {
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := root.ExecuteContext(context.Background()); err != nil {
 		return a.fail(err)
 	}
 	return a.code
@@ -77,35 +72,53 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 
 // fail tells an error in one line, and what to do next in another.
 func (a *app) fail(err error) int {
-	code, hint := exitFailed, ""
+	code, hint := exitFailed, "margay doctor looks for what is wrong"
 	var p *problem
 	var c *config.Error
+	var u *usageError
 	switch {
 	case errors.As(err, &p):
 		code, hint = p.code, p.hint
 	case errors.As(err, &c):
 		code, hint = exitUsage, c.Hint
-	case errors.Is(err, errUsage):
-		code, hint = exitUsage, "margay help"
+		if hint == "" {
+			hint = "margay config example shows every key"
+		}
+	case errors.As(err, &u):
+		code, hint = exitUsage, u.command+" --help shows how it is used"
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		code, hint = exitUsage, "margay --help lists the commands"
 	}
+	text := oneLine(err.Error())
 	if a.json {
-		b, _ := json.Marshal(map[string]any{"error": err.Error(), "hint": hint, "code": code})
+		b, _ := json.Marshal(map[string]any{"error": text, "hint": hint, "code": code})
 		fmt.Fprintf(a.err, "%s\n", b)
 		return code
 	}
-	fmt.Fprintf(a.err, "margay: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintf(a.err, "margay: %s\n", text)
 	if hint != "" {
 		fmt.Fprintf(a.err, "hint: %s\n", hint)
 	}
 	return code
 }
 
-var errUsage = errors.New("usage")
+// quotedArgument is where an error repeats a whole argument, which may hold a
+// value that was meant for a flag.
+var quotedArgument = regexp.MustCompile(` in -\S+`)
+
+func oneLine(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' }), "; ")
+	if strings.HasPrefix(s, "unknown shorthand flag") || strings.HasPrefix(s, "bad flag syntax") {
+		s = quotedArgument.ReplaceAllString(s, "")
+	}
+	return s
+}
 
 // usageError marks cobra's own complaints.
-type usageError struct{ error }
-
-func (u usageError) Is(target error) bool { return target == errUsage }
+type usageError struct {
+	error
+	command string
+}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -115,17 +128,15 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.PersistentFlags().StringVar(&a.config, "config", "", "configuration file (default "+config.Path()+")")
-	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "folder for keys and database (default $XDG_DATA_HOME/margay)")
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.PersistentFlags().StringVar(&a.config, "config", "", "configuration `file` (default $XDG_CONFIG_HOME/margay/config.yaml)")
+	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "`folder` for keys and database (default $XDG_DATA_HOME/margay)")
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON: one document, or one a line")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err, c.CommandPath()} })
 	root.AddCommand(
 		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(),
 		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(),
 	)
-	for _, c := range root.Commands() {
-		wrapArgs(c)
-	}
+	wrapArgs(root)
 	return root
 }
 
@@ -139,18 +150,25 @@ func wrapArgs(c *cobra.Command) {
 		}
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{err}
+		err := check(cmd, args)
+		var p *problem
+		if err == nil || errors.As(err, &p) {
+			return err
 		}
-		return nil
+		return &usageError{err, cmd.CommandPath()}
 	}
 	if c.HasSubCommands() && c.RunE == nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+			if len(args) == 0 {
+				return cmd.Help()
 			}
-			return cmd.Help()
+			text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+			if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+				text += ": did you mean " + s[0] + "?"
+			}
+			return &usageError{errors.New(text), cmd.CommandPath()}
 		}
+		c.SuggestionsMinimumDistance = 1
 	}
 	for _, s := range c.Commands() {
 		wrapArgs(s)
@@ -164,7 +182,7 @@ func (a *app) load(set func(*config.Config)) (*config.Config, error) {
 	if path == "" {
 		path = os.Getenv(config.EnvConfig)
 	}
-	return config.Load(path, os.Environ(), func(c *config.Config) {
+	c, err := config.Load(path, os.Environ(), func(c *config.Config) {
 		if a.stateDir != "" {
 			c.StateDir = a.stateDir
 		}
@@ -172,44 +190,52 @@ func (a *app) load(set func(*config.Config)) (*config.Config, error) {
 			set(c)
 		}
 	})
+	if err == nil && len(c.Unknown) > 0 {
+		a.note("no key of the configuration, so ignored: %s", strings.Join(c.Unknown, " "))
+	}
+	return c, err
 }
 
-// state is what lies in the data folder.
-type state struct {
-	keys  secret.Keys
-	store *sqlite.Store
-}
-
-func (a *app) open(ctx context.Context, c *config.Config) (*state, error) {
-	k, err := keys.Load(c.Keys())
-	if err != nil {
-		return nil, failure("margay doctor looks at all files", "%w", err)
-	}
-	s, err := sqlite.Open(ctx, c.StorePath(), sqlite.Options{})
-	if err != nil {
-		return nil, failure("margay doctor looks at all files", "%w", err)
-	}
-	return &state{k, s}, nil
+// note writes a line about progress to standard error.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.err, "margay: "+format+"\n", args...)
 }
 
 // print writes v as JSON where --json is given, and calls text otherwise.
-func (a *app) print(v any, text func(w io.Writer)) error {
+func (a *app) print(v any, text func(w io.Writer)) error { return a.printTo(a.out, v, text) }
+
+func (a *app) printTo(w io.Writer, v any, text func(w io.Writer)) error {
 	if !a.json {
-		text(a.out)
+		text(w)
 		return nil
 	}
-	e := json.NewEncoder(a.out)
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-func (a *app) logger(level string) *slog.Logger {
-	var l slog.Level
-	_ = l.UnmarshalText([]byte(level)) // checked by config
-	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: l}))
+// logger writes to standard error or the configured file, which close closes.
+func (a *app) logger(l config.Log) (log *slog.Logger, closeLog func(), err error) {
+	w, closeLog := a.err, func() {}
+	if l.File != "" {
+		f, err := os.OpenFile(filepath.Clean(l.File), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, nil, failure("see log.file in the configuration", "the log can't be written: %w", err)
+		}
+		w, closeLog = f, func() { _ = f.Close() }
+	}
+	opt := &slog.HandlerOptions{}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err == nil {
+		opt.Level = level
+	}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, opt)), closeLog, nil
+	}
+	return slog.New(slog.NewTextHandler(w, opt)), closeLog, nil
 }
 
-func (a *app) terminal(w any) bool {
+func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // file descriptors are small
 }
@@ -217,19 +243,35 @@ func (a *app) terminal(w any) bool {
 func (a *app) configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Show and check the configuration"}
 	c.AddCommand(
-		&cobra.Command{Use: "example", Short: "Print a commented configuration", RunE: func(*cobra.Command, []string) error {
+		&cobra.Command{Use: "example", Short: "Print a commented configuration with the defaults", RunE: func(*cobra.Command, []string) error {
 			_, err := io.WriteString(a.out, config.Example)
 			return err
 		}},
 		&cobra.Command{Use: "path", Short: "Print where the configuration is looked for", RunE: func(*cobra.Command, []string) error {
-			return a.print(map[string]string{"path": config.Path()}, func(w io.Writer) { fmt.Fprintln(w, config.Path()) })
+			path := a.config
+			for _, p := range []string{os.Getenv(config.EnvConfig), config.Path()} {
+				if path == "" {
+					path = p
+				}
+			}
+			return a.print(map[string]string{"path": path}, func(w io.Writer) { fmt.Fprintln(w, path) })
 		}},
 		&cobra.Command{Use: "check", Short: "Check the configuration", RunE: func(*cobra.Command, []string) error {
 			c, err := a.load(nil)
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]any{"ok": true, "file": c.File}, func(w io.Writer) { fmt.Fprintln(w, "ok") })
+			name, up, err := c.Named("")
+			if err != nil {
+				return err
+			}
+			from := c.File
+			if from == "" {
+				from = "defaults and environment"
+			}
+			return a.print(map[string]any{"ok": true, "file": c.File, "upstream": name, "url": up.URL, "unknown": c.Unknown}, func(w io.Writer) {
+				fmt.Fprintf(w, "ok: %s (upstream %s at %s)\n", from, name, up.URL)
+			})
 		}},
 	)
 	return c

@@ -44,7 +44,7 @@ func (a *app) benchCommand() *cobra.Command {
 		return cmd
 	}
 	progress := func(s string) {
-		if a.terminal(a.err) {
+		if isTerminal(a.err) {
 			fmt.Fprintf(a.err, "\r\x1b[K%s", s)
 		}
 	}

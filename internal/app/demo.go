@@ -40,7 +40,7 @@ func (a *app) demoCommand() *cobra.Command {
 
 func (a *app) showDemo(w io.Writer, r *demo.Report) {
 	red, green, bold, off := "", "", "", ""
-	if a.terminal(a.out) && os.Getenv("NO_COLOR") == "" {
+	if isTerminal(a.out) && os.Getenv("NO_COLOR") == "" {
 		red, green, bold, off = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
 	}
 	const width = 42

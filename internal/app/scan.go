@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"path/filepath"
 	"time"
 	"unicode/utf8"
 
@@ -20,178 +20,193 @@ import (
 	"github.com/margaydev/margay/stream"
 )
 
-// describe tells a finding in a line, with the command that undoes it.
-func describe(f *mediator.FindingRecord) string {
-	what := string(f.Kind) + " by " + f.Rule
-	if f.Name != "" {
-		what = string(f.Kind) + " " + f.Name
-	}
-	where := ""
-	if f.Path != "" {
-		where = " at " + f.Path
-	}
-	return fmt.Sprintf("%s: %s%s; undo: margay allow add %s", f.Action, what, where, f.ID)
-}
-
 // scanned is one finding of a scan, as it is printed.
 type scanned struct {
-	ID   string      `json:"id"`
-	File string      `json:"file"`
-	Line int         `json:"line"`
-	Col  int         `json:"column"` // in bytes, from 1
-	Len  int64       `json:"length"` // in bytes
-	Kind secret.Kind `json:"kind"`
-	Rule string      `json:"rule"`
-	Name string      `json:"name,omitempty"`
-	View string      `json:"view"`
+	File  string      `json:"file"`
+	Line  int         `json:"line"`
+	Col   int         `json:"column"` // in bytes, from 1
+	Len   int64       `json:"length"` // in bytes
+	Kind  secret.Kind `json:"kind"`
+	Rule  string      `json:"rule"`
+	Name  string      `json:"name,omitempty"`
+	View  string      `json:"view"`
+	ID    string      `json:"id"`
+	Allow string      `json:"allow"` // the command that lets it pass
 }
 
-// position counts lines while a file is read.
+// position turns offsets into lines while a text is read. It remembers the
+// starts of recent lines only.
 type position struct {
 	offset int64
-	line   int
-	starts []int64 // of the last lines
+	line   int     // number of the line that starts[0] begins
+	starts []int64 // ascending; the first may lie far back
 }
+
+func newPosition() *position { return &position{line: 1, starts: []int64{0}} }
 
 func (p *position) write(b []byte) {
 	for i, c := range b {
 		if c == '\n' {
-			p.line++
 			p.starts = append(p.starts, p.offset+int64(i)+1)
 		}
-	}
-	if n := len(p.starts); n > 1<<16 {
-		p.starts = append(p.starts[:0], p.starts[n-1<<15:]...)
 	}
 	p.offset += int64(len(b))
 }
 
+// of returns the line and the column of an offset, both from 1.
 func (p *position) of(at int64) (line, col int) {
-	line = p.line
-	for i := len(p.starts) - 1; i >= 0; i-- {
-		if p.starts[i] <= at {
-			return line + 1, int(at-p.starts[i]) + 1
-		}
-		line--
+	i := len(p.starts) - 1
+	for i > 0 && p.starts[i] > at {
+		i--
 	}
-	return line + 1, int(at) + 1
+	return p.line + i, int(at-p.starts[i]) + 1
+}
+
+// forget drops the lines that end before an offset.
+func (p *position) forget(before int64) {
+	n := 0
+	for n+1 < len(p.starts) && p.starts[n+1] <= before {
+		n++
+	}
+	p.line += n
+	p.starts = p.starts[:copy(p.starts, p.starts[n:])]
+}
+
+// input is a text to scan, opened and known to be text.
+type input struct {
+	name string
+	r    io.Reader
+	file *os.File // nil for standard input
 }
 
 func (a *app) scanCommand() *cobra.Command {
-	var redact, personal bool
+	var s scan
 	c := &cobra.Command{
 		Use:   "scan [FILE|-]...",
 		Short: "Find secrets in files or standard input",
-		Long:  "Find secrets in files or standard input, in plain and in disguise. Values are never printed. The exit code is 3 where something is found.",
-		Args:  cobra.ArbitraryArgs,
+		Long: `Find secrets in files or standard input, in plain and in disguise.
+
+Prints FILE:LINE:COLUMN: KIND RULE ID for each, never a value; the column counts
+bytes. The exit code is 3 where something is found. margay allow add ID lets a
+false positive pass from then on.`,
+		Example: "  margay scan $(git ls-files)\n  git diff --cached | margay scan\n  margay scan --redact log.txt > clean.txt",
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
 				files = []string{"-"}
 			}
-			c, err := a.load(nil)
-			if err != nil {
-				return err
-			}
-			st, err := a.open(cmd.Context(), c)
-			if err != nil {
-				return err
-			}
-			defer st.store.Close()
-			for _, f := range files {
-				if err := a.scan(cmd.Context(), st, c.Limits.Held, f, redact, personal); err != nil {
-					return err
-				}
-			}
-			return nil
+			s.app = a
+			return s.run(cmd.Context(), files)
 		},
 	}
-	c.Flags().BoolVar(&redact, "redact", false, "write the text with its secrets replaced to standard output, the findings to standard error")
-	c.Flags().BoolVar(&personal, "personal", false, "find personal data, too")
+	c.Flags().BoolVar(&s.redact, "redact", false, "write the text with its secrets replaced to standard output, the findings to standard error")
+	c.Flags().BoolVar(&s.personal, "personal", false, "find personal data, too")
 	return c
 }
 
-func (a *app) scan(ctx context.Context, st *state, held int, file string, redact, personal bool) error {
-	in := a.in
-	name := "stdin"
+// scan is one invocation of the command.
+type scan struct {
+	*app
+	redact, personal bool
+
+	st     *state
+	cfg    stream.Config
+	allows []secret.Allow
+	found  int
+}
+
+func (s *scan) run(ctx context.Context, files []string) error {
+	c, err := s.load(nil)
+	if err != nil {
+		return err
+	}
+	// All that can be wrong with the first input is known before the state
+	// folder is made.
+	first, err := s.input(files[0])
+	if err != nil && len(files) == 1 {
+		return err
+	}
+	if s.st, err = s.open(ctx, c); err != nil {
+		return err
+	}
+	defer s.st.close()
+	if s.cfg.Rules, err = rulesOf(c); err != nil {
+		return err
+	}
+	index, err := secret.NewIndex(&s.st.keys, s.st.store.Secrets(ctx), time.Now())
+	if err != nil {
+		return failure(doctorHint, "%w", err)
+	}
+	if s.allows, err = s.st.store.Allows(ctx); err != nil {
+		return failure(doctorHint, "%w", err)
+	}
+	s.cfg.Vaults, s.cfg.MaxHeld, s.cfg.Now = []*secret.Index{index}, c.Limits.Held, time.Now()
+	failed := 0
+	for i, f := range files {
+		in := first
+		if i > 0 || in == nil {
+			in, err = s.input(f)
+		}
+		if err == nil {
+			err = s.one(ctx, in)
+		}
+		if err != nil && len(files) == 1 {
+			return err
+		}
+		if err != nil {
+			s.note("%s, so it was not scanned", err)
+			failed++
+		}
+	}
+	if s.found > 0 {
+		s.code = exitFindings
+		if !s.json {
+			s.note("%d found; a false positive passes from now on with margay allow add ID", s.found)
+		}
+	} else if failed > 0 {
+		s.code = exitFailed
+	}
+	return nil
+}
+
+// input opens a file and looks at its beginning.
+func (s *scan) input(file string) (*input, error) {
+	in := &input{name: "stdin", r: s.in}
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := os.Open(filepath.Clean(file))
 		if err != nil {
 			var p *os.PathError
 			errors.As(err, &p)
-			return failure("give a file, or - for standard input", "%s: %w", file, p.Err)
+			return nil, failure("give a file, or - for standard input", "%s can't be read: %w", file, p.Err)
 		}
-		defer f.Close()
-		if info, err := f.Stat(); err == nil && info.IsDir() {
-			return failure("give files: margay scan $(git ls-files)", "%s is a folder", file)
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			_ = f.Close()
+			return nil, failure("give files: margay scan $(git ls-files)", "%s is a folder", file)
 		}
-		in, name = f, file
+		in.name, in.r, in.file = filepath.ToSlash(filepath.Clean(file)), f, f
 	}
-	rules, err := recognise.Default()
-	if err != nil {
-		return err
+	head := make([]byte, 64<<10)
+	n, err := in.r.Read(head)
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.close()
+		return nil, failure("is it readable?", "%s can't be read: %w", in.name, err)
 	}
-	index, err := secret.NewIndex(&st.keys, st.store.Secrets(ctx), time.Now())
-	if err != nil {
-		return failure("margay doctor", "%w", err)
+	if binary(head[:n]) {
+		in.close()
+		return nil, failure("margay scan reads text; unpack or decode it first", "%s is binary", in.name)
 	}
-	allows, err := st.store.Allows(ctx)
-	if err != nil {
-		return failure("margay doctor", "%w", err)
-	}
-	cfg := &stream.Config{
-		Rules: rules, Vaults: []*secret.Index{index}, MaxHeld: held, Path: strings.TrimPrefix(file, "-"), Now: time.Now(),
-		Decide: func(f *stream.Finding, raw []byte) flow.Action {
-			if f.Fingerprint.IsZero() {
-				f.Fingerprint = st.keys.FingerprintOf(raw)
-			}
-			if mediator.Allowed(allows, f.Fingerprint, f.Rule, name, time.Now()) {
-				return flow.ActAllow
-			}
-			if f.Rule != stream.RuleVault && f.Class == recognise.ClassPersonal {
-				if personal {
-					return flow.ActReport
-				}
-				return flow.ActAllow
-			}
-			return flow.ActRedact
-		},
-	}
-	found, pos, err := a.edit(cfg, in, name, redact)
-	if err != nil {
-		return err
-	}
-	return a.report(ctx, st, name, found, pos, redact)
+	in.r = io.MultiReader(bytes.NewReader(head[:n]), in.r)
+	return in, nil
 }
 
-// edit runs a text through the editor.
-func (a *app) edit(cfg *stream.Config, in io.Reader, name string, redact bool) ([]stream.Finding, *position, error) {
-	e := cfg.NewEditor()
-	pos := &position{}
-	buf := make([]byte, 64<<10)
-	var out []byte
-	for first := true; ; first = false {
-		n, err := in.Read(buf)
-		if first && binary(buf[:n]) {
-			return nil, nil, failure("margay scan reads text", "%s is binary", name)
-		}
-		pos.write(buf[:n])
-		out = e.Write(out[:0], buf[:n])
-		if errors.Is(err, io.EOF) {
-			out = e.Close(out)
-		} else if err != nil {
-			return nil, nil, failure("", "%s can't be read: %w", name, err)
-		}
-		if redact {
-			if _, werr := a.out.Write(out); werr != nil {
-				return nil, nil, failure("", "standard output: %w", werr)
-			}
-		}
-		if err != nil {
-			return e.Findings(), pos, nil
-		}
+func (in *input) close() {
+	if in.file != nil {
+		_ = in.file.Close()
 	}
 }
 
+// binary reports whether a text's beginning is none: it has a zero byte, or
+// is invalid UTF-8 to a good part.
 func binary(b []byte) bool {
 	if bytes.IndexByte(b, 0) >= 0 {
 		return true
@@ -207,47 +222,106 @@ func binary(b []byte) bool {
 	return bad > 8 && bad*10 > len(b)
 }
 
-func (a *app) report(ctx context.Context, st *state, name string, found []stream.Finding, pos *position, redact bool) error {
+func (s *scan) decide(name string) func(*stream.Finding, []byte) flow.Action {
+	return func(f *stream.Finding, raw []byte) flow.Action {
+		if f.Fingerprint.IsZero() && !f.Capped {
+			f.Fingerprint = s.st.keys.FingerprintOf(raw)
+		}
+		if mediator.Allowed(s.allows, f.Fingerprint, f.Rule, name, s.cfg.Now) {
+			return flow.ActAllow
+		}
+		if f.Rule != stream.RuleVault && f.Class == recognise.ClassPersonal && !s.personal {
+			return flow.ActAllow
+		}
+		return flow.ActRedact
+	}
+}
+
+// one scans an input, in bounded memory but for what it finds.
+func (s *scan) one(ctx context.Context, in *input) error {
+	defer in.close()
+	cfg := s.cfg
+	cfg.Decide = s.decide(in.name)
+	if in.file != nil {
+		cfg.Path = in.name
+	}
+	e := cfg.NewEditor()
+	pos := newPosition()
+	buf := make([]byte, 64<<10)
+	var out []byte
+	told := 0
+	for {
+		n, err := in.r.Read(buf)
+		end := errors.Is(err, io.EOF)
+		pos.write(buf[:n])
+		out = e.Write(out[:0], buf[:n])
+		if end {
+			out = e.Close(out)
+		}
+		if s.redact {
+			if _, werr := s.out.Write(out); werr != nil {
+				return failure("is the disk full, or the reader gone?", "standard output: %w", werr)
+			}
+		}
+		found := e.Findings()[told:]
+		told += len(found)
+		if rerr := s.report(ctx, in.name, found, pos); rerr != nil {
+			return rerr
+		}
+		pos.forget(pos.offset - int64(e.Held()) - 1)
+		if end {
+			return nil
+		}
+		if err != nil {
+			return failure("is it still there?", "%s can't be read to its end: %w", in.name, err)
+		}
+	}
+}
+
+// report records findings, so that they can be allowed, and prints them.
+func (s *scan) report(ctx context.Context, name string, found []stream.Finding, pos *position) error {
 	if len(found) == 0 {
 		return nil
 	}
 	en := mediator.LogEntry{Decision: flow.Decision{
-		ID: flow.NewID(), Verb: flow.Observe, Outcome: flow.Allow, At: time.Now().UTC(), Sink: flow.Sink{Name: "scan", Channel: flow.ChannelUser, Trust: flow.TrustLocal},
+		ID: flow.NewID(), Trajectory: flow.TrajectoryID(flow.NewID()), Verb: flow.Observe, Outcome: flow.Allow, At: time.Now().UTC(),
+		Sink: flow.Sink{Name: "scan", Channel: flow.ChannelUser, Trust: flow.TrustLocal},
 	}}
-	w := a.out
-	if redact {
-		w = a.err
-	}
-	secrets := false
+	lines := make([]scanned, len(found))
 	for i := range found {
 		f := &found[i]
 		line, col := pos.of(f.Start)
-		s := scanned{flow.NewID(), name, line, col, f.End - f.Start, f.Kind, f.Rule, f.Name, f.View}
-		secrets = secrets || f.Action == flow.ActRedact
-		en.Findings = append(en.Findings, mediator.FindingRecord{
-			ID: s.ID, Rule: f.Rule, Name: f.Name, Kind: f.Kind, Source: f.Source, View: f.View, Fingerprint: f.Fingerprint,
-			Path: name, Action: flow.ActReport, Length: int(s.Len),
+		id := flow.NewID()
+		lines[i] = scanned{name, line, col, f.End - f.Start, f.Kind, f.Rule, f.Name, f.View, id, allowCommandOf(id)}
+		r := mediator.FindingRecord{
+			ID: id, Rule: f.Rule, Name: f.Name, Kind: f.Kind, Source: f.Source, View: f.View, Fingerprint: f.Fingerprint,
+			Path: name, Action: flow.ActReport, Length: int(f.End - f.Start),
+		}
+		en.Findings = append(en.Findings, r)
+		en.Reasons = append(en.Reasons, flow.Reason{
+			Code: "secret-found", Detail: fmt.Sprintf("%s found by %s in %s, line %d", f.Kind, f.Rule, name, line), Finding: id, Action: flow.ActReport,
 		})
-		p := *a
-		p.out = w
-		if err := p.print(s, func(w io.Writer) {
-			what := f.Rule
-			if f.Name != "" {
-				what = f.Name
-			}
-			fmt.Fprintf(w, "%s:%d:%d: %s (%s) %s\n", name, line, col, f.Kind, what, s.ID)
-		}); err != nil {
-			return err
+	}
+	if err := s.st.store.AppendDecisions(ctx, []mediator.LogEntry{en}); err != nil {
+		return failure(doctorHint, "the findings could not be recorded: %w", err)
+	}
+	w := s.out
+	if s.redact {
+		w = s.err
+	}
+	for i := range lines {
+		l := &lines[i]
+		rule := l.Rule
+		if l.Name != "" {
+			rule += " " + l.Name
+		}
+		if l.View != "raw" {
+			rule += " (" + l.View + ")"
+		}
+		if err := s.printTo(w, l, func(w io.Writer) { fmt.Fprintf(w, "%s:%d:%d: %s %s %s\n", l.File, l.Line, l.Col, l.Kind, rule, l.ID) }); err != nil {
+			return failure("is the reader gone?", "standard output: %w", err)
 		}
 	}
-	if err := st.store.AppendDecisions(ctx, []mediator.LogEntry{en}); err != nil {
-		return failure("margay doctor", "the findings could not be recorded: %w", err)
-	}
-	if !a.json {
-		fmt.Fprintf(a.err, "margay: %d found in %s; a false positive? margay allow add FINDING-ID\n", len(found), name)
-	}
-	if secrets || a.code == exitFindings {
-		a.code = exitFindings
-	}
+	s.found += len(found)
 	return nil
 }

@@ -2,10 +2,14 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,164 +18,276 @@ import (
 	"golang.org/x/term"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/environ"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
 )
 
 func (a *app) secretsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "secrets", Short: "Register what must not leak", Long: "Register what must not leak. Only keyed fingerprints are kept; no command shows a value."}
-	var kind string
+	c := &cobra.Command{
+		Use: "secrets", Short: "Register what must not leak",
+		Long: "Register what must not leak. Only keyed fingerprints are kept; no command shows a value.",
+	}
+	var kind, expires string
 	add := &cobra.Command{
-		Use: "add NAME", Short: "Register a value from standard input", Args: cobra.ExactArgs(1),
+		Use: "add NAME", Short: "Register a value from standard input or a prompt",
+		Long:    "Register a value. It is read from standard input, or from a prompt that does not show it; never from the command line, which other programs can read.",
+		Example: "  margay secrets add STRIPE_KEY\n  pass show stripe/key | margay secrets add STRIPE_KEY --kind api-key",
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usage("margay secrets add STRIPE_KEY", "give the secret a name")
+			case len(args) > 1:
+				return usage(`printf %s "$VALUE" | margay secrets add NAME`, "a value on the command line can be read by other programs: give a name alone")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if kind != "" && !slices.Contains(config.Kinds(), kind) {
+				return usage("kinds are "+strings.Join(config.Kinds(), " "), "%q is no kind", kind)
+			}
+			if err := checkName(args[0]); err != nil {
+				return err
+			}
+			until, err := expiry(expires, time.Now())
+			if err != nil {
+				return err
+			}
 			value, err := a.readValue(args[0])
 			if err != nil {
 				return err
 			}
-			k := secret.Kind(kind)
+			cr := environ.Credential{Variable: environ.Variable{Name: args[0], Value: value, Origin: "stdin"}, Kind: secret.Kind(kind)}
 			if kind == "" {
-				k = kindOfName(args[0])
+				cr.Kind = environ.Kind(args[0])
 			}
-			return a.register(cmd, []variable{{args[0], value, "stdin"}}, func(string) secret.Kind { return k })
+			return a.register(cmd.Context(), []environ.Credential{cr}, until)
 		},
 	}
-	add.Flags().StringVar(&kind, "kind", "", "its kind, such as api-key, token or password (default: by its name)")
-	c.AddCommand(add,
-		&cobra.Command{
-			Use: "import FILE|-", Short: "Register the credentials of a .env file", Args: cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				b, err := a.readFile(args[0])
-				if err != nil {
-					return err
-				}
-				vars := credentials(dotenv(args[0], b))
-				if len(vars) == 0 {
-					return failure("lines look like API_KEY=value; margay secrets add registers a single value", "%s holds no credentials", args[0])
-				}
-				return a.register(cmd, vars, kindOfName)
-			},
-		},
-		&cobra.Command{Use: "list", Short: "List what is registered", RunE: func(cmd *cobra.Command, _ []string) error { return a.listSecrets(cmd) }},
-		&cobra.Command{Use: "remove NAME|ID", Short: "Forget a secret", Args: cobra.ExactArgs(1), RunE: a.removeSecret},
+	add.Flags().StringVar(&kind, "kind", "", "its `kind`, such as api-key, token or password (default: by its name)")
+	add.Flags().StringVar(&expires, "expires", "", "for how `long`, such as 12h or 30d (default: until removed)")
+	var all bool
+	imp := &cobra.Command{
+		Use: "import FILE|-", Short: "Register the credentials of a .env file", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importFile(cmd.Context(), args[0], all) },
+	}
+	imp.Flags().BoolVar(&all, "all", false, "register every value that is long enough, not only what looks like a credential")
+	c.AddCommand(
+		add, imp,
+		&cobra.Command{Use: "list", Short: "List what is registered, without values", RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.listSecrets(cmd.Context(), st) })
+		}},
+		&cobra.Command{Use: "remove NAME|ID", Short: "Forget a secret", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.removeSecret(cmd.Context(), st, args[0]) })
+		}},
 	)
 	return c
 }
 
-func (a *app) readFile(path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(io.LimitReader(a.in, 1<<20))
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, failure("give a file, or - for standard input", "%s can't be read: %w", filepath.Base(path), err)
-	}
-	return b, nil
-}
+var secretName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.:/@ -]{0,99}$`)
 
-// readValue reads a value without showing it, from a terminal or a pipe.
-func (a *app) readValue(name string) (string, error) {
-	if f, ok := a.in.(*os.File); ok && a.terminal(f) {
-		fmt.Fprintf(a.err, "value of %s: ", name)
-		b, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // file descriptors are small
-		fmt.Fprintln(a.err)
-		return string(b), err
+// checkName refuses names that are values: a slip of the pen would be kept.
+func checkName(name string) error {
+	if !secretName.MatchString(name) {
+		return usage("use letters, digits, and _ . : / @ - between them", "that can't be a secret's name")
 	}
-	b, err := io.ReadAll(io.LimitReader(a.in, secret.MaxLength+2))
-	if err != nil {
-		return "", failure("", "standard input can't be read: %w", err)
-	}
-	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
-	if len(b) == 0 {
-		return "", usage("printf %s \"$VALUE\" | margay secrets add NAME", "standard input is empty: there is no value to register")
-	}
-	return string(b), nil
-}
-
-func (a *app) register(cmd *cobra.Command, vars []variable, kind func(string) secret.Kind) error {
-	c, err := a.load(nil)
+	rules, err := recognise.Default()
 	if err != nil {
 		return err
 	}
-	st, err := a.open(cmd.Context(), c)
-	if err != nil {
-		return err
-	}
-	defer st.store.Close()
-	var recs []secret.Record
-	for _, v := range vars {
-		rec, strength, err := secret.Prepare(&st.keys, flow.NewID(), v.name, kind(v.name), secret.SourceRegistered, v.origin, []byte(v.value), time.Now())
-		if err != nil {
-			return failure("nothing was registered", "%w", err)
-		}
-		if strength.Note != "" {
-			fmt.Fprintf(a.err, "margay: %s is %s\n", v.name, strength.Note)
-		}
-		recs = append(recs, rec)
-	}
-	if err := st.store.PutSecrets(cmd.Context(), recs); err != nil {
-		return failure("margay doctor", "%w", err)
-	}
-	for _, r := range recs {
-		if err := a.print(map[string]any{"id": r.ID, "name": r.Name, "kind": r.Kind}, func(w io.Writer) {
-			fmt.Fprintf(w, "registered %s (%s)\n", r.Name, r.Kind)
-		}); err != nil {
-			return err
+	for _, m := range rules.Find([]byte(name)) {
+		if m.Rule.Class == recognise.ClassCredential {
+			return usage(`printf %s "$VALUE" | margay secrets add NAME`, "that name looks like a credential itself (%s): the value belongs on standard input", m.Rule.ID)
 		}
 	}
 	return nil
 }
 
-func (a *app) listSecrets(cmd *cobra.Command) error {
-	c, err := a.load(nil)
+func (a *app) importFile(ctx context.Context, path string, all bool) error {
+	var b []byte
+	var err error
+	if path == "-" {
+		b, err = io.ReadAll(io.LimitReader(a.in, environ.MaxFile+1))
+	} else {
+		b, err = readSmall(path)
+	}
+	if err != nil {
+		return failure("give a file, or - for standard input", "%s can't be read: %w", path, reason(err))
+	}
+	if len(b) > environ.MaxFile {
+		return failure("is it a .env file?", "%s is larger than %d bytes", path, environ.MaxFile)
+	}
+	if binary(b) {
+		return failure("is it a .env file?", "%s is binary", path)
+	}
+	rules, err := recognise.Default()
 	if err != nil {
 		return err
 	}
-	st, err := a.open(cmd.Context(), c)
-	if err != nil {
-		return err
+	vars := environ.Parse(path, b)
+	found := environ.Credentials(rules, vars)
+	if all {
+		found = everything(vars, found)
 	}
-	defer st.store.Close()
-	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-	for r, err := range st.store.Secrets(cmd.Context()) {
+	if len(found) == 0 {
+		return failure("lines look like API_KEY=value; --all takes every value, and margay secrets add a single one", "%s holds no credentials", path)
+	}
+	taken := map[string]bool{}
+	for _, f := range found {
+		taken[f.Name] = true
+	}
+	var left []string
+	for _, v := range vars {
+		if !taken[v.Name] {
+			left = append(left, v.Name)
+		}
+	}
+	if len(left) > 0 {
+		a.note("left out, since they do not look like credentials: %s", strings.Join(left, ", "))
+	}
+	return a.register(ctx, found, time.Time{})
+}
+
+// everything adds the variables that are no credentials by their looks.
+func everything(vars []environ.Variable, found []environ.Credential) []environ.Credential {
+	for _, v := range vars {
+		known := slices.ContainsFunc(found, func(c environ.Credential) bool { return c.Value == v.Value })
+		if !known && len(v.Value) >= secret.MinLength {
+			found = append(found, environ.Credential{Variable: v, Kind: environ.Kind(v.Name)})
+		}
+	}
+	return found
+}
+
+func readSmall(path string) ([]byte, error) {
+	f, err := os.Open(filepath.Clean(path))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, environ.MaxFile+1))
+}
+
+func reason(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// readValue reads a value without showing it, from a terminal or a pipe.
+func (a *app) readValue(name string) (string, error) {
+	if f, ok := a.in.(*os.File); ok && isTerminal(f) {
+		fmt.Fprintf(a.err, "value of %s (it is not shown): ", name)
+		b, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // file descriptors are small
+		fmt.Fprintln(a.err)
 		if err != nil {
-			return failure("margay doctor", "%w", err)
+			return "", failure("pipe it in instead", "the value can't be read: %w", err)
+		}
+		return string(b), nil
+	}
+	b, err := io.ReadAll(io.LimitReader(a.in, 2*secret.MaxLength))
+	if err != nil {
+		return "", failure(`printf %s "$VALUE" | margay secrets add NAME`, "standard input can't be read: %w", err)
+	}
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	if len(b) == 0 {
+		return "", usage(`printf %s "$VALUE" | margay secrets add NAME`, "standard input is empty: there is no value to register")
+	}
+	return string(b), nil
+}
+
+// registered is one secret, as it is printed.
+type registered struct {
+	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Kind    secret.Kind `json:"kind"`
+	Origin  string      `json:"origin"`
+	Created time.Time   `json:"created"`
+	Expires time.Time   `json:"expires,omitzero"`
+	Note    string      `json:"note,omitempty"` // how far it can be protected
+}
+
+func (a *app) register(ctx context.Context, vars []environ.Credential, until time.Time) error {
+	// What can't be registered is known before anything is written.
+	var scratch secret.Keys
+	for _, v := range vars {
+		if _, _, err := secret.Print(&scratch, []byte(v.Value)); err != nil {
+			return failure("nothing was registered; a secret that short can only be changed, not protected", "%s: %w", v.Name, err)
+		}
+	}
+	return a.withState(ctx, func(_ *config.Config, st *state) error {
+		recs := make([]secret.Record, len(vars))
+		out := make([]registered, len(vars))
+		for i, v := range vars {
+			rec, strength, err := secret.Prepare(&st.keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
+			if err != nil {
+				return failure("nothing was registered", "%w", err)
+			}
+			rec.Expires = until
+			switch {
+			case !strength.Disguised:
+				a.note("%s is too short to protect in encodings: taken as whole word", v.Name)
+			case strength.Note != "":
+				a.note("%s is %s", v.Name, strength.Note)
+			}
+			recs[i] = rec
+			out[i] = registered{rec.ID, rec.Name, rec.Kind, rec.Origin, rec.Created, until, strength.Note}
+		}
+		if err := st.store.PutSecrets(ctx, recs); err != nil {
+			return failure(doctorHint, "%w", err)
+		}
+		for i := range out {
+			if err := a.print(&out[i], func(w io.Writer) { fmt.Fprintf(w, "registered %s (%s)\n", out[i].Name, out[i].Kind) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (a *app) listSecrets(ctx context.Context, st *state) error {
+	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	for r, err := range st.store.Secrets(ctx) {
+		if err != nil {
+			return failure(doctorHint, "%w", err)
 		}
 		if a.json {
-			if err := a.print(map[string]any{"id": r.ID, "name": r.Name, "kind": r.Kind, "source": r.Source, "origin": r.Origin, "length": r.Length, "created": r.Created}, nil); err != nil {
+			if err := a.print(registered{r.ID, r.Name, r.Kind, r.Origin, r.Created, r.Expires, ""}, nil); err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", r.Name, r.Kind, r.Origin, r.ID)
+		until := ""
+		if !r.Expires.IsZero() {
+			until = "until " + r.Expires.Format(time.DateTime)
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", r.ID, r.Name, r.Kind, r.Origin, until)
 	}
 	return tw.Flush()
 }
 
-func (a *app) removeSecret(cmd *cobra.Command, args []string) error {
-	c, err := a.load(nil)
-	if err != nil {
-		return err
-	}
-	st, err := a.open(cmd.Context(), c)
-	if err != nil {
-		return err
-	}
-	defer st.store.Close()
+func (a *app) removeSecret(ctx context.Context, st *state, which string) error {
 	var ids []string
-	for r, err := range st.store.Secrets(cmd.Context()) {
+	for r, err := range st.store.Secrets(ctx) {
 		if err != nil {
-			return failure("margay doctor", "%w", err)
+			return failure(doctorHint, "%w", err)
 		}
-		if r.Name == args[0] || strings.EqualFold(r.ID, args[0]) {
+		if r.Name == which || strings.EqualFold(r.ID, which) {
 			ids = append(ids, r.ID)
 		}
 	}
-	if len(ids) == 0 {
-		return failure("margay secrets list", "no secret is called %s", args[0])
+	switch len(ids) {
+	case 0:
+		return failure("margay secrets list shows what is registered", "no secret has this name or id")
+	case 1:
+	default:
+		return failure("margay secrets list shows their ids; remove one by its id", "%d secrets are called %s", len(ids), which)
 	}
-	for _, id := range ids {
-		if err := st.store.DeleteSecret(cmd.Context(), id); err != nil {
-			return failure("margay doctor", "%w", err)
-		}
+	if err := st.store.DeleteSecret(ctx, ids[0]); err != nil {
+		return failure(doctorHint, "%w", err)
 	}
-	return a.print(map[string]any{"removed": ids}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", args[0]) })
+	return a.print(map[string]any{"removed": ids[0]}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", ids[0]) })
 }
