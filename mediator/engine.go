@@ -68,6 +68,17 @@ type snapshot struct {
 	allows []secret.Allow
 }
 
+// live returns the number of allowances that have not expired.
+func (s *snapshot) live(now time.Time) int {
+	n := 0
+	for i := range s.allows {
+		if at := s.allows[i].Expires; at.IsZero() || at.After(now) {
+			n++
+		}
+	}
+	return n
+}
+
 // New returns an engine.
 func New(cfg Config) (*Engine, error) {
 	if cfg.Store == nil {
