@@ -164,9 +164,45 @@ func (m *Matcher) Reset() {
 	}
 }
 
+// CopyTo makes dst, a matcher of the same index, read on as m would.
+func (m *Matcher) CopyTo(dst *Matcher) {
+	dst.now, dst.maxHeld = m.now, m.maxHeld
+	for a := range m.alpha {
+		c := append(dst.alpha[a].cands[:0], m.alpha[a].cands...)
+		dst.alpha[a] = m.alpha[a]
+		dst.alpha[a].cands = c
+	}
+	if m.words != nil {
+		*dst.words = *m.words
+	}
+}
+
+// SameAs reports whether m and o, matchers of one index, are in the same
+// state. It may report false where they are.
+func (m *Matcher) SameAs(o *Matcher) bool {
+	if m.words != nil {
+		return false
+	}
+	for a := range m.alpha {
+		x, y := &m.alpha[a], &o.alpha[a]
+		if x.w != y.w || x.n != y.n || len(x.cands)+len(y.cands) > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap {
+			return false
+		}
+		for i := 1; i <= x.n; i++ {
+			j, k := (int(x.at)+gramLen-i)%gramLen, (int(y.at)+gramLen-i)%gramLen
+			if x.starts[j] != y.starts[k] || x.gaps[j] != y.gaps[k] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 	s := &m.alpha[a]
-	s.tail.left, s.tail.pads = 0, 0
+	if s.tail.pads > 0 {
+		s.tail = tail{}
+	}
 	if len(s.cands) > 0 {
 		hits = m.follow(hits, s, a, u)
 	}

@@ -65,16 +65,17 @@ func (s *Scanner) Write(p []byte) {
 func (s *Scanner) write(p []byte) {
 	off := s.base + int64(len(s.win))
 	s.win = append(s.win, p...)
-	if s.root.raw != nil {
-		s.root.raw.Write(p)
-		s.takeRaw()
-	}
 	if s.urls != nil {
 		s.urls.write(p, off)
 	}
 	sc := s.scratch(0)
 	sc.units = canon.Units(sc.units[:0], p, off)
-	s.root.write(s, sc.units)
+	s.root.write(s, sc.units) // before the raw rules read p: forms fork off from their state
+	if s.root.raw != nil {
+		s.root.raw.Write(p)
+		s.takeRaw()
+	}
+	s.root.join()
 	if len(s.win) > 4*batch {
 		// A large write decides as it goes, so that the window stays small.
 		s.advance(s.hold())

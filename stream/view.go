@@ -30,6 +30,11 @@ type view struct {
 	match [3][]*secret.Matcher
 
 	decoders []decoding
+
+	vaults []*secret.Index
+	forms  int
+	forked bool // the forms have detectors of their own
+	calm   int  // bytes read since they last differed
 }
 
 // decoding is one encoding below a view.
@@ -40,25 +45,23 @@ type decoding struct {
 
 func newView(cfg *Config, name string, depth int) *view {
 	v := &view{cfg: cfg, name: name, depth: depth}
-	forms := 1
+	v.forms = 1
 	if !cfg.Plain {
-		forms = 2
+		v.forms = 2
 		if depth == 0 {
-			forms = 3
+			v.forms = 3
 		}
 	}
-	for i := range forms {
-		for _, ix := range cfg.Vaults {
-			if ix != nil && ix.Len() > 0 {
-				v.match[i] = append(v.match[i], ix.NewMatcher(cfg.nowMilli(), cfg.maxHeld()))
-			}
+	for _, ix := range cfg.Vaults {
+		if ix != nil && ix.Len() > 0 {
+			v.vaults = append(v.vaults, ix)
+			v.match[0] = append(v.match[0], ix.NewMatcher(cfg.nowMilli(), cfg.maxHeld()))
 		}
 	}
 	if cfg.Rules != nil {
 		if depth == 0 {
 			v.raw = newRules(cfg)
-		}
-		if depth > 0 || !cfg.Plain {
+		} else {
 			v.clean.rules = newRules(cfg)
 		}
 	}
@@ -81,19 +84,101 @@ type scratch struct {
 	matches                         []recognise.Match
 }
 
+// calmAfter is how many bytes without an escape or a lookalike are read before
+// the forms of a view are joined again.
+const calmAfter = 512
+
 // write feeds in, at most batch units of this view's own text.
+//
+// Where nothing is escaped and nothing looks like something else, all forms of
+// a view read the same, and one set of detectors stands for all. At the first
+// difference the others fork off from it, in its state; when they have read
+// the same for a while and are in the same state again, they are dropped. That
+// changes what is computed, never what is found, so it may depend on chunks.
 func (v *view) write(s *Scanner, in []canon.Unit) {
 	sc := s.scratch(v.depth)
-	sc.folded = v.folds[0].Write(sc.folded[:0], in)
-	v.feed(s, sc, 0, sc.folded)
-	if v.cfg.Plain {
+	plain := ordinary(in)
+	if plain && !v.forked {
+		v.feed(s, sc, 0, in)
+		if v.depth > 0 {
+			v.clean.write(s, v, sc, in)
+		}
+		v.decode(s, sc, in)
 		return
 	}
+	if v.cfg.Plain {
+		sc.folded = v.folds[0].Write(sc.folded[:0], in)
+		v.feed(s, sc, 0, sc.folded)
+		return
+	}
+	v.fork(s)
+	sc.folded = v.folds[0].Write(sc.folded[:0], in)
+	v.feed(s, sc, 0, sc.folded)
 	if v.depth > 0 {
 		v.clean.write(s, v, sc, sc.folded)
 	}
 	sc.esc = v.esc.Write(sc.esc[:0], in)
 	v.unescaped(s, sc)
+	if plain {
+		v.calm += len(in)
+	} else {
+		v.calm = 0
+	}
+}
+
+// ordinary reports whether all forms of a text read these units alike.
+func ordinary(in []canon.Unit) bool {
+	for i := range in {
+		if b := in[i].B; b >= 0x80 || b == '\\' || b == '%' || b == '&' || in[i].C == canon.Pad {
+			return false
+		}
+	}
+	return true
+}
+
+// fork gives the other forms detectors of their own.
+func (v *view) fork(s *Scanner) {
+	if v.forked {
+		return
+	}
+	v.forked, v.calm = true, 0
+	for i := 1; i < v.forms; i++ {
+		for k, ix := range v.vaults {
+			if len(v.match[i]) <= k {
+				v.match[i] = append(v.match[i], ix.NewMatcher(v.cfg.nowMilli(), v.cfg.maxHeld()))
+			}
+			v.match[0][k].CopyTo(v.match[i][k])
+		}
+	}
+	if v.raw == nil {
+		return
+	}
+	if v.clean.rules == nil {
+		v.clean.rules = newRules(v.cfg)
+	}
+	v.raw.CopyTo(v.clean.rules)
+	v.clean.base, v.clean.at = v.raw.Hold(), v.clean.at[:0]
+	for off := v.clean.base; off < v.raw.Read(); off++ {
+		v.clean.at = append(v.clean.at, extent{off, off + 1})
+	}
+}
+
+// join drops the other forms where they do what the first does.
+func (v *view) join() {
+	if !v.forked || v.calm < calmAfter || !v.esc.Idle() || !v.esc2.Idle() || !v.folds[0].Idle() || !v.folds[1].Idle() || !v.folds[2].Idle() {
+		return
+	}
+	for i := 1; i < v.forms; i++ {
+		for k := range v.match[0] {
+			if !v.match[0][k].SameAs(v.match[i][k]) {
+				return
+			}
+		}
+	}
+	if v.raw != nil && !v.raw.SameAs(v.clean.rules) {
+		return
+	}
+	v.forked = false
 }
 
 // unescaped feeds what the first unescaping gave, in sc.esc.
@@ -217,8 +302,8 @@ func (v *view) below(s *Scanner, d *decoding, out [][]canon.Unit) {
 // another run.
 func (v *view) end(s *Scanner) {
 	sc := s.scratch(v.depth)
-	v.feed(s, sc, 0, v.folds[0].Close(sc.folded[:0]))
-	if !v.cfg.Plain {
+	if v.forked {
+		v.feed(s, sc, 0, v.folds[0].Close(sc.folded[:0]))
 		sc.esc = v.esc.Close(sc.esc[:0])
 		v.unescaped(s, sc)
 		sc.folded = v.folds[1].Close(sc.folded[:0])
@@ -227,27 +312,35 @@ func (v *view) end(s *Scanner) {
 		sc.folded = v.folds[2].Write(sc.folded[:0], sc.esc2)
 		sc.folded = v.folds[2].Close(sc.folded)
 		v.feed(s, sc, 2, sc.folded)
-		for i := range v.decoders {
-			d := &v.decoders[i]
-			out := sc.out[i][:d.Enc.Phases]
-			for p := range out {
-				out[p] = out[p][:0]
-			}
-			if d.Active() {
-				d.Close(out)
-				v.below(s, d, out)
-			}
-			d.Reset()
+	} else if v.cfg.Plain {
+		v.feed(s, sc, 0, v.folds[0].Close(sc.folded[:0]))
+	}
+	for i := range v.decoders {
+		d := &v.decoders[i]
+		out := sc.out[i][:d.Enc.Phases]
+		for p := range out {
+			out[p] = out[p][:0]
 		}
+		if d.Active() {
+			d.Close(out)
+			v.below(s, d, out)
+		}
+		d.Reset()
 	}
 	for i := range v.match {
 		for _, m := range v.match[i] {
+			if i > 0 && !v.forked {
+				continue
+			}
 			sc.hits = m.Close(sc.hits[:0])
 			v.report(s, sc.hits, i)
 			m.Reset()
 		}
 	}
-	v.clean.end(s, v, sc)
+	if v.forked || v.depth > 0 {
+		v.clean.end(s, v, sc)
+	}
+	v.forked = false
 	v.esc.Reset()
 	v.esc2.Reset()
 	for i := range v.folds {
@@ -258,13 +351,25 @@ func (v *view) end(s *Scanner) {
 // hold returns the offset before which this view and those below it are
 // decided.
 func (v *view) hold() int64 {
-	h := min(v.esc.Hold(), v.esc2.Hold(), v.clean.hold())
-	for i := range v.folds {
-		h = min(h, v.folds[i].Hold())
+	h := canon.NoHold
+	for _, m := range v.match[0] {
+		h = min(h, m.Hold())
 	}
-	for i := range v.match {
-		for _, m := range v.match[i] {
-			h = min(h, m.Hold())
+	if v.depth > 0 {
+		h = min(h, v.clean.hold())
+	}
+	if v.forked || v.cfg.Plain {
+		h = min(h, v.esc.Hold(), v.esc2.Hold())
+		for i := range v.folds {
+			h = min(h, v.folds[i].Hold())
+		}
+	}
+	if v.forked {
+		h = min(h, v.clean.hold())
+		for i := 1; i < v.forms; i++ {
+			for _, m := range v.match[i] {
+				h = min(h, m.Hold())
+			}
 		}
 	}
 	for i := range v.decoders {

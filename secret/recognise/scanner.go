@@ -91,6 +91,31 @@ func (s *Scanner) Reset() {
 	clear(s.gates)
 }
 
+// CopyTo makes dst read on as s would. Matches not yet taken stay with s.
+func (s *Scanner) CopyTo(dst *Scanner) {
+	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
+	*dst = *s
+	dst.win, dst.runs, dst.gates, dst.found = win, runs, gates, nil
+}
+
+// SameAs reports whether s and o, which may have read different texts before,
+// will find the same in what both read from now on. It expects both to have
+// read the same last 512 bytes.
+func (s *Scanner) SameAs(o *Scanner) bool {
+	if len(s.runs)+len(o.runs) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
+		return false
+	}
+	for i := range s.gates {
+		if max(s.gates[i]-s.pos, 0) != max(o.gates[i]-o.pos, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Read returns the bytes read so far.
+func (s *Scanner) Read() int64 { return s.pos }
+
 // Take appends the matches that became final since the last call, in no
 // particular order. They may overlap.
 func (s *Scanner) Take(dst []Match) []Match {
