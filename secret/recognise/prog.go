@@ -20,6 +20,7 @@ type automaton struct {
 	classOf [256]uint8
 	classes int
 	sample  []byte // one byte of each class
+	all     bool   // follow threads behind a match, too
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -243,7 +244,7 @@ func (a *automaton) build(s *state, b int) *state {
 		in := &a.prog.Inst[pc]
 		switch in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
-			return follow(in.Out) && follow(in.Arg)
+			return (follow(in.Out) || a.all) && follow(in.Arg)
 		case syntax.InstEmptyWidth:
 			if syntax.EmptyOp(in.Arg)&^cond == 0 {
 				return follow(in.Out)
@@ -262,7 +263,7 @@ func (a *automaton) build(s *state, b int) *state {
 		return true
 	}
 	for _, pc := range s.insts {
-		if !follow(pc) {
+		if !follow(pc) && !a.all {
 			break
 		}
 	}

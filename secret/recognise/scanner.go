@@ -3,6 +3,7 @@ package recognise
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 const (
@@ -47,6 +48,7 @@ type Scanner struct {
 	wordAt uint16 // state of the literal automaton
 
 	runs   []run
+	spawn  []run   // runs of all wordly rules, to be taken apart
 	gates  []int64 // by gate: open before this offset
 	pem    pemState
 	found  []Match
@@ -86,7 +88,7 @@ func (s *Set) Find(text []byte, opts ...Option) []Match {
 // Reset makes s ready for another text.
 func (s *Scanner) Reset() {
 	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, atText, 0
-	s.runs, s.found, s.closed = s.runs[:0], s.found[:0], false
+	s.runs, s.spawn, s.found, s.closed = s.runs[:0], s.spawn[:0], s.found[:0], false
 	s.pem = pemState{}
 	clear(s.gates)
 }
@@ -95,7 +97,7 @@ func (s *Scanner) Reset() {
 func (s *Scanner) CopyTo(dst *Scanner) {
 	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
 	*dst = *s
-	dst.win, dst.runs, dst.gates, dst.found = win, runs, gates, nil
+	dst.win, dst.runs, dst.gates, dst.found, dst.spawn = win, runs, gates, nil, nil
 }
 
 // SameAs reports whether s and o, which may have read different texts before,
@@ -150,10 +152,13 @@ func (s *Scanner) Write(p []byte) {
 		if s.pem.on {
 			s.pem.step(s, b)
 		}
-		if len(s.set.first[b]) > 0 && (s.last != atWord || !isWordByte(b)) {
+		if s.set.first[b] && (s.last != atWord || !isWordByte(b)) {
 			s.startFirst(b)
 		}
 		s.pos++
+		if len(s.spawn) > 0 {
+			s.disperse(s.pos)
+		}
 		s.wordAt = w.step(s.wordAt, b)
 		if len(w.out[s.wordAt]) > 0 {
 			s.literals(w.out[s.wordAt])
@@ -169,7 +174,16 @@ func (s *Scanner) Close() {
 		return
 	}
 	for i := range s.runs {
+		if r := s.runs[i]; r.rule == crowdRun && s.set.crowd.accepts(r.state) {
+			s.spawn = append(s.spawn, r)
+		}
+	}
+	s.disperse(s.pos)
+	for i := range s.runs {
 		r := &s.runs[i]
+		if r.rule == crowdRun {
+			continue
+		}
 		if r.accept || s.set.rules[r.rule].auto.accepts(r.state) {
 			s.match(r, endOfText)
 		}
@@ -209,6 +223,9 @@ func merged(kept []run, r *run) bool {
 // stepRun moves one run over byte b at offset at. It reports whether the run
 // goes on; if not, a match has been taken.
 func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
+	if r.rule == crowdRun {
+		return s.stepCrowd(r, b, at)
+	}
 	auto := s.set.rules[r.rule].auto
 	r.state = auto.step(r.state, b)
 	if r.state.matched {
@@ -236,23 +253,65 @@ func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
 // startFirst starts the rules that b, at s.pos, can begin at the start of a
 // word.
 func (s *Scanner) startFirst(b byte) {
-	for _, id := range s.set.first[b] {
-		if !s.runnable(id) {
-			continue
-		}
-		r := run{rule: id, start: s.pos, held: -1, before: s.last, state: s.set.rules[id].auto.start(s.last)}
-		if s.stepRun(&r, b, s.pos) {
-			s.push(r)
-		}
+	r := run{rule: crowdRun, start: s.pos, held: -1, before: s.last, state: s.set.crowd.start(s.last)}
+	if s.stepCrowd(&r, b, s.pos) {
+		s.push(r)
 	}
 }
 
-func (s *Scanner) runnable(id uint16) bool {
+// crowdRun marks a run of all rules that start at any word.
+const crowdRun = ^uint16(0)
+
+// maxCrowd is how long a run stands for all wordly rules.
+const maxCrowd = 48
+
+// stepCrowd moves the run of all wordly rules. Where one of them accepts, or
+// the run grows too long to stand for all, each gets a run of its own.
+func (s *Scanner) stepCrowd(r *run, b byte, at int64) bool {
+	r.state = s.set.crowd.step(r.state, b)
+	if r.state.matched || !r.state.dead() && at+1-r.start >= maxCrowd {
+		s.spawn = append(s.spawn, *r)
+		return false
+	}
+	if r.state.dead() {
+		return false
+	}
+	if r.held < 0 && r.state.held {
+		r.held = at
+	}
+	return true
+}
+
+// disperse starts the wordly rules where runs of all of them ended, and has
+// them read up to at.
+func (s *Scanner) disperse(at int64) {
+	for i := range s.spawn {
+		c := s.spawn[i]
+		for _, id := range s.set.wordly {
+			if !s.runnable(id, c.start) {
+				continue
+			}
+			r := run{rule: id, start: c.start, held: -1, before: c.before, state: s.set.rules[id].auto.start(c.before)}
+			alive := true
+			for p := c.start; p < at && alive; p++ {
+				alive = s.stepRun(&r, s.win[p-s.base], p)
+			}
+			if alive {
+				s.push(r)
+			}
+		}
+	}
+	s.spawn = s.spawn[:0]
+}
+
+// runnable reports whether a rule may start at an offset: its path is the
+// text's, and its gate was opened before.
+func (s *Scanner) runnable(id uint16, at int64) bool {
 	c := s.set.rules[id]
 	if c.path != nil && !c.path.MatchString(s.path) {
 		return false
 	}
-	return c.gate < 0 || s.gates[c.gate] > s.pos
+	return c.gate < 0 || s.gates[c.gate] > at
 }
 
 func (s *Scanner) push(r run) {
@@ -260,10 +319,13 @@ func (s *Scanner) push(r run) {
 		return
 	}
 	if len(s.runs) == maxRuns {
-		if o := &s.runs[0]; o.held >= 0 {
+		i := slices.IndexFunc(s.runs, func(r run) bool { return r.rule != crowdRun })
+		if i < 0 {
+			i = 0
+		} else if o := &s.runs[i]; o.held >= 0 {
 			s.found = append(s.found, Match{Rule: s.set.rules[o.rule].rule, Start: o.held, End: s.pos, Capped: true})
 		}
-		s.runs = s.runs[:copy(s.runs, s.runs[1:])]
+		s.runs = slices.Delete(s.runs, i, i+1)
 	}
 	s.runs = append(s.runs, r)
 }

@@ -14,11 +14,16 @@ import (
 type Set struct {
 	rules []*compiled
 	words *words
-	// first[b] lists the rules that a byte at the start of a word starts.
-	first  [256][]uint16
-	gates  int
-	longer int // the longest literal
-	pem    *Rule
+	// Rules without a leading literal start at the first byte of any word.
+	// While none of them has accepted, one automaton of all of them stands
+	// for them.
+	first   [256]bool
+	wordly  []uint16
+	crowd   *automaton
+	crowdRe *syntax.Regexp
+	gates   int
+	longer  int // the longest literal
+	pem     *Rule
 }
 
 type compiled struct {
@@ -48,6 +53,14 @@ func New(rules []Rule) (*Set, error) {
 		if err := s.add(&rules[i], uses); err != nil {
 			return nil, fmt.Errorf("rule %s: %w", rules[i].ID, err)
 		}
+	}
+	if s.crowdRe != nil {
+		var err error
+		if s.crowd, err = newAutomaton(s.crowdRe, 0); err != nil {
+			return nil, err
+		}
+		s.crowd.all = true
+		s.first = s.crowd.firstBytes()
 	}
 	if s.pem != nil {
 		uses["-----begin"] = append(uses["-----begin"], wordUse{rule: pemUse, length: 10, inside: true})
@@ -115,11 +128,11 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 		uses[lit] = append(uses[lit], wordUse{rule: id, length: uint8(len(lit)), inside: insideGroup(re, r.Group)}) //nolint:gosec // checked by New
 	}
 	if lits == nil {
-		for b, ok := range auto.firstBytes() {
-			if ok {
-				s.first[b] = append(s.first[b], id)
-			}
+		s.wordly = append(s.wordly, id)
+		if s.crowdRe == nil {
+			s.crowdRe = &syntax.Regexp{Op: syntax.OpAlternate}
 		}
+		s.crowdRe.Sub = append(s.crowdRe.Sub, re)
 	}
 	if len(r.Gate) > 0 {
 		c.gate = s.gates
