@@ -1,0 +1,2 @@
+// Package arch holds the tests of the repository's structure.
+package arch

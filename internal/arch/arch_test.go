@@ -1,0 +1,189 @@
+package arch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/margaydev/margay"
+
+// allowed lists, for every package, the packages of this module that it may
+// import. It is ARCHITECTURE.md's layer table; the two change together.
+var allowed = map[string][]string{
+	// L0
+	"label":               {},
+	"internal/sse":        {},
+	"internal/strictjson": {},
+	"internal/testkit":    {},
+	"internal/arch":       {},
+	// L1
+	"flow": {"label"},
+	// L2
+	"secret":           {"secret/canon"},
+	"secret/canon":     {},
+	"secret/recognise": {"secret"},
+	"wire/openaichat":  {"flow", "internal/strictjson"},
+	// L3
+	"stream": {"flow", "secret", "secret/canon", "secret/recognise"},
+	// L4
+	"mediator": {"flow", "secret", "secret/recognise", "stream", "internal/strictjson"},
+	// beside L5
+	"store/memory":    {"mediator", "secret"},
+	"store/sqlite":    {"mediator", "secret"},
+	"store/storetest": {"mediator", "secret", "flow"},
+	// L5
+	"gateway": {"flow", "mediator", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	// L6
+	"internal/config":  {"flow", "mediator", "secret"},
+	"internal/keys":    {"secret"},
+	"internal/environ": {"secret", "secret/recognise"},
+	"internal/demo":    {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
+	"bench":            {},
+	"bench/vectors":    {"bench", "secret", "secret/recognise", "stream"},
+	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
+	"internal/app": {
+		"bench", "bench/gateway", "bench/vectors", "flow", "gateway", "internal/config", "internal/demo", "internal/environ", "internal/keys",
+		"mediator", "secret", "secret/recognise", "store/memory", "store/sqlite", "stream",
+	},
+	"cmd/margay": {"internal/app"},
+}
+
+// forbidden are imports that a package must not reach, not even through
+// others: the trusted base does no input or output.
+var forbidden = map[string][]string{
+	"label":            {"net/http", "os/exec", "database/sql"},
+	"flow":             {"net/http", "os/exec", "database/sql"},
+	"secret":           {"net/http", "os/exec", "database/sql"},
+	"secret/canon":     {"net/http", "os/exec", "database/sql"},
+	"wire/openaichat":  {"net/http", "os/exec", "database/sql"},
+	"mediator":         {"database/sql"},
+	"internal/sse":     {"net/http"},
+	"secret/recognise": {"database/sql"},
+}
+
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Imports    []string
+	Deps       []string
+	GoFiles    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,Deps,GoFiles", "./...")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	d := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		may, ok := allowed[name]
+		if !ok {
+			t.Errorf("package %s is not in the table: give it a layer", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			if inner, ok := strings.CutPrefix(imp, module+"/"); ok && !slices.Contains(may, inner) {
+				t.Errorf("%s imports %s: imports point down, as the table has it", name, inner)
+			}
+		}
+		for _, bad := range forbidden[name] {
+			if slices.Contains(p.Deps, bad) {
+				t.Errorf("%s reaches %s", name, bad)
+			}
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) == 0 {
+			continue
+		}
+		n := 0
+		for _, f := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, f), nil, parser.ParseComments|parser.PackageClauseOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += comment(file)
+			if file.Doc != nil && file.Name.Name != "main" && !strings.HasPrefix(file.Doc.Text(), "Package "+file.Name.Name) {
+				t.Errorf("%s/%s: the package comment begins with something else than its name", p.ImportPath, f)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s has %d package comments", p.ImportPath, n)
+		}
+	}
+}
+
+func comment(f *ast.File) int {
+	if f.Doc == nil {
+		return 0
+	}
+	return 1
+}
+
+// TestFileLength: a file is a thought of under 600 lines.
+func TestFileLength(t *testing.T) {
+	err := filepath.WalkDir(root(t), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == ".cache") {
+			return fs.SkipDir
+		}
+		most := 600
+		if strings.HasSuffix(path, "_test.go") {
+			most = 800
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if n := bytes.Count(b, []byte("\n")); n > most {
+			t.Errorf("%s has %d lines; split it by concept", path, n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
