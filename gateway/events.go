@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/margaydev/margay/internal/sse"
@@ -28,7 +30,10 @@ type events struct {
 	gen    *mediator.Generation
 	style  openaichat.Style
 	styled bool
-	seen   []int // choices begun and not finished
+	seen   []int  // choices begun and not finished
+	told   bool   // the upstream has said that it is done
+	frame  []byte // scratch: an event's lines besides its data
+	framed []byte // the last of them that were clean
 	ev     mediator.Event
 	idle   *time.Timer
 	out    []byte
@@ -77,14 +82,17 @@ func (e *events) next() {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
+		if len(e.seen) > 0 && !e.told {
+			// The end of a connection is not the end of an answer.
+			e.broken()
+			return
+		}
 		e.finish()
 		e.end = true
 	case errors.Is(err, sse.ErrTooLarge):
 		e.fail("too-large", "an event of the upstream is larger than margay decides")
 	case err != nil:
-		// What is held is not released: it was never decided.
-		e.g.cfg.Log.Warn("upstream broke off", "upstream", e.g.cfg.Name)
-		e.fail("upstream-failed", "the upstream broke off in mid-stream")
+		e.broken()
 	case ev.Incomplete:
 		// A client drops it; so it is no loss.
 	case ev.Data == nil:
@@ -96,21 +104,43 @@ func (e *events) next() {
 	}
 }
 
-// framing is what an event's lines may hold besides its data before they are
-// looked at, too.
-const framing = 48
+// broken ends the stream where the upstream did not. What is held is not
+// released: it was never decided.
+func (e *events) broken() {
+	e.g.cfg.Log.Warn("upstream broke off", "upstream", e.g.cfg.Name)
+	e.fail("upstream-failed", "the upstream broke off in mid-stream")
+}
 
-// clean reports whether the lines of an event besides its data may pass.
+// framing returns the lines of an event besides those of its data.
+func (e *events) framing(ev *sse.Event) []byte {
+	e.frame = e.frame[:0]
+	if len(ev.Raw)-len(ev.Data) <= len("data: \r\n\r\n") {
+		return nil
+	}
+	for line := range bytes.FieldsFuncSeq(ev.Raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if !bytes.HasPrefix(line, []byte("data:")) {
+			e.frame = append(append(e.frame, line...), '\n')
+		}
+	}
+	return e.frame
+}
+
+// clean reports whether the lines of an event besides its data may pass. Most
+// events of a stream have the same.
 func (e *events) clean(raw []byte) bool {
-	if len(raw) <= 2 {
+	if len(raw) <= 2 || bytes.Equal(raw, e.framed) {
 		return true
 	}
 	res := e.c.session.Answer(e.ctx, &mediator.Answer{Texts: []mediator.Text{{Text: string(raw), Path: func() string { return "event" }}}})
-	return !res.Denied() && len(res.Edits) == 0
+	if res.Denied() || len(res.Edits) > 0 {
+		return false
+	}
+	e.framed = append(e.framed[:0], raw...)
+	return true
 }
 
 func (e *events) event(ev *sse.Event) {
-	if len(ev.Raw)-len(ev.Data) > framing && !e.clean(ev.Raw[:len(ev.Raw)-len(ev.Data)]) {
+	if !e.clean(e.framing(ev)) {
 		e.fail("denied", "an event of the upstream holds a secret outside its data")
 		return
 	}
@@ -120,6 +150,7 @@ func (e *events) event(ev *sse.Event) {
 		return
 	}
 	if chunk.Done {
+		e.told = true
 		e.finish()
 		if !e.end {
 			e.out = append(e.out, ev.Raw...)
@@ -129,7 +160,29 @@ func (e *events) event(ev *sse.Event) {
 	if !e.styled {
 		e.style, e.styled = openaichat.StyleOf(ev.Data), true
 	}
+	if chunk.Error && len(e.seen) > 0 {
+		e.failure(ev, chunk)
+		return
+	}
 	e.push(ev, chunk)
+}
+
+// failure ends the stream with the upstream's own error. What is held is not
+// released.
+func (e *events) failure(ev *sse.Event, chunk *openaichat.Chunk) {
+	for i := range chunk.Deltas {
+		if chunk.Deltas[i].Key.Choice >= 0 && len(chunk.Deltas[i].Text) > 0 {
+			e.broken() // it goes on with a text that was not decided
+			return
+		}
+	}
+	e.gen = e.c.session.Generate(e.ctx)
+	e.push(ev, chunk)
+	if !e.end {
+		e.finish()
+	}
+	e.end = true
+	_ = e.body.Close()
 }
 
 func (e *events) push(ev *sse.Event, chunk *openaichat.Chunk) {
@@ -140,6 +193,7 @@ func (e *events) push(ev *sse.Event, chunk *openaichat.Chunk) {
 	}
 	for _, f := range chunk.Finished {
 		e.ev.Finished = append(e.ev.Finished, f.Choice)
+		e.seen = slices.DeleteFunc(e.seen, func(c int) bool { return c == f.Choice })
 	}
 	if e.g.cfg.Streamed != nil {
 		e.stats.Events++

@@ -259,7 +259,7 @@ type call struct {
 	path    string
 	pass    bool
 	session *mediator.Session
-	body    []byte // nil: as it came
+	body    []byte // what was decided; nil for none
 }
 
 type callKey struct{}
@@ -276,12 +276,15 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	for _, h := range []string{"Margay-Trajectory", "Margay-Token", "Origin", "Referer", "Content-Encoding"} {
 		pr.Out.Header.Del(h)
 	}
-	if c.body != nil {
-		setBody(pr.Out, c.body)
+	if c.pass {
+		return
 	}
-	if !c.pass {
-		pr.Out.Header.Set("Accept-Encoding", "identity")
-	}
+	// A GET has no body that was looked at, and an upgraded connection
+	// could not be.
+	setBody(pr.Out, c.body)
+	pr.Out.Header.Del("Upgrade")
+	pr.Out.Header.Del("Connection")
+	pr.Out.Header.Set("Accept-Encoding", "identity")
 }
 
 // failed answers where the upstream could not be reached or its answer not be

@@ -52,7 +52,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
 		refuse(w, http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor", "")
 		return
 	}
-	res := c.session.Prompt(r.Context(), texts(r, req))
+	res := c.session.Prompt(r.Context(), texts(r, path, req))
 	if res.Denied() {
 		status := http.StatusForbidden
 		if len(res.Findings) == 0 {
@@ -142,9 +142,9 @@ func (g *Gateway) open(r *http.Request, c *call, req *openaichat.Request) error 
 	return err
 }
 
-// texts are all strings that leave with a request: its body's, its query's,
-// and those of headers that are not for the upstream's eyes by their nature.
-func texts(r *http.Request, req *openaichat.Request) []mediator.Text {
+// texts are all strings that leave with a request: its body's, its path's and
+// query's, and those of all headers but the caller's credentials.
+func texts(r *http.Request, path string, req *openaichat.Request) []mediator.Text {
 	var out []mediator.Text
 	if req != nil {
 		parts := req.Parts()
@@ -159,6 +159,9 @@ func texts(r *http.Request, req *openaichat.Request) []mediator.Text {
 	}
 	extra := func(where, value string) {
 		out = append(out, mediator.Text{ID: -1 - len(out), Text: value, Fixed: true, Path: func() string { return where }})
+	}
+	if req == nil {
+		extra("path", path)
 	}
 	if q := r.URL.RawQuery; q != "" {
 		extra("query", q)
@@ -176,19 +179,23 @@ func texts(r *http.Request, req *openaichat.Request) []mediator.Text {
 	return out
 }
 
-// plainHeader reports whether a header is the protocol's own or the caller's
-// credential for this upstream.
+// plainHeader reports whether a header is the caller's credential for this
+// upstream, or does not reach it as it came.
 func plainHeader(name string) bool {
 	switch name {
-	case "Authorization", "Api-Key", "X-Api-Key", "Content-Type", "Content-Length", "Content-Encoding", "Accept", "Accept-Encoding",
-		"Accept-Language", "Connection", "User-Agent", "Margay-Trajectory", "Margay-Token", "Openai-Organization", "Openai-Project",
-		"Openai-Beta", "Sec-Fetch-Mode", "Transfer-Encoding", "Te":
+	case "Authorization", "Api-Key", "X-Api-Key", "Openai-Organization", "Openai-Project", "Content-Length", "Content-Encoding",
+		"Accept-Encoding", "Connection", "Upgrade", "Margay-Trajectory", "Margay-Token", "Origin", "Referer", "Transfer-Encoding":
 		return true
 	}
-	return strings.HasPrefix(name, "X-Stainless-")
+	return false
 }
 
 func setBody(r *http.Request, body []byte) {
+	if body == nil {
+		r.Body, r.GetBody, r.ContentLength, r.TransferEncoding = nil, nil, 0, nil
+		r.Header.Del("Content-Length")
+		return
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -20,6 +20,9 @@ func (g *Gateway) response(resp *http.Response) error {
 	if c.pass {
 		return nil
 	}
+	if resp.StatusCode < 200 {
+		return &denied{status: http.StatusBadGateway, code: "upstream-failed", detail: "the upstream switched to a protocol that can't be looked at"}
+	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return &denied{status: http.StatusBadGateway, code: "redirect", detail: "the upstream redirects, which is not followed: set its final URL as the upstream"}
 	}

@@ -190,7 +190,7 @@ func (s *Session) state(verb flow.Verb, version int) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.snap.epoch)
 	// Of one epoch's allowances fewer and fewer count as they expire.
 	b = binary.BigEndian.AppendUint64(b, uint64(s.snap.live(s.now))) //nolint:gosec // a count
-	return binary.BigEndian.AppendUint64(b, uint64(version)) //nolint:gosec // a count
+	return binary.BigEndian.AppendUint64(b, uint64(version))         //nolint:gosec // a count
 }
 
 // learn keeps a recognised credential for the rest of the trajectory.

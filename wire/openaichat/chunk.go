@@ -105,7 +105,6 @@ func (p *ChunkParser) choice(i int) {
 		case "finish_reason":
 			if n.Kind == strictjson.String {
 				c.Finished = append(c.Finished, Finished{index, reason(d.Raw[n.Start+1 : n.End-1])})
-				continue
 			}
 		case "text":
 			if n.Kind == strictjson.String {
@@ -135,7 +134,7 @@ func (p *ChunkParser) delta(i, choice int) {
 		k := flow.StreamKey{Choice: choice}
 		switch string(key) {
 		case "role":
-			if n.Kind == strictjson.String && isName(d.Raw[n.Start+1:n.End-1], 32) {
+			if n.Kind == strictjson.String && isWord(d.Raw[n.Start+1:n.End-1]) {
 				continue
 			}
 		case "tool_calls":
@@ -227,7 +226,7 @@ type Edit struct {
 	// Text has new texts by the delta's place in Chunk.Deltas.
 	Text map[int][]byte
 	// Call says what becomes of a tool call: its new index, or drop. Nil
-	// keeps all as they are.
+	// keeps all as they are. The legacy function_call has the index -1.
 	Call func(choice, index int) (newIndex int, drop bool)
 	// Finish says what a finish_reason becomes. Nil keeps it.
 	Finish func(choice int, reason string) string
@@ -280,6 +279,10 @@ func (r *renderer) value(dst []byte, i, choice int) []byte {
 		return append(dst, "null"...)
 	case d.KeyIs(i, "finish_reason") && n.Kind == strictjson.String && r.e.Finish != nil:
 		return strictjson.AppendQuote(dst, []byte(r.e.Finish(choice, d.Text(i))))
+	case d.KeyIs(i, "function_call") && n.Kind == strictjson.Object && r.e.Call != nil:
+		if _, drop := r.e.Call(choice, -1); drop {
+			return append(dst, "null"...)
+		}
 	case d.KeyIs(i, "tool_calls") && n.Kind == strictjson.Array && r.e.Call != nil:
 		return r.calls(dst, i, choice)
 	}

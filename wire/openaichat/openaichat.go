@@ -36,6 +36,9 @@ type document struct {
 	doc   strictjson.Doc
 	parts []Part
 	node  []int // by part: its node
+	// server: the ids in it were made by the server. Those in a request may
+	// be anything.
+	server bool
 }
 
 // Parts returns the strings of the body in order.
@@ -125,7 +128,7 @@ func (d *document) str(n int, s scope) {
 	doc := &d.doc
 	node := &doc.Nodes[n]
 	key := doc.Raw[node.KeyStart:node.KeyEnd]
-	if structural(key, doc.Raw[node.Start+1:node.End-1]) {
+	if raw := doc.Raw[node.Start+1 : node.End-1]; structural(key, raw) && (d.server || isWord(raw)) {
 		return
 	}
 	if opaque := media(key, doc.Raw[node.Start+1:node.End-1], s.media); opaque != "" {
@@ -154,13 +157,28 @@ func media(key, raw []byte, inside bool) string {
 }
 
 // structural reports whether a string is a name of the API's own: a type, a
-// role, an object kind. Only what looks like one is taken for one.
+// role, an object kind, or an id that the server makes.
 func structural(key, raw []byte) bool {
 	switch string(key) {
 	case "type", "role", "object", "finish_reason", "detail", "format", "encoding_format", "service_tier", "reasoning_effort", "tool_choice", "verbosity":
-		return isName(raw, 32)
+		return isWord(raw)
 	case "id", "tool_call_id", "system_fingerprint":
 		return isName(raw, 64)
+	}
+	return false
+}
+
+// isWord reports whether a string is a word of the API itself. The list need
+// not be complete: another word is text, and looked at.
+func isWord(b []byte) bool {
+	switch string(b) {
+	case "assistant", "system", "developer", "user", "tool", "function",
+		"stop", "length", "tool_calls", "content_filter", "function_call",
+		"chat.completion.chunk", "chat.completion", "text_completion", "list", "model", "embedding",
+		"text", "image_url", "input_audio", "file", "refusal", "custom", "url_citation",
+		"json_object", "json_schema", "object", "string", "number", "integer", "boolean", "array", "null",
+		"auto", "none", "required", "default", "flex", "priority", "minimal", "low", "medium", "high", "float", "base64":
+		return true
 	}
 	return false
 }

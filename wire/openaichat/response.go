@@ -21,7 +21,7 @@ type CallAt struct {
 
 // ParseResponse reads a response. Errors are of type *strictjson.Error.
 func ParseResponse(body []byte, lim Limits) (*Response, error) {
-	r := &Response{}
+	r := &Response{document: document{server: true}}
 	if err := r.doc.Parse(body, lim); err != nil {
 		return nil, err
 	}
