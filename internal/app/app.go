@@ -168,7 +168,7 @@ func wrapArgs(c *cobra.Command) {
 			}
 			return &usageError{errors.New(text), cmd.CommandPath()}
 		}
-		c.SuggestionsMinimumDistance = 1
+		c.SuggestionsMinimumDistance = 2
 	}
 	for _, s := range c.Commands() {
 		wrapArgs(s)

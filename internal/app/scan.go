@@ -113,6 +113,7 @@ type scan struct {
 	cfg    stream.Config
 	allows []secret.Allow
 	found  int
+	last   [2]int64 // span that was reported last
 }
 
 func (s *scan) run(ctx context.Context, files []string) error {
@@ -250,6 +251,7 @@ func (s *scan) one(ctx context.Context, in *input) error {
 	buf := make([]byte, 64<<10)
 	var out []byte
 	told := 0
+	s.last = [2]int64{-1, -1}
 	for {
 		n, err := in.r.Read(buf)
 		end := errors.Is(err, io.EOF)
@@ -287,12 +289,16 @@ func (s *scan) report(ctx context.Context, name string, found []stream.Finding, 
 		ID: flow.NewID(), Trajectory: flow.TrajectoryID(flow.NewID()), Verb: flow.Observe, Outcome: flow.Allow, At: time.Now().UTC(),
 		Sink: flow.Sink{Name: "scan", Channel: flow.ChannelUser, Trust: flow.TrustLocal},
 	}}
-	lines := make([]scanned, len(found))
+	var lines []scanned
 	for i := range found {
 		f := &found[i]
+		if s.last == [2]int64{f.Start, f.End} {
+			continue // what leads says it; the others see the same
+		}
+		s.last = [2]int64{f.Start, f.End}
 		line, col := pos.of(f.Start)
 		id := flow.NewID()
-		lines[i] = scanned{name, line, col, f.End - f.Start, f.Kind, f.Rule, f.Name, f.View, id, allowCommandOf(id)}
+		lines = append(lines, scanned{name, line, col, f.End - f.Start, f.Kind, f.Rule, f.Name, f.View, id, allowCommandOf(id)})
 		r := mediator.FindingRecord{
 			ID: id, Rule: f.Rule, Name: f.Name, Kind: f.Kind, Source: f.Source, View: f.View, Fingerprint: f.Fingerprint,
 			Path: name, Action: flow.ActReport, Length: int(f.End - f.Start),
@@ -301,6 +307,9 @@ func (s *scan) report(ctx context.Context, name string, found []stream.Finding, 
 		en.Reasons = append(en.Reasons, flow.Reason{
 			Code: "secret-found", Detail: fmt.Sprintf("%s found by %s in %s, line %d", f.Kind, f.Rule, name, line), Finding: id, Action: flow.ActReport,
 		})
+	}
+	if len(lines) == 0 {
+		return nil
 	}
 	if err := s.st.store.AppendDecisions(ctx, []mediator.LogEntry{en}); err != nil {
 		return failure(doctorHint, "the findings could not be recorded: %w", err)
@@ -315,13 +324,13 @@ func (s *scan) report(ctx context.Context, name string, found []stream.Finding, 
 		if l.Name != "" {
 			rule += " " + l.Name
 		}
-		if l.View != "raw" {
-			rule += " (" + l.View + ")"
+		if v := disguise(l.View); v != "" {
+			rule += " (" + v + ")"
 		}
 		if err := s.printTo(w, l, func(w io.Writer) { fmt.Fprintf(w, "%s:%d:%d: %s %s %s\n", l.File, l.Line, l.Col, l.Kind, rule, l.ID) }); err != nil {
 			return failure("is the reader gone?", "standard output: %w", err)
 		}
 	}
-	s.found += len(found)
+	s.found += len(lines)
 	return nil
 }

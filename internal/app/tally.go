@@ -127,14 +127,22 @@ func (a *app) tell(t *tally, observe bool) error {
 	return nil
 }
 
+// disguise names the encodings that a view has undone; empty for plain text.
+func disguise(view string) string {
+	if view == "raw" {
+		return ""
+	}
+	return strings.TrimPrefix(view, "raw+")
+}
+
 // describe tells a finding in a line, with the command that lets it pass.
 func describe(f *mediator.FindingRecord) string {
 	what := string(f.Kind) + " by " + f.Rule
 	if f.Name != "" {
 		what = string(f.Kind) + " " + f.Name
 	}
-	if f.View != "" && f.View != "raw" {
-		what += " in " + f.View
+	if v := disguise(f.View); v != "" {
+		what += " in " + v
 	}
 	where := ""
 	if f.Path != "" {

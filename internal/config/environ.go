@@ -18,11 +18,11 @@ var otherVariables = []string{EnvConfig, EnvKeys, "MARGAY_DATA", "MARGAY_REQUIRE
 
 // environment sets every key that MARGAY_<KEY> names, the parts of a nested
 // key joined by underscores, dashes written as underscores, lists separated by
-// commas. It returns which variable set which key.
+// commas. An empty variable sets nothing. It returns which variable set which key.
 func (c *Config) environment(environ []string) (map[string]string, error) {
 	e := &environment{vars: map[string]string{}, from: map[string]string{}}
 	for _, kv := range environ {
-		if name, v, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, "MARGAY_") && !slices.Contains(otherVariables, name) {
+		if name, v, ok := strings.Cut(kv, "="); ok && v != "" && strings.HasPrefix(name, "MARGAY_") && !slices.Contains(otherVariables, name) {
 			e.vars[name] = v
 		}
 	}
