@@ -193,7 +193,8 @@ func (g *Generation) hold(ev *Event) *held {
 
 func (g *Generation) delta(h *held, d *flow.Delta) error {
 	if d.Key.Choice < 0 {
-		return g.whole(h, d)
+		g.whole(h, d)
+		return nil
 	}
 	t := g.last
 	if t == nil || t.key != d.Key {
@@ -262,7 +263,7 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 }
 
 // whole decides a string outside the choices at once.
-func (g *Generation) whole(h *held, d *flow.Delta) error {
+func (g *Generation) whole(h *held, d *flow.Delta) {
 	out, found := g.cfg.Text(append([]byte(nil), d.Text...))
 	t := &text{key: d.Key, done: true, len: int64(len(d.Text)), cut: int64(len(d.Text))}
 	if string(out) != string(d.Text) {
@@ -271,7 +272,6 @@ func (g *Generation) whole(h *held, d *flow.Delta) error {
 	g.note(t, found)
 	h.pieces = append(h.pieces, piece{t: t, to: t.len, text: append([]byte(nil), d.Text...)})
 	t.pieces++
-	return g.policy()
 }
 
 func (g *Generation) take(t *text) {

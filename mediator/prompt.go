@@ -189,8 +189,8 @@ func (s *Session) state(verb flow.Verb, version int) []byte {
 	b := []byte(fmt.Sprintf("%s|%s|%s|%v|%v|%v|", verb, s.sink.Name, s.sink.Trust, s.policy.Prompt, s.policy.Generate, s.e.cfg.Observe))
 	b = binary.BigEndian.AppendUint64(b, s.snap.epoch)
 	// Of one epoch's allowances fewer and fewer count as they expire.
-	b = binary.BigEndian.AppendUint64(b, uint64(s.snap.live(s.now))) //nolint:gosec // a count
-	return binary.BigEndian.AppendUint64(b, uint64(version))         //nolint:gosec // a count
+	b = binary.BigEndian.AppendUint64(b, uint64(s.snap.live(s.now)))
+	return binary.BigEndian.AppendUint64(b, uint64(version))
 }
 
 // learn keeps a recognised credential for the rest of the trajectory.
