@@ -106,7 +106,6 @@ type rig struct {
 	url   string
 	store *memory.Store
 	log   *bytes.Buffer
-	names []string
 }
 
 type failing struct {

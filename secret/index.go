@@ -135,7 +135,7 @@ func (b *builder) add(r *Record) error {
 	if len(ix.metas) > recMask {
 		return ErrTooMany
 	}
-	rec := uint32(len(ix.metas)) //nolint:gosec // checked
+	rec := uint32(len(ix.metas))
 	switch p[1] {
 	case printWords:
 		if len(p) != 11 || int(p[2]) >= wordLens {
@@ -154,10 +154,10 @@ func (b *builder) add(r *Record) error {
 	default:
 		return ErrPrint
 	}
-	m := meta{fp: r.Fingerprint, name: uint32(len(ix.names))} //nolint:gosec // names are bounded by 4 GiB
+	m := meta{fp: r.Fingerprint, name: uint32(len(ix.names))}
 	copy(m.id[:], r.ID)
-	m.kind = uint8(max(0, slices.Index(kindTable, r.Kind)))       //nolint:gosec // small table
-	m.source = uint8(max(0, slices.Index(sourceTable, r.Source))) //nolint:gosec // small table
+	m.kind = uint8(max(0, slices.Index(kindTable, r.Kind)))
+	m.source = uint8(max(0, slices.Index(sourceTable, r.Source)))
 	if !r.Expires.IsZero() {
 		m.expires = r.Expires.UnixMilli()
 	}
@@ -235,7 +235,7 @@ func (b *builder) done() *Index {
 		size++
 	}
 	ix.filter = make([]uint64, 1<<size/64)
-	ix.shift = uint8(64 - size) //nolint:gosec // 34 … 54
+	ix.shift = uint8(64 - size)
 	for _, t := range ix.heads.tags {
 		i := t >> ix.shift
 		ix.filter[i/64] |= 1 << (i % 64)
@@ -309,16 +309,16 @@ func bucketStarts(n int, tag func(int) uint64) (shift uint8, starts []uint32) {
 	for 8<<size < n {
 		size++
 	}
-	shift = uint8(64 - size) //nolint:gosec // 35 … 63
+	shift = uint8(64 - size)
 	starts = make([]uint32, 1<<size+1)
 	i := 0
 	for b := range uint64(1) << size {
 		for i < n && tag(i)>>shift < b {
 			i++
 		}
-		starts[b] = uint32(i) //nolint:gosec // n fits
+		starts[b] = uint32(i)
 	}
-	starts[1<<size] = uint32(n) //nolint:gosec // n fits
+	starts[1<<size] = uint32(n)
 	return shift, starts
 }
 

@@ -311,7 +311,7 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 			break
 		}
 		if j >= prefixLen {
-			gram := uint32(s.w >> (8 * (j - prefixLen))) //nolint:gosec // its first four characters
+			gram := uint32(s.w >> (8 * (j - prefixLen)))
 			if !m.ix.isPrefix(m.ix.h.prefixTag(gram, a)) {
 				continue
 			}

@@ -84,17 +84,17 @@ func (h *hasher) headTag(gram uint64, a alphabet) uint64 { return sip(h.head, gr
 
 // prefixTag is truncated on purpose to the size of the filter it is used in.
 func (h *hasher) prefixTag(gram4 uint32, a alphabet) uint32 {
-	return uint32(sip(h.prefix, uint64(gram4), uint8(a)) & (prefixBits - 1)) //nolint:gosec // masked to 20 bits
+	return uint32(sip(h.prefix, uint64(gram4), uint8(a)) & (prefixBits - 1))
 }
 
 func (h *hasher) checkTag(acc uint64, i int, a alphabet) uint32 {
-	return uint32(sip(h.check, acc, uint8(i)<<1|uint8(a))) //nolint:gosec // truncation intended; i < len(checkAt)
+	return uint32(sip(h.check, acc, uint8(i)<<1|uint8(a)))
 }
 
 func (h *hasher) wholeTag(acc uint64, n int, a alphabet) uint64 {
 	var b [11]byte
 	binary.LittleEndian.PutUint64(b[:], acc)
-	binary.LittleEndian.PutUint16(b[8:], uint16(n)) //nolint:gosec // at most 4·maxCanon
+	binary.LittleEndian.PutUint16(b[8:], uint16(n))
 	b[10] = byte(a)
 	return siphash.Hash(h.whole[0], h.whole[1], b[:])
 }
@@ -192,12 +192,12 @@ func edges(value []byte, a alphabet) byte {
 			last = i
 		}
 	}
-	return byte(min(first, maxEdge)<<4 | min(len(units)-1-last, maxEdge)) //nolint:gosec // below 128
+	return byte(min(first, maxEdge)<<4 | min(len(units)-1-last, maxEdge))
 }
 
 func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 	b := []byte{printVersion, printText, byte(a)}
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(text))) //nolint:gosec // ≤ maxCanon
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
 	seen := map[string]bool{}
 	for i, v := range variants(text) {
 		e := edge
@@ -210,7 +210,7 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 		seen[string(v)] = true
 		b = append(b, e)
 		b = binary.LittleEndian.AppendUint64(b, h.headTag(gramOf(v), a))
-		p := h.prefixTag(uint32(gramOf(v)>>32), a) //nolint:gosec // the first four bytes
+		p := h.prefixTag(uint32(gramOf(v)>>32), a)
 		b = append(b, byte(p), byte(p>>8), byte(p>>16))
 		acc := uint64(0)
 		for i, c := range v {

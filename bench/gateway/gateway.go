@@ -187,7 +187,7 @@ func newRig(ctx context.Context, seed uint64) (*rig, error) {
 }
 
 func records(keys *secret.Keys, seed uint64) ([]secret.Record, error) {
-	rng := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a benchmark's draws
+	rng := rand.New(rand.NewPCG(seed, 4))
 	var recs []secret.Record
 	for i := range 10 {
 		v := make([]byte, 32)

@@ -48,8 +48,14 @@ var encodings = func() []encoding {
 	// Escaping what is already plain ASCII changes only what must be escaped.
 	by["percent_min"] = url.QueryEscape
 	for _, c := range [][2]string{
-		{"base64", "percent"}, {"base16", "spaced"}, {"rot13", "base64"}, {"reversed", "base64"}, {"json_escape", "base64"},
-		{"zero_width", "base16"}, {"percent", "percent"}, {"base64", "base64"},
+		{"base64", "percent"},
+		{"base16", "spaced"},
+		{"rot13", "base64"},
+		{"reversed", "base64"},
+		{"json_escape", "base64"},
+		{"zero_width", "base16"},
+		{"percent", "percent"},
+		{"base64", "base64"},
 	} {
 		first, second := by[c[0]], by[c[1]]
 		one = append(one, encoding{c[0] + "+" + c[1], func(s string) string { return second(first(s)) }})

@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) (*bench.Result, error) {
 		Source: "gitleaks-vectors.jsonl.gz; truth: secret group of gitleaks v8.30.1",
 	}
 	all := pos
-	rng := rand.New(rand.NewPCG(o.Seed, 1)) //nolint:gosec // a benchmark's draws
+	rng := rand.New(rand.NewPCG(o.Seed, 1))
 	if o.N > 0 && o.N < len(pos) {
 		rng.Shuffle(len(pos), func(i, j int) { pos[i], pos[j] = pos[j], pos[i] })
 		pos = pos[:o.N]
@@ -131,7 +131,7 @@ func load(dir string) (pos, neg []vector, err error) {
 			neg = append(neg, v)
 			continue
 		}
-		for _, found := range ref.Detect(detect.Fragment{Raw: v.V, FilePath: v.Path}) {
+		for _, found := range ref.Detect(detect.Fragment{Raw: v.V, FilePath: v.Path}) { //nolint:staticcheck // what replaces it exists in no release
 			if found.RuleID == v.Rule && found.Secret != "" && strings.Contains(v.V, found.Secret) {
 				v.secret = found.Secret
 				pos = append(pos, v)
@@ -216,7 +216,7 @@ func measure(ctx context.Context, rules *recognise.Set, pos []vector, e encoding
 		go func() {
 			defer wg.Done()
 			for i := range work {
-				if err := t.vector(rules, &pos[i], e, known, seed+uint64(i)); err != nil { //nolint:gosec // small
+				if err := t.vector(rules, &pos[i], e, known, seed+uint64(i)); err != nil {
 					select {
 					case errs <- err:
 					default:
@@ -297,7 +297,7 @@ func one(r secret.Record) func(func(secret.Record, error) bool) {
 // counts the bytes of spans (known from the whole text) that came out at any
 // time, and the ways of cutting that changed the edits.
 func cuts(cfg *stream.Config, text []byte, whole []stream.Edit, seed uint64) (leaked, varied int) {
-	rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // a benchmark's draws
+	rng := rand.New(rand.NewPCG(seed, 2))
 	try := func(at []int) {
 		s := cfg.NewScanner()
 		var got []stream.Edit

@@ -204,7 +204,9 @@ func (s *server) serve(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.http.Close()
 	}
-	<-failed
+	if e := <-failed; err == nil && !errors.Is(e, http.ErrServerClosed) {
+		err = e
+	}
 	return err
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 func plant(seed uint64) []planted {
-	r := rand.New(rand.NewPCG(seed, 20260)) //nolint:gosec // a demonstration's values need no secrecy
+	r := rand.New(rand.NewPCG(seed, 20260))
 	draw := func(set string, n int) string {
 		b := make([]byte, n)
 		for i := range b {

@@ -80,7 +80,7 @@ func (d *Doc) Int(i int) (int, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(string(d.Value(i)), 10, 31)
-	return int(n), err == nil //nolint:gosec // 31 bits
+	return int(n), err == nil
 }
 
 // Path returns where node i is, such as messages[3].content.

@@ -17,7 +17,7 @@ func encoding(name string, bits uint8, phases, least int, skip bool, alphabets .
 	}
 	for _, a := range alphabets {
 		for i := range len(a) {
-			e.value[a[i]] = int8(i) //nolint:gosec // alphabets have at most 64 characters
+			e.value[a[i]] = int8(i)
 		}
 	}
 	return e
@@ -132,10 +132,10 @@ func (d *Decoder) Close(out [][]Unit) { d.end(out, 0) }
 func (d *Decoder) start(out [][]Unit) {
 	d.active = true
 	for i := range d.Enc.Phases {
-		d.phases[i] = phase{skip: uint8(i)} //nolint:gosec // at most 8
+		d.phases[i] = phase{skip: uint8(i)}
 	}
 	for i := range d.n {
-		d.step(out, uint32(d.Enc.value[d.buf[i].B]), &d.buf[i]) //nolint:gosec // in the alphabet: not negative
+		d.step(out, uint32(d.Enc.value[d.buf[i].B]), &d.buf[i])
 	}
 	d.n = 0
 }

@@ -16,7 +16,7 @@ func (a *automaton) extract(text []byte, before lookbehind, next int) []int {
 	for i := range x.caps {
 		x.caps[i] = -1
 	}
-	if !x.run(uint32(a.prog.Start)) { //nolint:gosec // small
+	if !x.run(uint32(a.prog.Start)) {
 		return nil
 	}
 	return x.best

@@ -78,7 +78,7 @@ func prefixes(re *syntax.Regexp) (set []string, whole, ok bool) {
 		}
 		return unique(set), whole, true
 	case syntax.OpConcat:
-		set, whole = []string{""}, true
+		set = []string{""}
 		for _, sub := range re.Sub {
 			s, w, ok := prefixes(sub)
 			if !ok || len(set)*len(s) > maxLiterals {
@@ -147,7 +147,7 @@ func unique(set []string) []string {
 func (a *automaton) firstBytes() (first [256]bool) {
 	for b := range 256 {
 		for before := atText; before <= atElse; before++ {
-			if !a.step(a.start(before), byte(b)).dead() { //nolint:gosec // < 256
+			if !a.step(a.start(before), byte(b)).dead() {
 				first[b] = true
 				break
 			}
@@ -179,7 +179,7 @@ func newWords(uses map[string][]wordUse) *words {
 		for i := range len(lit) {
 			c := lit[i]
 			if w.class[c] == 0 {
-				w.class[c] = uint8(w.width) //nolint:gosec // at most 128 ASCII bytes
+				w.class[c] = uint8(w.width)
 				w.width++
 				if c >= 'a' && c <= 'z' {
 					w.class[c-32] = w.class[c]
@@ -195,7 +195,7 @@ func newWords(uses map[string][]wordUse) *words {
 		}
 		w.out = append(w.out, nil)
 		w.held = append(w.held, 0)
-		return uint16(len(w.out) - 1) //nolint:gosec // checked by New
+		return uint16(len(w.out) - 1)
 	}
 	grow()
 	depth := []uint8{0}
@@ -210,7 +210,7 @@ func newWords(uses map[string][]wordUse) *words {
 			if w.next[at] == none {
 				n := grow()
 				w.next[at] = n
-				depth = append(depth, uint8(i+1)) //nolint:gosec // literals are short
+				depth = append(depth, uint8(i+1))
 			}
 			s = w.next[at]
 			if inside {

@@ -201,7 +201,7 @@ func isCodiceFiscale(v []byte) bool {
 		}
 		sum += n
 	}
-	return byte('A'+sum%26) == v[15] //nolint:gosec // < 26
+	return byte('A'+sum%26) == v[15]
 }
 
 func isCPF(v []byte) bool {

@@ -79,7 +79,7 @@ func conditions(before lookbehind, next int) syntax.EmptyOp {
 	} else if next == '\n' {
 		op |= syntax.EmptyEndLine
 	}
-	if (before == atWord) != (next != endOfText && isWordByte(byte(next))) { //nolint:gosec // a byte
+	if (before == atWord) != (next != endOfText && isWordByte(byte(next))) {
 		op |= syntax.EmptyWordBoundary
 	} else {
 		op |= syntax.EmptyNoWordBoundary
@@ -105,8 +105,8 @@ func (a *automaton) markGroup(group int) {
 	var stack []uint32
 	for pc, in := range a.prog.Inst {
 		open := in.Op == syntax.InstCapture && in.Arg%2 == 0 && in.Arg >= 2
-		if open && (group == 0 || in.Arg == uint32(2*group)) { //nolint:gosec // small
-			stack = append(stack, uint32(pc)) //nolint:gosec // small
+		if open && (group == 0 || in.Arg == uint32(2*group)) {
+			stack = append(stack, uint32(pc))
 		}
 	}
 	if len(stack) == 0 {
@@ -159,7 +159,7 @@ func takes(in *syntax.Inst, b byte) bool {
 func (a *automaton) byteClasses() {
 	var sig [256][]byte
 	for b := range 256 {
-		sig[b] = append(sig[b], byte(behind(byte(b)))) //nolint:gosec // < 256
+		sig[b] = append(sig[b], byte(behind(byte(b))))
 	}
 	seen := map[string]bool{}
 	for pc := range a.prog.Inst {
@@ -176,7 +176,7 @@ func (a *automaton) byteClasses() {
 		seen[key] = true
 		for b := range 256 {
 			t := byte(0)
-			if takes(in, byte(b)) { //nolint:gosec // < 256
+			if takes(in, byte(b)) {
 				t = 1
 			}
 			sig[b] = append(sig[b], t)
@@ -186,9 +186,9 @@ func (a *automaton) byteClasses() {
 	for b := range 256 {
 		id, ok := ids[string(sig[b])]
 		if !ok {
-			id = uint8(len(ids)) //nolint:gosec // at most 256
+			id = uint8(len(ids))
 			ids[string(sig[b])] = id
-			a.sample = append(a.sample, byte(b)) //nolint:gosec // < 256
+			a.sample = append(a.sample, byte(b))
 		}
 		a.classOf[b] = id
 	}
@@ -202,8 +202,8 @@ func (a *automaton) start(before lookbehind) *state {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.intern([]uint32{uint32(a.prog.Start)}, before, false) //nolint:gosec // small
-	s.held = false                                               // nothing has been read
+	s := a.intern([]uint32{uint32(a.prog.Start)}, before, false)
+	s.held = false // nothing has been read
 	a.starts[before].Store(s)
 	return s
 }
@@ -256,7 +256,7 @@ func (a *automaton) build(s *state, b int) *state {
 			return false
 		case syntax.InstFail:
 		default:
-			if b != endOfText && takes(in, byte(b)) { //nolint:gosec // a byte
+			if b != endOfText && takes(in, byte(b)) {
 				out = append(out, in.Out)
 			}
 		}
@@ -269,7 +269,7 @@ func (a *automaton) build(s *state, b int) *state {
 	}
 	before := atElse
 	if b != endOfText {
-		before = behind(byte(b)) //nolint:gosec // a byte
+		before = behind(byte(b))
 	}
 	return a.intern(dedupe(out), before, matched)
 }

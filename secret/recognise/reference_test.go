@@ -56,7 +56,7 @@ func TestReference(t *testing.T) {
 			}
 			continue
 		}
-		for _, want := range ref.Detect(detect.Fragment{Raw: v.V, FilePath: v.Path}) {
+		for _, want := range ref.Detect(detect.Fragment{Raw: v.V, FilePath: v.Path}) { //nolint:staticcheck // what replaces it exists in no release
 			if want.RuleID != v.Rule {
 				continue
 			}

@@ -120,12 +120,12 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	for _, al := range r.Allow {
 		c.allow = append(c.allow, compiledAllow{Allow: al})
 	}
-	id := uint16(len(s.rules)) //nolint:gosec // some hundred rules
+	id := uint16(len(s.rules))
 	s.rules = append(s.rules, c)
 
 	lits := leading(re)
 	for _, lit := range lits {
-		uses[lit] = append(uses[lit], wordUse{rule: id, length: uint8(len(lit)), inside: insideGroup(re, r.Group)}) //nolint:gosec // checked by New
+		uses[lit] = append(uses[lit], wordUse{rule: id, length: uint8(len(lit)), inside: insideGroup(re, r.Group)})
 	}
 	if lits == nil {
 		s.wordly = append(s.wordly, id)
@@ -138,7 +138,7 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 		c.gate = s.gates
 		s.gates++
 		for _, g := range r.Gate {
-			uses[g] = append(uses[g], wordUse{rule: id, length: uint8(len(g)), gate: true}) //nolint:gosec // checked by New
+			uses[g] = append(uses[g], wordUse{rule: id, length: uint8(len(g)), gate: true})
 		}
 	}
 	return nil
