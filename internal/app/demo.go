@@ -1,75 +1,161 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"sort"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/demo"
+	"github.com/margaydev/margay/internal/environ"
+	"github.com/margaydev/margay/secret/recognise"
 )
 
 func (a *app) demoCommand() *cobra.Command {
 	var seed uint64
 	c := &cobra.Command{
 		Use: "demo", Short: "See four agents leak, and stop leaking",
-		Long: "Run a scripted pipeline of four agents over loopback, once without Margay and once with it, and show side by side what leaked. No network, nothing to install.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			tell := func(s string) {
-				if !a.json {
-					fmt.Fprintln(a.out, s)
-				}
-			}
-			r, err := demo.Play(cmd.Context(), seed, tell)
-			if err != nil {
-				return failure("run it again; if it fails again, please report it", "the demonstration broke off: %w", err)
-			}
-			if r.With.Leaks > 0 {
-				a.code = exitFailed
-			}
-			return a.print(r, func(w io.Writer) { a.showDemo(w, r) })
-		},
+		Long: `Run a scripted pipeline of four agents, once without Margay and once with it, and
+show side by side what leaked. Everything runs on loopback; nothing is installed
+or written. Leaks are counted by searching the bytes that the model, the next
+agent and an outside service received, plain and decoded; Margay is not asked.`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), seed) },
 	}
 	c.Flags().Uint64Var(&seed, "seed", 1, "what the planted secrets are drawn from")
 	return c
 }
 
-func (a *app) showDemo(w io.Writer, r *demo.Report) {
-	red, green, bold, off := "", "", "", ""
-	if isTerminal(a.out) && os.Getenv("NO_COLOR") == "" {
-		red, green, bold, off = "\x1b[31m", "\x1b[32m", "\x1b[1m", "\x1b[0m"
+func (a *app) demo(ctx context.Context, seed uint64) error {
+	ctx, stop := interrupts(ctx)
+	defer stop()
+	rules, err := recognise.Default()
+	if err != nil {
+		return err
 	}
-	const width = 42
-	cell := func(names []string) string {
+	r, err := demo.Play(ctx, demo.Options{
+		Seed: seed,
+		Tell: func(s string) { a.note("%s", s) },
+		Import: func(file string, text []byte) []demo.Credential {
+			var out []demo.Credential
+			for _, c := range environ.Credentials(rules, environ.Parse(file, text)) {
+				out = append(out, demo.Credential{Name: c.Name, Kind: c.Kind, Value: c.Value})
+			}
+			return out
+		},
+	})
+	if err != nil {
+		return failure("run it again; if it fails again, please report it", "the demonstration broke off: %w", err)
+	}
+	if r.With.Leaks > 0 {
+		a.code = exitFailed
+	}
+	return a.print(r, func(w io.Writer) { showDemo(w, r, isTerminal(a.out) && os.Getenv("NO_COLOR") == "") })
+}
+
+// width is that of a column of the demonstration.
+const width = 34
+
+// columns writes two columns beside a label.
+type columns struct {
+	w      io.Writer
+	colour bool
+}
+
+func (c *columns) paint(code, s string) string {
+	if !c.colour || code == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+const (
+	red, green, bold, dim = "31", "32", "1", "2"
+)
+
+// row writes a line for each line of the longer cell.
+func (c *columns) row(label string, left []string, leftCode string, right []string, rightCode string) {
+	for i := range max(len(left), len(right), 1) {
+		l, r := "", ""
+		if i < len(left) {
+			l = left[i]
+		}
+		if i < len(right) {
+			r = right[i]
+		}
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(c.w, "%s  %s  %s\n", pad(label, 26), c.paint(leftCode, pad(l, width)), c.paint(rightCode, r))
+	}
+}
+
+// leaks writes what got out in one place.
+func (c *columns) leaks(label string, without, with []string) {
+	cell := func(names []string) ([]string, string) {
 		if len(names) == 0 {
-			return green + pad("nothing", width) + off
+			return []string{"nothing"}, green
 		}
-		s := strings.Join(names, ", ")
-		if len(s) > width-5 {
-			s = fmt.Sprintf("%d secrets: %s…", len(names), s[:width-18])
-		}
-		return red + pad(s, width) + off
+		return names, red
 	}
-	fmt.Fprintf(w, "\n%s%s%s%s%s\n", bold, pad("", 24), pad("without Margay", width), "with Margay", off)
+	if len(without)+len(with) == 0 {
+		return
+	}
+	l, lc := cell(without)
+	r, rc := cell(with)
+	c.row(label, l, lc, r, rc)
+}
+
+func showDemo(w io.Writer, r *demo.Report, colour bool) {
+	c := &columns{w, colour}
+	fmt.Fprintln(w)
+	c.row("", []string{"without Margay"}, bold, []string{"with Margay"}, bold)
+	rule := strings.Repeat("─", width)
+	c.row("what leaked, and where to", []string{rule}, dim, []string{rule}, dim)
 	for i := range r.Without.Agents {
-		x, y := r.Without.Agents[i], r.With.Agents[i]
-		fmt.Fprintf(w, "%s%s%s\n", pad(x.Agent+" → model", 24), cell(x.ToModel), cell(y.ToModel))
-		fmt.Fprintf(w, "%s%s%s\n", pad(x.Agent+" → others", 24), cell(x.ToOthers), cell(y.ToOthers))
+		x, y := &r.Without.Agents[i], &r.With.Agents[i]
+		c.leaks(x.Agent+" → the model", x.Model, y.Model)
+		c.leaks(x.Agent+" → next agent", x.Next, y.Next)
+		c.leaks(x.Agent+" → outside chat", x.Others, y.Others)
 	}
-	fmt.Fprintf(w, "%s%s%s%s%s%s%s\n\n", pad("leaks", 24), red, pad(fmt.Sprint(r.Without.Leaks), width), off, green, fmt.Sprint(r.With.Leaks), off)
-	did := make([]string, 0, len(r.With.Findings))
-	for k, n := range r.With.Findings {
-		did = append(did, fmt.Sprintf("%s ×%d", k, n))
+	c.row("", []string{rule}, dim, []string{rule}, dim)
+	leaks := func(n int) ([]string, string) {
+		if n == 0 {
+			return []string{"0"}, green
+		}
+		return []string{fmt.Sprint(n)}, red
 	}
-	sort.Strings(did)
-	fmt.Fprintf(w, "Margay did: %s.\n", strings.Join(did, ", "))
-	fmt.Fprintf(w, "The text kept streaming: at most %d bytes were held back, for at most %s.\n", r.With.MaxHeld, r.With.MaxDelay.Round(time.Millisecond))
-	fmt.Fprintf(w, "%d secrets were planted; leaks are counted by searching for them, plain and encoded, in what the model and the agents received.\n", r.Secrets)
-	fmt.Fprintf(w, "Both runs took %s.\n\nYour own agent:  margay run -- YOUR-AGENT\n", (r.Without.Elapsed + r.With.Elapsed).Round(10*time.Millisecond))
+	l, lc := leaks(r.Without.Leaks)
+	d, dc := leaks(r.With.Leaks)
+	c.row("leaks (secrets × places)", l, lc, d, dc)
+	cells := func(f func(*demo.Run) string) ([]string, []string) { return []string{f(&r.Without)}, []string{f(&r.With)} }
+	plain := func(label string, f func(*demo.Run) string) {
+		l, d := cells(f)
+		c.row(label, l, "", d, "")
+	}
+	plain("the release was done", func(x *demo.Run) string {
+		if x.Done {
+			return "yes"
+		}
+		return "no"
+	})
+	plain("text on its way, at most", func(x *demo.Run) string { return fmt.Sprintf("%d bytes of %d tokens", x.MaxHeld, x.Tokens) })
+	plain("a token took", func(x *demo.Run) string { return fmt.Sprintf("%.2f ms (median), %.1f ms (p99)", x.DelayP50, x.DelayP99) })
+	plain("time in all", func(x *demo.Run) string { return fmt.Sprintf("%.1f s", x.Elapsed/1000) })
+	fmt.Fprintln(w)
+	stopped := make([]string, 0, len(r.With.Findings))
+	for _, k := range slices.Sorted(maps.Keys(r.With.Findings)) {
+		stopped = append(stopped, fmt.Sprintf("%s ×%d", k, r.With.Findings[k]))
+	}
+	fmt.Fprintf(w, "Margay did: %s.\n", strings.Join(stopped, ", "))
+	fmt.Fprintf(w, "The model saw %d pseudonyms instead of values and worked with them; %d tool call that carried one was refused, and made again without.\n", r.With.Pseudonyms, r.With.Refused)
+	fmt.Fprintln(w, "Words stream on as they come; arguments of tool calls wait until they are complete, and are decided as a whole.")
+	fmt.Fprintf(w, "Of %d secrets, the model knew one from an earlier conversation; it wrote it in base64, and that did not come out.\n", len(r.Secrets))
+	fmt.Fprintf(w, "\nYour own agent:  %s\n", c.paint(bold, "margay run -- YOUR-AGENT"))
 }
 
 func pad(s string, n int) string {

@@ -1,20 +1,26 @@
+// Package demo runs a scripted pipeline of four agents that leak what they
+// read, once without Margay and once with it, over real HTTP on loopback.
+//
+// Only the texts are scripted. The agents are streaming clients, the model is
+// a streaming server, and between them stands the gateway that `margay run`
+// uses. What leaked is counted by searching for the planted values, plain and
+// encoded, in the bytes that the model, the next agent and an outside service
+// received: Margay is not asked. How long text was held is measured by the
+// agents, from when the model wrote a token until it arrived.
 package demo
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/gateway"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
@@ -22,214 +28,203 @@ import (
 	"github.com/margaydev/margay/store/memory"
 )
 
-// AgentReport is what one agent's turn leaked.
+// Credential is what Options.Import finds in a file.
+type Credential struct {
+	Name  string
+	Kind  secret.Kind
+	Value string
+}
+
+// Options say how the demonstration runs.
+type Options struct {
+	// Seed is what the planted values are drawn from.
+	Seed uint64
+	// Import finds the credentials of a .env file, as margay run does.
+	Import func(file string, text []byte) []Credential
+	// Pace is the time that the model takes for a token; 1 ms by default.
+	Pace time.Duration
+	// Tell is called with lines about progress.
+	Tell func(string)
+}
+
+// AgentReport names the secrets that got out in one agent's turn.
 type AgentReport struct {
-	Agent    string   `json:"agent"`
-	ToModel  []string `json:"leaked_to_model"` // names of secrets, never values
-	ToOthers []string `json:"leaked_to_others"`
+	Agent  string   `json:"agent"`
+	Model  []string `json:"leaked_to_model"`
+	Next   []string `json:"leaked_to_next_agent"`
+	Others []string `json:"leaked_to_others"` // an outside service, by a tool call
 }
 
 // Run is one pass of the pipeline.
 type Run struct {
 	Margay     bool           `json:"margay"`
 	Agents     []AgentReport  `json:"agents"`
-	Leaks      int            `json:"leaks"`
+	Leaks      int            `json:"leaks"`              // secrets × places
 	Findings   map[string]int `json:"findings,omitempty"` // by action and kind
-	MaxHeld    int64          `json:"max_held_bytes"`
-	MaxDelay   time.Duration  `json:"max_delay_ns"`
-	Pseudonyms int            `json:"pseudonyms"`
-	Elapsed    time.Duration  `json:"elapsed_ns"`
+	Pseudonyms int            `json:"pseudonyms"`         // different ones that the model saw
+	Refused    int            `json:"calls_refused"`
+	Done       bool           `json:"task_done"` // the last tool call was made
+	Tokens     int            `json:"tokens"`
+	MaxHeld    int            `json:"max_held_bytes"` // of text on its way at one time
+	DelayP50   float64        `json:"delay_ms_p50"`   // from the model's writing to the agent's reading
+	DelayP99   float64        `json:"delay_ms_p99"`
+	DelayMax   float64        `json:"delay_ms_max"`
+	Elapsed    float64        `json:"elapsed_ms"`
 }
 
 // Report is the whole demonstration.
 type Report struct {
-	Secrets int    `json:"secrets"`
-	Without Run    `json:"without"`
-	With    Run    `json:"with"`
-	Seed    uint64 `json:"seed"`
+	Seed    uint64   `json:"seed"`
+	Secrets []string `json:"secrets"` // their names
+	Without Run      `json:"without"`
+	With    Run      `json:"with"`
 }
 
-var agents = []string{"planner", "researcher", "coder", "executor"}
-
-// Play runs the demonstration.
-func Play(ctx context.Context, seed uint64, tell func(string)) (*Report, error) {
-	ps := plant(seed)
-	r := &Report{Secrets: len(ps), Seed: seed}
-	var err error
-	tell("Four agents work on a payments service. One reads .env.production; the model repeats what it sees.")
-	if r.Without, err = play(ctx, ps, false); err != nil {
+// Play runs the demonstration. It opens loopback ports alone and writes
+// nothing to disk.
+func Play(ctx context.Context, opt Options) (*Report, error) {
+	if opt.Pace <= 0 {
+		opt.Pace = time.Millisecond
+	}
+	if opt.Tell == nil {
+		opt.Tell = func(string) {}
+	}
+	repo, err := newRepository(opt.Seed)
+	if err != nil {
 		return nil, err
 	}
-	r.With, err = play(ctx, ps, true)
+	r := &Report{Seed: opt.Seed}
+	for _, p := range repo.planted {
+		r.Secrets = append(r.Secrets, p.name)
+	}
+	opt.Tell("Four agents deploy a payments service: without Margay …")
+	if r.Without, err = play(ctx, repo, &opt, false); err != nil {
+		return nil, err
+	}
+	opt.Tell("… and with it.")
+	r.With, err = play(ctx, repo, &opt, true)
 	return r, err
 }
 
-// model is the scripted endpoint. It keeps what it received.
-type model struct {
-	own planted
-	mu  sync.Mutex
-	got string
-}
-
-func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	if err != nil {
-		http.Error(w, "bad body", http.StatusBadRequest)
-		return
-	}
-	var req struct {
-		Messages []struct{ Role, Content string }
-	}
-	if err := json.Unmarshal(body, &req); err != nil || len(req.Messages) == 0 {
-		http.Error(w, "bad request", http.StatusBadRequest)
-		return
-	}
-	m.mu.Lock()
-	m.got = string(body)
-	m.mu.Unlock()
-	seen := ""
-	for _, msg := range req.Messages {
-		seen += msg.Content + "\n"
-	}
-	text, tool, args := script(strings.TrimPrefix(req.Messages[0].Content, "agent: "), seen, m.own)
-	w.Header().Set("Content-Type", "text/event-stream")
-	send := func(delta any, finish any) {
-		b, _ := json.Marshal(map[string]any{
-			"id": "chatcmpl-demo", "object": "chat.completion.chunk", "created": 1, "model": "scripted",
-			"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}},
-		})
-		fmt.Fprintf(w, "data: %s\n\n", b)
-		w.(http.Flusher).Flush()
-		time.Sleep(time.Millisecond) // a model takes its time
-	}
-	for _, tok := range tokens(text) {
-		send(map[string]string{"content": tok}, nil)
-	}
-	reason := "stop"
-	if tool != "" {
-		reason = "tool_calls"
-		call := func(fn map[string]string, id string) any {
-			c := map[string]any{"index": 0, "function": fn}
-			if id != "" {
-				c["id"], c["type"] = id, "function"
-			}
-			return map[string]any{"tool_calls": []any{c}}
-		}
-		send(call(map[string]string{"name": tool, "arguments": ""}, "call_1"), nil)
-		for _, tok := range tokens(args) {
-			send(call(map[string]string{"arguments": tok}, ""), nil)
-		}
-	}
-	send(map[string]string{}, reason)
-	fmt.Fprint(w, "data: [DONE]\n\n")
-}
-
-// tokens cuts a text about as a tokenizer does.
-func tokens(s string) []string {
-	var out []string
-	for len(s) > 0 {
-		n := min(4, len(s))
-		if i := strings.IndexByte(s[1:], ' '); i >= 0 && i+1 < n {
-			n = i + 1
-		}
-		out = append(out, s[:n])
-		s = s[n:]
-	}
-	return out
-}
-
-func play(ctx context.Context, ps []planted, protect bool) (Run, error) {
+// play runs the pipeline once.
+func play(ctx context.Context, repo *repository, opt *Options, protect bool) (Run, error) {
 	run := Run{Margay: protect, Findings: map[string]int{}}
-	m := &model{own: ps[2]}
-	addr, stop, err := listen(m)
+	m := &model{repo: repo, pace: opt.Pace, received: map[string]string{}, clock: newClock()}
+	at, stop, err := serve(m)
 	if err != nil {
 		return run, err
 	}
 	defer stop()
-	target := "http://" + addr
-	var mu sync.Mutex
+	chat := &service{}
+	chatAt, stopChat, err := serve(chat)
+	if err != nil {
+		return run, err
+	}
+	defer stopChat()
+	var found findings
 	if protect {
-		g, err := guard(target, ps, &run, &mu)
+		g, err := guard(at, repo, opt, &found)
 		if err != nil {
 			return run, err
 		}
 		defer g.Close()
-		gaddr, gstop, err := listen(g)
+		gatewayAt, stopGateway, err := serve(g)
 		if err != nil {
 			return run, err
 		}
-		defer gstop()
-		target = "http://" + gaddr
+		defer stopGateway()
+		at = gatewayAt
 	}
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
+	p := &pipeline{
+		repo: repo, base: "http://" + at + "/v1", chat: "http://" + chatAt, clock: m.clock,
+		client: &http.Client{Transport: &http.Transport{}},
+	}
+	defer p.client.CloseIdleConnections()
 	start := time.Now()
-	shared := "Task: prepare the deployment of the payments service."
 	for _, name := range agents {
-		if name == "researcher" {
-			shared += "\n[read_file .env.production]\n" + repository(ps)
-		}
-		before := leaked(ps, shared)
-		text, err := ask(ctx, client, target, name, shared)
+		outside := chat.text()
+		handed, err := p.turn(ctx, name)
 		if err != nil {
 			return run, fmt.Errorf("%s: %w", name, err)
 		}
-		a := AgentReport{Agent: name, ToModel: leaked(ps, m.received()), ToOthers: leaked(ps, text)}
-		_ = before
-		run.Leaks += len(a.ToModel) + len(a.ToOthers)
-		run.Pseudonyms = max(run.Pseudonyms, strings.Count(m.received(), "margay-"))
+		a := AgentReport{
+			Agent: name, Model: repo.in(m.receivedBy(name)), Next: repo.in(handed), Others: repo.in(chat.text()[len(outside):]),
+		}
+		run.Leaks += len(a.Model) + len(a.Next) + len(a.Others)
 		run.Agents = append(run.Agents, a)
-		shared += "\n" + name + ": " + text
 	}
-	run.Elapsed = time.Since(start)
+	run.Elapsed = milliseconds(time.Since(start))
+	run.Pseudonyms = m.pseudonyms()
+	run.Refused, run.Done = p.refused, p.done
+	m.clock.measure(&run)
+	found.into(&run)
 	return run, nil
 }
 
-func (m *model) received() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.got
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+var pseudonym = regexp.MustCompile(`margay-[a-z]+(?:-[a-z]+)*-[a-z2-7]{14}`)
+
+// findings counts what Margay decides, for comparison with what is measured.
+type findings struct {
+	mu sync.Mutex
+	by map[string]int
 }
 
-// guard is a gateway as margay run makes one. The secret that the model knows
-// by itself is registered, as margay run registers what .env holds.
-func guard(target string, ps []planted, run *Run, mu *sync.Mutex) (*gateway.Gateway, error) {
+func (f *findings) decided(en mediator.LogEntry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.by == nil {
+		f.by = map[string]int{}
+	}
+	for i := range en.Findings {
+		f.by[string(en.Findings[i].Action)+" "+string(en.Findings[i].Kind)]++
+	}
+}
+
+func (f *findings) into(r *Run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for k, n := range f.by {
+		r.Findings[k] = n
+	}
+}
+
+// guard is the gateway that margay run makes: the credentials of .env files
+// are registered for the run, everything else is found by its looks.
+func guard(upstream string, repo *repository, opt *Options, f *findings) (*gateway.Gateway, error) {
 	rules, err := recognise.Default()
 	if err != nil {
 		return nil, err
 	}
 	keys := secret.NewKeys()
-	rec, _, err := secret.Prepare(&keys, "00000000000000000000000001", ps[2].name, secret.KindAPIKey, secret.SourceRegistered, "demo", []byte(ps[2].value), time.Now())
-	if err != nil {
-		return nil, err
+	var recs []secret.Record
+	if opt.Import != nil {
+		for _, c := range opt.Import(envFile, []byte(repo.files[envFile])) {
+			rec, _, err := secret.Prepare(&keys, flow.NewID(), c.Name, c.Kind, secret.SourceRegistered, "file:"+envFile, []byte(c.Value), time.Now())
+			if err != nil {
+				return nil, err
+			}
+			recs = append(recs, rec)
+		}
 	}
 	e, err := mediator.New(mediator.Config{
-		Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: []secret.Record{rec},
-		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) {
-			mu.Lock()
-			defer mu.Unlock()
-			for _, f := range en.Findings {
-				run.Findings[string(f.Action)+" "+string(f.Kind)]++
-			}
-		}},
+		Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: recs, Family: flow.TrajectoryID(flow.NewID()),
+		Listener: mediator.Listener{Decided: f.decided},
 	})
 	if err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(target + "/v1")
+	u, err := url.Parse("http://" + upstream + "/v1")
 	if err != nil {
 		return nil, err
 	}
-	return gateway.New(gateway.Config{Engine: e, Upstream: u, Log: slog.New(slog.DiscardHandler), Streamed: func(s gateway.StreamStats) {
-		mu.Lock()
-		defer mu.Unlock()
-		run.MaxHeld, run.MaxDelay = max(run.MaxHeld, s.MaxHeld), max(run.MaxDelay, s.MaxDelay)
-	}})
+	return gateway.New(gateway.Config{Engine: e, Upstream: u, Name: "model", Log: slog.New(slog.DiscardHandler)})
 }
 
-// listen serves h on a free loopback port.
-func listen(h http.Handler) (addr string, stop func(), err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+// serve serves h on a free loopback port until stop is called.
+func serve(h http.Handler) (addr string, stop func(), err error) {
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
@@ -240,55 +235,4 @@ func listen(h http.Handler) (addr string, stop func(), err error) {
 		_ = s.Serve(ln)
 	}()
 	return ln.Addr().String(), func() { _ = s.Close(); <-done }, nil
-}
-
-// ask is one agent's turn: a streaming request like any client's.
-func ask(ctx context.Context, c *http.Client, target, agent, shared string) (string, error) {
-	body, err := json.Marshal(map[string]any{"model": "scripted", "stream": true, "messages": []any{
-		map[string]string{"role": "system", "content": "agent: " + agent}, map[string]string{"role": "user", "content": shared},
-	}})
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target+"/v1/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := c.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("status %d", resp.StatusCode)
-	}
-	var text strings.Builder
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok || data == "[DONE]" {
-			continue
-		}
-		var chunk struct {
-			Choices []struct {
-				Delta struct {
-					Content   string
-					ToolCalls []struct {
-						Function struct{ Name, Arguments string }
-					} `json:"tool_calls"`
-				}
-			}
-		}
-		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
-			return "", err
-		}
-		for _, ch := range chunk.Choices {
-			text.WriteString(ch.Delta.Content)
-			for _, tc := range ch.Delta.ToolCalls {
-				text.WriteString(tc.Function.Name + tc.Function.Arguments)
-			}
-		}
-	}
-	return text.String(), lines.Err()
 }
