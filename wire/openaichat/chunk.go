@@ -33,13 +33,19 @@ type ChunkParser struct {
 	doc    strictjson.Doc
 	chunk  Chunk
 	nodes  []int // by delta: its string
+	tmpl   template
 }
 
 var done = []byte("[DONE]")
 
-// Parse reads the data of one event. Errors are of type *strictjson.Error.
+// Parse reads the data of one event. Errors are of type *strictjson.Error. The
+// texts of the chunk may point into data.
 func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
 	c := &p.chunk
+	if p.same(data) {
+		return c, nil
+	}
+	p.tmpl.set = false
 	*c = Chunk{Deltas: c.Deltas[:0], Finished: c.Finished[:0], Choices: c.Choices[:0]}
 	p.nodes = p.nodes[:0]
 	if bytes.Equal(bytes.TrimSpace(data), done) {
@@ -78,6 +84,7 @@ func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
 		}
 		p.others(i, -1, flow.StreamKey{Choice: -1})
 	}
+	p.learn(data)
 	return c, nil
 }
 

@@ -1,0 +1,205 @@
+package openaichat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/flow"
+)
+
+const request = `{"model":"m","stream":true,"n":2,"future":{"deep":["unheard of"]},
+ "messages":[{"role":"system","content":"be\u0020kind"},{"role":"user","content":[{"type":"text","text":"hello"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"image_url","image_url":{"url":"https://x.example/?k=v"}}]},
+ {"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c1","content":"result"}],
+ "tools":[{"type":"function","function":{"name":"f","description":"does f","parameters":{"type":"object","properties":{"a":{"type":"string","description":"an a"}}}}}]}`
+
+func TestRequestParts(t *testing.T) {
+	r, err := ParseRequest([]byte(request), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for i := range r.Parts() {
+		p := &r.Parts()[i]
+		got[r.Path(p)] = p.Text + p.Opaque
+	}
+	for path, want := range map[string]string{
+		"future.deep[0]": "unheard of", "messages[0].content": "be kind", "messages[1].content[0].text": "hello",
+		"messages[1].content[1].image_url.url": "image", "messages[1].content[2].image_url.url": "https://x.example/?k=v",
+		"messages[2].tool_calls[0].function.arguments": `{"a":1}`, "messages[3].content": "result",
+		"tools[0].function.description": "does f", "tools[0].function.parameters.properties.a.description": "an a",
+	} {
+		if got[path] != want {
+			t.Errorf("%s is %q, want %q", path, got[path], want)
+		}
+	}
+	if r.Model() != "m" || !r.Stream() || r.NumMessages() != 4 || r.MessageRole(3) != flow.RoleTool {
+		t.Error("the request's own fields are wrong")
+	}
+	if !bytes.Equal(r.Rewrite(nil), []byte(request)) {
+		t.Error("no edits changed the body")
+	}
+}
+
+func TestRequestEdit(t *testing.T) {
+	r, err := ParseRequest([]byte(request), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Parts() {
+		p := &r.Parts()[i]
+		if p.Text != "hello" {
+			continue
+		}
+		want := strings.Replace(request, `"hello"`, `"good \"day\""`, 1)
+		if got := r.Rewrite(map[int]string{p.ID: `good "day"`}); string(got) != want {
+			t.Errorf("the edit changed more than its string")
+		}
+	}
+}
+
+func TestKeysArePartsThatCantBeEdited(t *testing.T) {
+	r, err := ParseRequest([]byte(`{"metadata":{"some secret key":1}}`), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Parts() {
+		p := &r.Parts()[i]
+		if p.Key && p.Text == "some secret key" {
+			if got := r.Rewrite(map[int]string{p.ID: "x"}); !bytes.Equal(got, r.Raw()) {
+				t.Error("a key was edited")
+			}
+			return
+		}
+	}
+	t.Error("the key is no part")
+}
+
+func TestChunk(t *testing.T) {
+	var p ChunkParser
+	c, err := p.Parse([]byte(`{"id":"x","provider":"acme","choices":[{"index":1,"delta":{"role":"assistant","content":"a\nb","refusal":"r","reasoning_content":"why","new":{"text2":["q"]},"tool_calls":[{"index":3,"id":"c","type":"function","function":{"name":"f","arguments":"{"}}],"function_call":{"name":"g","arguments":"}"}},"logprobs":{"content":[{"token":"a"}]},"finish_reason":"length"}],"usage":{"total_tokens":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, d := range c.Deltas {
+		got[fmt.Sprintf("%d %s %d %s", d.Key.Choice, d.Key.Field, d.Key.Item, d.Key.Path)] = string(d.Text)
+	}
+	for k, want := range map[string]string{
+		"1 content 0 ": "a\nb", "1 refusal 0 ": "r", "1 reasoning 0 ": "why", "1 tool-name 3 ": "f", "1 tool-arguments 3 ": "{",
+		"1 tool-name -1 ": "g", "1 tool-arguments -1 ": "}", "-1 other 0 provider": "acme",
+	} {
+		if got[k] != want {
+			t.Errorf("%q is %q, want %q (all: %v)", k, got[k], want, got)
+		}
+	}
+	if !strings.Contains(fmt.Sprint(got), ":q") {
+		t.Error("a string of an unknown field is no delta")
+	}
+	if len(c.Finished) != 1 || c.Finished[0] != (Finished{1, "length"}) || !c.Usage || c.Error || c.Done {
+		t.Errorf("chunk is %+v", c)
+	}
+	if c, err := p.Parse([]byte(" [DONE]")); err != nil || !c.Done {
+		t.Error("the end marker")
+	}
+	if c, err := p.Parse([]byte(`{"error":{"message":"oops"}}`)); err != nil || !c.Error || string(c.Deltas[0].Text) != "oops" {
+		t.Error("an error in mid-stream")
+	}
+}
+
+func TestRender(t *testing.T) {
+	in := []byte(`{ "choices":[ {"index":0,"delta":{"content":"a","x":[1.50]},"logprobs":{"content":[{"token":"a"}]} },{"index":1,"delta":{"content":"b"},"logprobs":{"content":[]}}],"y":null}`)
+	got, err := Render(in, &Edit{Text: map[int][]byte{0: []byte("A\"")}}, Limits{})
+	want := `{ "choices":[ {"index":0,"delta":{"content":"A\"","x":[1.50]},"logprobs":null },{"index":1,"delta":{"content":"b"},"logprobs":{"content":[]}}],"y":null}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+	calls := []byte(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"x"}},{"index":1,"function":{"arguments":"y"}}]},"finish_reason":"tool_calls"}]}`)
+	got, err = Render(calls, &Edit{
+		Call:   func(_, i int) (int, bool) { return i - 1, i == 0 },
+		Finish: func(int, string) string { return "stop" },
+	}, Limits{})
+	want = `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"y"}}]},"finish_reason":"stop"}]}`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestResponseRefusal(t *testing.T) {
+	in := []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+	r, err := ParseResponse(in, Limits{})
+	if err != nil || len(r.Calls()) != 2 {
+		t.Fatalf("%d calls, %v", len(r.Calls()), err)
+	}
+	one := string(r.Rewrite(nil, Refusals{0: "no"}))
+	if !json.Valid([]byte(one)) || !strings.Contains(one, `"content":"no"`) || strings.Contains(one, `"name":"f"`) || !strings.Contains(one, `"tool_calls"}`) {
+		t.Errorf("one refused: %s", one)
+	}
+	both := string(r.Rewrite(nil, Refusals{0: "no", 1: "neither"}))
+	if !strings.Contains(both, `"content":"noneither"`) || !strings.Contains(both, `"finish_reason":"stop"`) || !strings.Contains(both, `"tool_calls":null`) {
+		t.Errorf("both refused: %s", both)
+	}
+	if got := r.Rewrite(nil, nil); !bytes.Equal(got, in) {
+		t.Error("no edits changed the body")
+	}
+}
+
+func FuzzChunk(f *testing.F) {
+	f.Add([]byte(`{"choices":[{"index":0,"delta":{"content":"a","tool_calls":[{"index":0,"function":{"arguments":"x"}}]},"finish_reason":"stop"}]}`), []byte("new"))
+	f.Add([]byte(`{"choices":[{"text":"x"}],"error":"y"}`), []byte{0xff})
+	f.Fuzz(func(t *testing.T, data, text []byte) {
+		var p ChunkParser
+		c, err := p.Parse(data)
+		if err != nil || c.Done {
+			return
+		}
+		n := len(c.Deltas)
+		if got, err := Render(data, &Edit{}, Limits{}); err != nil || !bytes.Equal(got, bytes.TrimSpace(data)) {
+			t.Fatal("no edits changed the chunk")
+		}
+		if n == 0 {
+			return
+		}
+		got, err := Render(data, &Edit{Text: map[int][]byte{0: text}}, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var q ChunkParser
+		c, err = q.Parse(got)
+		if err != nil || len(c.Deltas) != n || string(c.Deltas[0].Text) != strings.ToValidUTF8(string(text), "\ufffd") && bytes.Equal(bytes.ToValidUTF8(text, nil), text) {
+			t.Fatalf("edited chunk reads otherwise: %d deltas, want %d; %v", len(c.Deltas), n, err)
+		}
+	})
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add([]byte(request))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r, err := ParseRequest(body, Limits{})
+		if err != nil {
+			return
+		}
+		edits := map[int]string{}
+		for i := range r.Parts() {
+			edits[r.Parts()[i].ID] = "edited"
+		}
+		out := r.Rewrite(edits)
+		back, err := ParseRequest(out, Limits{})
+		if err != nil || len(back.Parts()) != len(r.Parts()) && len(r.Parts()) > 0 && back.NumMessages() != r.NumMessages() {
+			t.Fatalf("edited request: %v", err)
+		}
+	})
+}
+
+func BenchmarkChunk(b *testing.B) {
+	data := []byte(`{"id":"chatcmpl-9x8y7z","object":"chat.completion.chunk","created":1760000000,"model":"m-1","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}`)
+	var p ChunkParser
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Parse(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
