@@ -42,7 +42,7 @@ type Reader struct {
 
 // NewReader returns a reader of events of at most maxEvent bytes each.
 func NewReader(r io.Reader, maxEvent int) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, 4096), max: maxEvent, start: true}
+	return &Reader{r: bufio.NewReaderSize(r, 16<<10), max: maxEvent, start: true}
 }
 
 // Reset makes r read from another stream.
