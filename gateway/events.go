@@ -63,10 +63,14 @@ func (e *events) Close() error {
 
 // Read implements io.Reader.
 func (e *events) Read(p []byte) (int, error) {
-	for len(e.out) == 0 || !e.end && len(e.out) < burst && e.in.Buffered() {
+	for len(e.out) == 0 {
 		if e.end {
 			return 0, io.EOF
 		}
+		e.next()
+		e.idle.Reset(e.g.cfg.Idle)
+	}
+	for !e.end && len(e.out) < burst && e.in.Buffered() {
 		e.next()
 	}
 	n := copy(p, e.out)
@@ -77,9 +81,6 @@ func (e *events) Read(p []byte) (int, error) {
 // next takes one event from the upstream.
 func (e *events) next() {
 	ev, err := e.in.Next()
-	if err == nil {
-		e.idle.Reset(e.g.cfg.Idle)
-	}
 	switch {
 	case errors.Is(err, io.EOF):
 		if len(e.seen) > 0 && !e.told {

@@ -160,7 +160,7 @@ func (b *buffers) Get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return *p
 	}
-	return make([]byte, 8<<10)
+	return make([]byte, burst)
 }
 
 func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
