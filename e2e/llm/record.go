@@ -226,7 +226,7 @@ func (r *record) Through() []transcript {
 
 func (t *trial) transcript(w way, d defence) transcript {
 	o := t.Streamed[w][d]
-	tr := transcript{Title: fmt.Sprintf("%s, %s, %s", t.Format, w, d), Answer: strings.TrimSpace(o.Text), Chunks: o.Chunks}
+	tr := transcript{Title: fmt.Sprintf("%s, %s, %s", t.Format, w, d), Answer: strings.ReplaceAll(strings.TrimSpace(o.Text), "\n", " ↵ "), Chunks: o.Chunks}
 	switch w {
 	case inPrompt:
 		tr.Sent, tr.Received = keyLine(facts(t.Value)), keyLine(o.Prompt)

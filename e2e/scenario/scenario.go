@@ -38,6 +38,9 @@ const prose = "Sure — here’s the plan:\n\n1. Read “config.yaml” (path: C
 
 const asked = "Deploy with {known} please. The pipeline uses {unknown}; do not mix {known} up with it. Übrigens: “quotes”, \\ and 日本語."
 
+// started is what an upstream says before it fails.
+const started = "Working on it. One moment please. "
+
 var runTool = &Tool{
 	Name: "run", Description: "Runs a command and returns what it prints.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"},"env":{"type":"object"}},"required":["command"]}`),
@@ -115,7 +118,7 @@ func All() []Scenario {
 			Name: "stream-error", About: "the upstream reports an error in mid-stream",
 			task: Task{Op: OpStream, Messages: ask("Go on.")},
 			says: []upstream.Reply{{
-				Choices: []upstream.Choice{{Text: "Working on it. "}}, Break: "error",
+				Choices: []upstream.Choice{{Text: started}}, Break: "error",
 				Body: `{"error":{"message":"the engine is overloaded","type":"server_error","param":null,"code":"overloaded"}}`,
 			}},
 			ours: true, more: (*judged).midError,
