@@ -150,6 +150,19 @@ func (e *events) event(ev *sse.Event) {
 		e.fail("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
 		return
 	}
+	if chunk.Stray {
+		// Nobody has looked at these logprobs: the event goes on without.
+		data, err := openaichat.Render(ev.Data, &openaichat.Edit{DropLogprobs: true}, e.parser.Limits)
+		if err != nil {
+			e.fail("internal-error", "an event could not be edited")
+			return
+		}
+		ev = &sse.Event{Raw: sse.Append(nil, ev.Raw, data), Type: ev.Type, ID: ev.ID, Data: data}
+		if chunk, err = e.parser.Parse(data); err != nil {
+			e.fail("internal-error", "an event could not be edited")
+			return
+		}
+	}
 	if chunk.Done {
 		e.told = true
 		e.finish()

@@ -393,3 +393,21 @@ func TestUnreachableUpstream(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 }
+
+// TestNothingBesidesTheText: logprobs that say something else than the text,
+// and keys, carry no secret to the client.
+func TestNothingBesidesTheText(t *testing.T) {
+	value := random(77, 24)
+	r := newRig(t, nil, value)
+	for name, event := range map[string]string{
+		"logprobs": `{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"` + value + `"}]},"finish_reason":null}]}`,
+		"key":      `{"choices":[{"index":0,"delta":{"content":"ab","` + value + `":1},"finish_reason":null}]}`,
+	} {
+		r.up.answer = func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, delta(0, "content", "so "), event, finish(0, "stop"), "[DONE]")
+		}
+		if _, got := r.post(t, "/v1/chat/completions", ask); strings.Contains(got, value) {
+			t.Errorf("%s: the secret came out", name)
+		}
+	}
+}

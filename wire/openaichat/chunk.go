@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,6 +19,9 @@ type Chunk struct {
 	Finished []Finished
 	Choices  []int // indexes of the choices that the chunk has something for
 	Usage    bool
+	// Stray: there are logprobs that do not repeat the text of the chunk. As
+	// nobody has looked at them, they must be dropped (Edit.DropLogprobs).
+	Stray bool
 }
 
 // Finished is a choice that has ended.
@@ -32,7 +36,9 @@ type ChunkParser struct {
 	Limits Limits
 	doc    strictjson.Doc
 	chunk  Chunk
-	nodes  []int // by delta: its string
+	nodes  []int // by delta: its string; -1 for a key
+	text   []byte
+	probs  bool // the chunk has logprobs, which change with its text
 	tmpl   template
 }
 
@@ -47,7 +53,7 @@ func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
 	}
 	p.tmpl.set = false
 	*c = Chunk{Deltas: c.Deltas[:0], Finished: c.Finished[:0], Choices: c.Choices[:0]}
-	p.nodes = p.nodes[:0]
+	p.nodes, p.probs = p.nodes[:0], false
 	if bytes.Equal(bytes.TrimSpace(data), done) {
 		c.Done = true
 		return c, nil
@@ -84,12 +90,26 @@ func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
 		}
 		p.others(i, -1, flow.StreamKey{Choice: -1})
 	}
+	p.keys()
 	p.learn(data)
 	return c, nil
 }
 
 func isModel(b []byte) bool {
 	return len(b) <= 96 && isName(bytes.ReplaceAll(b, []byte("/"), nil), 96)
+}
+
+// keys takes every key that the API does not know as text.
+func (p *ChunkParser) keys() {
+	d := &p.doc
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if n.KeyEnd-n.KeyStart < 8 || knownKey(d.Raw[n.KeyStart:n.KeyEnd]) {
+			continue
+		}
+		p.chunk.Deltas = append(p.chunk.Deltas, flow.Delta{Key: flow.StreamKey{Choice: -1, Path: "key"}, Text: []byte(d.Key(i))})
+		p.nodes = append(p.nodes, -1)
+	}
 }
 
 func (p *ChunkParser) choice(i int) {
@@ -99,6 +119,7 @@ func (p *ChunkParser) choice(i int) {
 		index = d.Nodes[i].Index
 	}
 	c.Choices = append(c.Choices, index)
+	logprobs, first := -1, len(c.Deltas)
 	for j := i + 1; j < d.Nodes[i].Next; j = d.Nodes[j].Next {
 		n := &d.Nodes[j]
 		switch string(d.Raw[n.KeyStart:n.KeyEnd]) {
@@ -108,7 +129,9 @@ func (p *ChunkParser) choice(i int) {
 				continue
 			}
 		case "logprobs":
-			continue // they repeat the text and go out or not together with it
+			// They repeat the text, and go out or not together with it.
+			logprobs = j
+			continue
 		case "finish_reason":
 			if n.Kind == strictjson.String {
 				c.Finished = append(c.Finished, Finished{index, reason(d.Raw[n.Start+1 : n.End-1])})
@@ -121,6 +144,43 @@ func (p *ChunkParser) choice(i int) {
 		}
 		p.others(j, i, flow.StreamKey{Choice: index})
 	}
+	if logprobs >= 0 && d.Nodes[logprobs].Kind != strictjson.Null {
+		p.probs = true
+		p.text = p.text[:0]
+		for _, delta := range c.Deltas[first:] {
+			if delta.Key.Field == flow.FieldContent || delta.Key.Field == flow.FieldRefusal {
+				p.text = append(p.text, delta.Text...)
+			}
+		}
+		c.Stray = c.Stray || !repeats(d, logprobs, p.text)
+	}
+}
+
+// maxToken bounds an alternative token of logprobs: longer ones are no tokens.
+const maxToken = 32
+
+// repeats reports whether the tokens of logprobs are those of a text, and
+// their alternatives no longer than tokens are.
+func repeats(d *strictjson.Doc, node int, text []byte) bool {
+	for i := node; i < d.Nodes[node].Next; i++ {
+		n := &d.Nodes[i]
+		if n.Kind != strictjson.String {
+			continue
+		}
+		t := d.Bytes(i)
+		if !d.KeyIs(i, "token") || len(t) > maxToken && !bytes.HasPrefix(text, t) {
+			return false
+		}
+		// Tokens of the text stand two levels below: content[i].token.
+		if up := d.Nodes[i].Parent; d.Nodes[d.Nodes[up].Parent].Parent == node {
+			rest, ok := bytes.CutPrefix(text, t)
+			if !ok {
+				return false
+			}
+			text = rest
+		}
+	}
+	return len(text) == 0
 }
 
 // reason avoids an allocation for the reasons that the API has.
@@ -235,9 +295,14 @@ type Edit struct {
 	// Call says what becomes of a tool call: its new index, or drop. Nil
 	// keeps all as they are. The legacy function_call has the index -1.
 	Call func(choice, index int) (newIndex int, drop bool)
+	// DropLogprobs makes all logprobs null.
+	DropLogprobs bool
 	// Finish says what a finish_reason becomes. Nil keeps it.
 	Finish func(choice int, reason string) string
 }
+
+// errKey says that an edit is in an object's key, which has no place for it.
+var errKey = errors.New("an object's key can't be edited")
 
 // Render returns the data of a chunk with an edit applied. The logprobs of a
 // choice whose text changed become null, for they repeat it, and the server's
@@ -251,6 +316,9 @@ func Render(data []byte, e *Edit, lim Limits) ([]byte, error) {
 	r := renderer{p: &p, e: e, texts: map[int][]byte{}, touched: map[int]bool{}}
 	for i, text := range e.Text {
 		if i < len(p.nodes) {
+			if p.nodes[i] < 0 {
+				return nil, errKey
+			}
 			r.texts[p.nodes[i]] = text
 			for up := p.nodes[i]; up >= 0; up = d.Nodes[up].Parent {
 				r.touched[up] = true
@@ -282,7 +350,7 @@ func (r *renderer) value(dst []byte, i, choice int) []byte {
 		}
 	}
 	switch {
-	case d.KeyIs(i, "logprobs") && r.touched[n.Parent]:
+	case d.KeyIs(i, "logprobs") && (r.touched[n.Parent] || r.e.DropLogprobs):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "finish_reason") && n.Kind == strictjson.String && r.e.Finish != nil:
 		return strictjson.AppendQuote(dst, []byte(r.e.Finish(choice, d.Text(i))))

@@ -214,7 +214,10 @@ func knownKey(key []byte) bool {
 	switch string(key) {
 	case "messages", "content", "role", "type", "text", "tool_calls", "function", "arguments", "name", "tool_call_id", "description", "parameters",
 		"properties", "required", "model", "stream", "tools", "choices", "message", "delta", "index", "finish_reason", "usage", "object", "created",
-		"items", "enum", "temperature", "max_tokens", "logprobs", "top_logprobs", "refusal", "strict", "additionalProperties":
+		"items", "enum", "temperature", "max_tokens", "logprobs", "top_logprobs", "refusal", "strict", "additionalProperties",
+		"system_fingerprint", "service_tier", "obfuscation", "reasoning_content", "function_call", "prompt_tokens", "completion_tokens", "total_tokens",
+		"prompt_tokens_details", "completion_tokens_details", "cached_tokens", "audio_tokens", "reasoning_tokens", "accepted_prediction_tokens",
+		"rejected_prediction_tokens", "annotations", "native_finish_reason", "stop_reason", "token_ids", "prompt_token_ids", "prompt_logprobs":
 		return true
 	}
 	return false

@@ -127,6 +127,42 @@ func TestRender(t *testing.T) {
 	}
 }
 
+func TestStrayLogprobs(t *testing.T) {
+	for in, want := range map[string]bool{
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"a","logprob":-1,"top_logprobs":[{"token":"x"}]},{"token":"b"}]}}]}`:   false,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":null}]}`:                                                                                    false,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`:                                                         true,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"ab","note":"x"}]}}]}`:                                                 true,
+		`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","top_logprobs":[{"token":"` + strings.Repeat("x", 40) + `"}]}]}}]}`: true,
+	} {
+		var p ChunkParser
+		c, err := p.Parse([]byte(in))
+		if err != nil || c.Stray != want {
+			t.Errorf("%s: stray %v, %v", in, c.Stray, err)
+		}
+		got, err := Render([]byte(in), &Edit{DropLogprobs: true}, Limits{})
+		if err != nil || strings.Contains(string(got), "token") {
+			t.Errorf("logprobs were kept: %s", got)
+		}
+	}
+	r, err := ParseResponse([]byte(`{"choices":[{"index":0,"message":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`), Limits{})
+	if err != nil || strings.Contains(string(r.Rewrite(nil, nil)), "other") {
+		t.Error("stray logprobs of a whole answer were kept")
+	}
+}
+
+func TestKeysOfChunks(t *testing.T) {
+	var p ChunkParser
+	in := []byte(`{"choices":[{"index":0,"delta":{"content":"ab","some_secret_key":1}}]}`)
+	c, err := p.Parse(in)
+	if err != nil || len(c.Deltas) != 2 || string(c.Deltas[1].Text) != "some_secret_key" {
+		t.Fatalf("deltas are %+v, %v", c.Deltas, err)
+	}
+	if _, err := Render(in, &Edit{Text: map[int][]byte{1: []byte("x")}}, Limits{}); err == nil {
+		t.Error("a key was edited")
+	}
+}
+
 func TestResponseRefusal(t *testing.T) {
 	in := []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	r, err := ParseResponse(in, Limits{})

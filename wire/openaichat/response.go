@@ -9,6 +9,7 @@ import (
 type Response struct {
 	document
 	calls []CallAt
+	stray map[int]bool // choices whose logprobs do not repeat their text
 }
 
 // CallAt is a tool call that a response proposes.
@@ -64,6 +65,15 @@ func (r *Response) choice(i int) {
 		return true
 	})
 	msg := d.Find(i, "message")
+	if lp := d.Find(i, "logprobs"); lp >= 0 && d.Nodes[lp].Kind != strictjson.Null {
+		text := d.Text(d.Find(msg, "content")) + d.Text(d.Find(msg, "refusal")) + d.Text(d.Find(i, "text"))
+		if !repeats(d, lp, []byte(text)) {
+			if r.stray == nil {
+				r.stray = map[int]bool{}
+			}
+			r.stray[s.choice] = true
+		}
+	}
 	if msg < 0 {
 		return
 	}
@@ -99,7 +109,7 @@ type Refusals map[int]string
 // logprobs of choices whose texts change become null. Where all calls of a
 // choice are taken out, its finish_reason becomes "stop".
 func (r *Response) Rewrite(edits map[int]string, refuse Refusals) []byte {
-	if len(edits) == 0 && len(refuse) == 0 {
+	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 {
 		return r.doc.Raw
 	}
 	w := responseWriter{r: r, texts: map[int]string{}, touched: map[int]bool{}, drop: map[int]bool{}, say: map[int]string{}}
@@ -144,7 +154,7 @@ func (w *responseWriter) value(dst []byte, i, choice int) []byte {
 	}
 	inMessage := n.Parent >= 0 && d.KeyIs(n.Parent, "message")
 	switch {
-	case d.KeyIs(i, "logprobs") && w.touched[choice]:
+	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice]):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "content") && inMessage && w.say[choice] != "":
 		text, ok := w.texts[i]

@@ -18,7 +18,7 @@ type template struct {
 // learn takes the chunk that was just parsed as the template, if it is fit.
 func (p *ChunkParser) learn(data []byte) {
 	t, c := &p.tmpl, &p.chunk
-	t.set = len(c.Deltas) == 1 && len(c.Finished) == 0 && !c.Error && !c.Done
+	t.set = len(c.Deltas) == 1 && len(c.Finished) == 0 && !c.Error && !c.Done && !p.probs && p.nodes[0] >= 0
 	if !t.set {
 		return
 	}
