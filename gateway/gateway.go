@@ -329,7 +329,7 @@ func refuse(w http.ResponseWriter, status int, code, detail, decision string) {
 		detail += " (decision " + decision + "; margay explain " + decision + ")"
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(openaichat.ErrorBody("margay: "+detail, "margay_"+strings.ReplaceAll(code, "-", "_"), code))
+	_, _ = w.Write(openaichat.ErrorBody("margay: "+detail, "margay_"+strings.ReplaceAll(code, "-", "_"), code)) //nolint:gosec // JSON, and sent as JSON
 }
 
 func (g *Gateway) sink() flow.Sink {
