@@ -75,7 +75,7 @@ finds at the same place. Running gateways take it up with their next request.`,
 	}
 	add.Flags().BoolVar(&f.rule, "rule", false, "all that the finding's rule finds")
 	add.Flags().BoolVar(&f.path, "path", false, "all that the finding's rule finds at the same place")
-	add.Flags().StringVar(&f.expires, "expires", "", "for how `long`, such as 12h or 30d (default: until removed)")
+	add.Flags().StringVar(&f.expires, "expires", "", "for how long, a `duration` such as 12h or 30d (default: until removed)")
 	add.Flags().StringVar(&f.reason, "reason", "", "why, for whoever reads the list")
 	c.AddCommand(
 		add,

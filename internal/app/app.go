@@ -131,10 +131,13 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.config, "config", "", "configuration `file` (default $XDG_CONFIG_HOME/margay/config.yaml)")
 	root.PersistentFlags().StringVar(&a.stateDir, "state-dir", "", "`folder` for keys and database (default $XDG_DATA_HOME/margay)")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON: one document, or one a line")
+	root.Version = version()["version"]
+	root.SetVersionTemplate("margay {{.Version}}\n")
+	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err, c.CommandPath()} })
 	root.AddCommand(
 		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(),
-		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(),
+		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	wrapArgs(root)
 	return root
@@ -275,4 +278,12 @@ func (a *app) configCommand() *cobra.Command {
 		}},
 	)
 	return c
+}
+
+// writeFile writes a file of results, which anybody may read.
+func writeFile(path string, b []byte) error {
+	if err := os.WriteFile(filepath.Clean(path), b, 0o644); err != nil { //nolint:gosec // it holds no secret
+		return failure("is the folder there, and yours?", "%w", err)
+	}
+	return nil
 }

@@ -20,6 +20,9 @@ func (a *app) benchCommand() *cobra.Command {
 	var data, file string
 	suite := func(name, short string, run func(context.Context) (*bench.Result, error)) *cobra.Command {
 		cmd := &cobra.Command{Use: name, Short: short, RunE: func(cmd *cobra.Command, _ []string) error {
+			if data == "" {
+				data = os.Getenv("MARGAY_DATA")
+			}
 			ctx, stop := interrupts(cmd.Context())
 			defer stop()
 			r, err := run(ctx)
@@ -32,15 +35,15 @@ func (a *app) benchCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := os.WriteFile(file, append(b, '\n'), 0o600); err != nil {
-					return failure("", "%w", err)
+				if err := writeFile(file, append(b, '\n')); err != nil {
+					return err
 				}
 			}
 			return a.print(r, r.Table)
 		}}
 		cmd.Flags().Uint64Var(&seed, "seed", 1, "what all draws are made from")
-		cmd.Flags().StringVar(&data, "data", os.Getenv("MARGAY_DATA"), "folder with outside data")
-		cmd.Flags().StringVar(&file, "json", "", "write the result to a file, besides the table")
+		cmd.Flags().StringVar(&data, "data", "", "`folder` with outside data (default $MARGAY_DATA)")
+		cmd.Flags().StringVar(&file, "json", "", "write the result to a `file`, besides the table")
 		return cmd
 	}
 	progress := func(s string) {

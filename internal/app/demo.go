@@ -132,7 +132,9 @@ func showDemo(w io.Writer, r *demo.Report, colour bool) {
 	l, lc := leaks(r.Without.Leaks)
 	d, dc := leaks(r.With.Leaks)
 	c.row("leaks (secrets × places)", l, lc, d, dc)
-	cells := func(f func(*demo.Run) string) ([]string, []string) { return []string{f(&r.Without)}, []string{f(&r.With)} }
+	cells := func(f func(*demo.Run) string) ([]string, []string) {
+		return []string{f(&r.Without)}, []string{f(&r.With)}
+	}
 	plain := func(label string, f func(*demo.Run) string) {
 		l, d := cells(f)
 		c.row(label, l, "", d, "")
@@ -144,7 +146,9 @@ func showDemo(w io.Writer, r *demo.Report, colour bool) {
 		return "no"
 	})
 	plain("text on its way, at most", func(x *demo.Run) string { return fmt.Sprintf("%d bytes of %d tokens", x.MaxHeld, x.Tokens) })
-	plain("a token took", func(x *demo.Run) string { return fmt.Sprintf("%.2f ms (median), %.1f ms (p99)", x.DelayP50, x.DelayP99) })
+	plain("a token took", func(x *demo.Run) string {
+		return fmt.Sprintf("%.2f ms (median), %.1f ms (p99)", x.DelayP50, x.DelayP99)
+	})
 	plain("time in all", func(x *demo.Run) string { return fmt.Sprintf("%.1f s", x.Elapsed/1000) })
 	fmt.Fprintln(w)
 	stopped := make([]string, 0, len(r.With.Findings))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -25,6 +26,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/margaydev/margay/internal/keys"
+	"github.com/margaydev/margay/secret"
 )
 
 // The scripts run the real command line in processes of its own: this test's
@@ -44,7 +48,7 @@ func TestScript(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "clean": clean, "plant": plant, "serve": serve, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
-			"same": same, "field": field, "backdate": backdate,
+			"lock": lock, "same": same, "field": field, "corrupt": corrupt,
 		},
 	})
 }
@@ -56,7 +60,26 @@ type world struct {
 	planted []string
 	server  *exec.Cmd
 	out     *bufio.Reader
-	errs    *bytes.Buffer
+	errs    *buffer
+}
+
+// buffer is what a running process has written. It is safe for concurrent
+// use.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 type worldKey struct{}
@@ -95,6 +118,8 @@ func setup(env *testscript.Env) error {
 		env.Setenv(fmt.Sprintf("V%d", i+1), v)
 		w.planted = append(w.planted, v)
 	}
+	k := secret.NewKeys()
+	env.Setenv("KEYS", keys.FormatText(&k))
 	env.Setenv("V2B64", base64.StdEncoding.EncodeToString([]byte(w.planted[1])))
 	return nil
 }
@@ -187,8 +212,19 @@ func field(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no line contains %q", args[2])
 }
 
-// backdate makes a file's bits rot: it overwrites the head with noise.
-func backdate(ts *testscript.TestScript, _ bool, args []string) {
+// lock keeps a database locked until the script ends.
+func lock(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
+	ts.Check(err)
+	conn, err := db.Conn(context.Background())
+	ts.Check(err)
+	_, err = conn.ExecContext(context.Background(), "BEGIN EXCLUSIVE")
+	ts.Check(err)
+	ts.Defer(func() { _, _ = conn.Close(), db.Close() })
+}
+
+// corrupt overwrites the head of a file with noise.
+func corrupt(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.OpenFile(ts.MkAbs(args[0]), os.O_WRONLY, 0)
 	ts.Check(err)
 	_, err = f.WriteAt(bytes.Repeat([]byte("noise"), 100), 0)
@@ -262,14 +298,14 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	cmd := exec.CommandContext(context.Background(), bin, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
 		if v := ts.Getenv(name); v != "" {
 			cmd.Env = append(cmd.Env, name+"="+v)
 		}
 	}
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
-	w.errs = &bytes.Buffer{}
+	w.errs = &buffer{}
 	cmd.Stderr = w.errs
 	ts.Check(cmd.Start())
 	w.server, w.out = cmd, bufio.NewReader(out)
@@ -286,6 +322,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		var o opening
 		ts.Check(json.Unmarshal([]byte(line), &o))
 		ts.Setenv("GATEWAY", o.Listening)
+		ts.Setenv("SECOND", o.Upstreams["second"])
 		return
 	}
 	words := strings.Fields(line)
@@ -327,6 +364,8 @@ func agent() {
 	case "stranger": // another process, which knows the port but not the URL
 		base, _, _ := strings.Cut(strings.TrimPrefix(os.Getenv("OPENAI_BASE_URL"), "http://"), "/")
 		os.Exit(ask("http://"+base+"/v1", "let me in"))
+	case "post": // a body as it is
+		os.Exit(post(os.Getenv("OPENAI_BASE_URL"), []byte(os.Args[2])))
 	case "env":
 		for _, name := range os.Args[2:] {
 			fmt.Printf("%s=%s\n", name, os.Getenv(name))
@@ -361,6 +400,10 @@ func agent() {
 // ask sends a prompt and prints the streamed answer.
 func ask(base, prompt string) int {
 	body, _ := json.Marshal(map[string]any{"model": "m", "stream": true, "messages": []any{map[string]string{"role": "user", "content": prompt}}})
+	return post(base, body)
+}
+
+func post(base string, body []byte) int {
 	req, err := http.NewRequest(http.MethodPost, base+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

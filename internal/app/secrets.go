@@ -66,7 +66,7 @@ func (a *app) secretsCommand() *cobra.Command {
 		},
 	}
 	add.Flags().StringVar(&kind, "kind", "", "its `kind`, such as api-key, token or password (default: by its name)")
-	add.Flags().StringVar(&expires, "expires", "", "for how `long`, such as 12h or 30d (default: until removed)")
+	add.Flags().StringVar(&expires, "expires", "", "for how long, a `duration` such as 12h or 30d (default: until removed)")
 	var all bool
 	imp := &cobra.Command{
 		Use: "import FILE|-", Short: "Register the credentials of a .env file", Args: cobra.ExactArgs(1),

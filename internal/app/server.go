@@ -256,6 +256,8 @@ type opening struct {
 func (a *app) serve(ctx context.Context, c *config.Config) error {
 	ctx, stop := interrupts(ctx)
 	defer stop()
+	// The second interrupt ends the process at once.
+	defer context.AfterFunc(ctx, stop)()
 	ln, err := listen(c, c.Listen)
 	if err != nil {
 		return err

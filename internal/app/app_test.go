@@ -1,0 +1,222 @@
+package app
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store/memory"
+)
+
+func TestReferenceIsUpToDate(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reference((&app{}).root()); got != string(want) {
+		t.Error("docs/cli.md is out of date: go generate ./internal/app")
+	}
+}
+
+// Every command and every flag says what it does.
+func TestEveryFlagIsDescribed(t *testing.T) {
+	for _, l := range strings.Split(reference((&app{}).root()), "\n") {
+		if strings.HasPrefix(l, "| `--") && strings.HasSuffix(l, "|  |") {
+			t.Errorf("no description: %s", l)
+		}
+	}
+}
+
+func TestPosition(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var text []byte
+	for range 20000 {
+		if r.IntN(30) == 0 {
+			text = append(text, '\n')
+		} else {
+			text = append(text, 'x')
+		}
+	}
+	p := newPosition()
+	const window = 300
+	for at := 0; at < len(text); {
+		n := min(1+r.IntN(2*window), len(text)-at)
+		p.write(text[at : at+n])
+		at += n
+		for range 5 {
+			off := max(0, at-r.IntN(window))
+			line := 1 + bytes.Count(text[:off], []byte{'\n'})
+			col := off - bytes.LastIndexByte(text[:off], '\n')
+			if l, c := p.of(int64(off)); l != line || c != col {
+				t.Fatalf("offset %d is %d:%d, want %d:%d", off, l, c, line, col)
+			}
+		}
+		p.forget(int64(at - window))
+		if len(p.starts) > window+2 {
+			t.Fatalf("%d lines are remembered", len(p.starts))
+		}
+	}
+}
+
+func logged(id string) mediator.LogEntry {
+	return mediator.LogEntry{Decision: flow.Decision{
+		ID: id, Verb: flow.Prompt, Outcome: flow.Rewrite, At: time.Now(), Reasons: []flow.Reason{{Code: "test", Detail: "entry " + id}},
+	}}
+}
+
+// What is appended while the log is followed is printed once, even where its
+// id is less than the last one printed.
+func TestFollow(t *testing.T) {
+	store := memory.New()
+	early, first := flow.NewID(), flow.NewID()
+	add := func(id string) {
+		t.Helper()
+		if err := store.AppendDecisions(t.Context(), []mediator.LogEntry{logged(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(first)
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		a := &app{out: w}
+		done <- a.showLog(ctx, store, time.Time{}, 100, true)
+		_ = w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	expect := func(id string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "entry ") {
+				if !strings.HasSuffix(lines.Text(), id) {
+					t.Errorf("got %q, want the entry %s", lines.Text(), id)
+				}
+				return
+			}
+		}
+		t.Error("the log ended")
+	}
+	expect(first)
+	add(early)
+	expect(early)
+	last := flow.NewID()
+	add(last)
+	expect(last)
+	cancel()
+	for lines.Scan() {
+		t.Errorf("printed again: %q", lines.Text())
+	}
+	if err := <-done; err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+}
+
+func TestLogPages(t *testing.T) {
+	store := memory.New()
+	var ids []string
+	for range 2*logPage + 7 {
+		ids = append(ids, flow.NewID())
+		if err := store.AppendDecisions(t.Context(), []mediator.LogEntry{logged(ids[len(ids)-1])}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{0, 1, 5, logPage, len(ids), len(ids) + 1} {
+		var out bytes.Buffer
+		a := &app{out: &out}
+		if err := a.showLog(t.Context(), store, time.Time{}, n, false); err != nil {
+			t.Fatal(err)
+		}
+		want := ids
+		if n > 0 && n < len(ids) {
+			want = ids[len(ids)-n:]
+		}
+		got := 0
+		for _, l := range strings.Split(out.String(), "\n") {
+			if _, id, ok := strings.Cut(l, "entry "); ok {
+				if got < len(want) && id != want[got] {
+					t.Fatalf("-n %d: line %d is another entry", n, got)
+				}
+				got++
+			}
+		}
+		if got != len(want) {
+			t.Errorf("-n %d: %d entries, want %d", n, got, len(want))
+		}
+	}
+}
+
+func TestBefore(t *testing.T) {
+	now := time.Now()
+	id := flow.NewID()
+	if before(now.Add(-time.Second)) >= id || before(now.Add(time.Second)) <= id || before(time.Time{}) != "" {
+		t.Error("an id is on the wrong side of its time")
+	}
+}
+
+func TestParseDuration(t *testing.T) {
+	for s, want := range map[string]time.Duration{
+		"30d": 720 * time.Hour, "12h": 12 * time.Hour, "90m": 90 * time.Minute, "0d": 0, "-1d": 0, "-5m": 0, "": 0, "d": 0, "5": 0, "99999999d": 0, "soon": 0,
+	} {
+		if got, err := parseDuration(s); got != want && err == nil || (err == nil) != (want > 0) {
+			t.Errorf("%q: %v, %v", s, got, err)
+		}
+	}
+}
+
+// An allowance that was made for a while ends by itself; one list shows when.
+func TestExpiry(t *testing.T) {
+	now := time.Now()
+	until, err := expiry("1h", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fp := secret.Fingerprint{1}
+	allows := []secret.Allow{{ID: "x", Fingerprint: fp, Expires: until}}
+	if !mediator.Allowed(allows, fp, "r", "", now) || mediator.Allowed(allows, fp, "r", "", now.Add(2*time.Hour)) {
+		t.Error("the expiry does not count")
+	}
+}
+
+// Upstreams of one policy share an engine; of others they do not.
+func TestEngines(t *testing.T) {
+	c, err := config.Parse("c.yaml", []byte("upstream: a\nupstreams:\n  a: {url: http://a.example/v1}\n  b: {url: http://b.example/v1}\n"+
+		"  c: {url: http://c.example/v1, policy: {prompt: {email: block}}}\n  d: {url: http://d.example/v1, on_error: pass}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	es := &engines{base: mediator.Config{Store: memory.New(), Keys: secret.NewKeys()}}
+	var got []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		u := c.Upstreams[name]
+		e, err := es.get(c.Mediation(&u), c.OnErrorPass(&u))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%p", e))
+	}
+	if got[0] != got[1] || got[0] == got[2] || got[2] == got[3] || got[0] == got[3] {
+		t.Errorf("engines: %v", got)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	if got := oneLine("unknown shorthand flag: 'p' in -pSECRET"); strings.Contains(got, "SECRET") {
+		t.Errorf("got %q", got)
+	}
+	if got := oneLine("a\nb\n"); got != "a; b" {
+		t.Errorf("got %q", got)
+	}
+}

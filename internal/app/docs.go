@@ -1,0 +1,108 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/margaydev/margay/internal/config"
+)
+
+//go:generate go run ../../cmd/margay docs --out ../../docs/cli.md
+
+// docsCommand writes docs/cli.md. It is for those who work on Margay.
+func (a *app) docsCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use: "docs", Short: "Write the reference of the command line", Hidden: true,
+		RunE: func(*cobra.Command, []string) error {
+			text := reference((&app{}).root()) // one that has not run, which adds flags
+			if out == "" {
+				_, err := io.WriteString(a.out, text)
+				return err
+			}
+			return writeFile(out, []byte(text))
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "`file` to write (default standard output)")
+	return c
+}
+
+// reference is docs/cli.md.
+func reference(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("<!-- Written by go generate ./internal/app; do not edit. -->\n\n# The command line\n\n" + root.Long + "\n\n")
+	b.WriteString("Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 findings (`margay scan`); `margay run` returns its command's code. " +
+		"An error is one line, `margay: what is wrong`, and one more, `hint: what to do next`; with `--json` it is a document on standard error. " +
+		"Results go to standard output, progress and logs to standard error. No command prints the value of a secret.\n\n")
+	b.WriteString("Flags of every command:\n\n" + flags(root.PersistentFlags()) + "\n")
+	for _, c := range root.Commands() {
+		section(&b, c, 2)
+	}
+	b.WriteString("## Environment\n\n| variable | meaning |\n|---|---|\n" +
+		"| `MARGAY_CONFIG` | the configuration file, where `--config` names none |\n" +
+		"| `MARGAY_KEYS` | the three keys as 96 bytes in base64, instead of key files |\n" +
+		"| `MARGAY_<KEY>` | any key of the configuration: `limits.held` is `MARGAY_LIMITS_HELD` |\n" +
+		"| `OPENAI_BASE_URL`, `OPENAI_API_BASE` | the upstream, where nothing else names one |\n" +
+		"| `HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE` | on the way to upstreams |\n" +
+		"| `NO_COLOR` | no colour on a terminal |\n\n" +
+		"## Configuration\n\n`margay config example`:\n\n```yaml\n" + config.Example + "```\n")
+	return b.String()
+}
+
+func section(b *strings.Builder, c *cobra.Command, level int) {
+	if !c.IsAvailableCommand() || c.Name() == "help" {
+		return
+	}
+	long := c.Long
+	if long == "" {
+		long = c.Short + "."
+	}
+	fmt.Fprintf(b, "%s %s\n\n", strings.Repeat("#", level), c.CommandPath())
+	if c.Name() == "completion" {
+		b.WriteString("Write a completion script for bash, zsh, fish or powershell: `source <(margay completion bash)`.\n\n")
+		return
+	}
+	if c.Runnable() && !c.HasSubCommands() {
+		fmt.Fprintf(b, "    %s\n\n", c.UseLine())
+	}
+	b.WriteString(long + "\n\n")
+	if c.Example != "" {
+		b.WriteString("```sh\n" + strings.TrimPrefix(strings.ReplaceAll(c.Example, "\n  ", "\n"), "  ") + "\n```\n\n")
+	}
+	if f := flags(c.LocalNonPersistentFlags()); f != "" {
+		b.WriteString(f + "\n")
+	}
+	for _, s := range c.Commands() {
+		section(b, s, level+1)
+	}
+}
+
+// flags is a table of flags, or empty.
+func flags(fs *pflag.FlagSet) string {
+	var b strings.Builder
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		name, text := pflag.UnquoteUsage(f)
+		flag := "--" + f.Name
+		if f.Shorthand != "" {
+			flag = "-" + f.Shorthand + ", " + flag
+		}
+		if name != "" {
+			flag += " " + strings.ToUpper(name)
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && !strings.Contains(text, "default") {
+			text += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", flag, strings.ReplaceAll(text, "|", `\|`))
+	})
+	if b.Len() == 0 {
+		return ""
+	}
+	return "| flag | |\n|---|---|\n" + b.String()
+}
