@@ -9,73 +9,126 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
 
-// maxDecisions bounds the log; the oldest are dropped.
-const maxDecisions = 100000
+// DefaultMaxDecisions is the bound on the log unless MaxDecisions sets another.
+const DefaultMaxDecisions = 100_000
 
-// Store implements mediator.Store. It is safe for concurrent use.
+// Store implements mediator.Store. It is safe for concurrent use. Records that
+// it takes and gives are copies: a caller may change its own afterwards.
 type Store struct {
+	maxDecisions int
+
 	mu      sync.Mutex
 	secrets map[string]secret.Record
+	same    map[identity]string // the id of the record with a fingerprint and name
 	allows  map[string]secret.Allow
 	log     []mediator.LogEntry // in the order of their ids
 	epoch   uint64
 }
 
-var _ mediator.Store = (*Store)(nil)
-
-// New returns an empty store.
-func New() *Store {
-	return &Store{secrets: map[string]secret.Record{}, allows: map[string]secret.Allow{}}
+// identity is what makes two records the same one under different ids.
+type identity struct {
+	fingerprint secret.Fingerprint
+	name        string
 }
 
-// Close does nothing.
+var _ mediator.Store = (*Store)(nil)
+
+// Option changes how a store behaves.
+type Option func(*Store)
+
+// MaxDecisions sets how many decisions the log holds. Beyond it, those with
+// the lowest ids are dropped. It panics if n is less than 1.
+func MaxDecisions(n int) Option {
+	if n < 1 {
+		panic("memory: MaxDecisions needs at least 1")
+	}
+	return func(s *Store) { s.maxDecisions = n }
+}
+
+// New returns an empty store.
+func New(opts ...Option) *Store {
+	s := &Store{
+		maxDecisions: DefaultMaxDecisions,
+		secrets:      map[string]secret.Record{},
+		same:         map[identity]string{},
+		allows:       map[string]secret.Allow{},
+	}
+	for _, o := range opts {
+		o(s)
+	}
+	return s
+}
+
+// Close does nothing: what is in memory stays usable until it is dropped.
 func (s *Store) Close() error { return nil }
 
-// PutSecrets implements secret.Store.
+// PutSecrets implements secret.Store. A record needs an ID and a Fingerprint.
 func (s *Store) PutSecrets(ctx context.Context, recs []secret.Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	for _, r := range recs {
-		if r.ID == "" {
-			return errors.New("memory store: secret without id")
+	for i := range recs {
+		if recs[i].ID == "" || recs[i].Fingerprint.IsZero() {
+			return errors.New("memory store: a secret needs an id and a fingerprint")
 		}
+	}
+	if len(recs) == 0 {
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range recs {
-		for id, o := range s.secrets {
-			if o.Fingerprint == r.Fingerprint && o.Name == r.Name {
-				delete(s.secrets, id)
-			}
+	for i := range recs {
+		r := cloned(recs[i])
+		r.Created, r.Expires = stored(r.Created), stored(r.Expires)
+		key := identity{r.Fingerprint, r.Name}
+		if old, ok := s.secrets[r.ID]; ok {
+			delete(s.same, identity{old.Fingerprint, old.Name})
 		}
-		r.Print, r.Sealed = slices.Clone(r.Print), slices.Clone(r.Sealed)
-		s.secrets[r.ID] = r
+		if id, ok := s.same[key]; ok {
+			delete(s.secrets, id)
+		}
+		s.secrets[r.ID], s.same[key] = r, r.ID
 	}
 	s.epoch++
 	return nil
 }
 
-// DeleteSecret implements secret.Store.
-func (s *Store) DeleteSecret(ctx context.Context, id string) error {
-	return remove(ctx, s, s.secrets, id)
+// cloned returns r with byte slices of its own, nil where they are empty.
+func cloned(r secret.Record) secret.Record {
+	r.Print, r.Sealed = clone(r.Print), clone(r.Sealed)
+	return r
 }
 
-func remove[T any](ctx context.Context, s *Store, m map[string]T, id string) error {
+// clone returns a copy of s, nil where s is empty.
+func clone[T any](s []T) []T { return append([]T(nil), s...) }
+
+// stored brings t to the precision that every engine keeps.
+func stored(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}
+
+// DeleteSecret implements secret.Store.
+func (s *Store) DeleteSecret(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := m[id]; !ok {
+	r, ok := s.secrets[id]
+	if !ok {
 		return secret.ErrNotFound
 	}
-	delete(m, id)
+	delete(s.secrets, id)
+	delete(s.same, identity{r.Fingerprint, r.Name})
 	s.epoch++
 	return nil
 }
@@ -91,7 +144,7 @@ func (s *Store) Secrets(ctx context.Context) iter.Seq2[secret.Record, error] {
 				yield(secret.Record{}, err)
 				return
 			}
-			if !yield(r, nil) {
+			if !yield(cloned(r), nil) {
 				return
 			}
 		}
@@ -112,9 +165,15 @@ func (s *Store) PutAllow(ctx context.Context, a secret.Allow) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if a.ID == "" {
-		return errors.New("memory store: allowance without id")
+	switch {
+	case a.ID == "":
+		return errors.New("memory store: an allowance needs an id")
+	case a.Fingerprint.IsZero() && a.Rule == "":
+		return errors.New("memory store: an allowance needs a fingerprint or a rule, or it would allow everything")
+	case a.Path != "" && a.Rule == "":
+		return errors.New("memory store: an allowance by path needs a rule")
 	}
+	a.Created, a.Expires = stored(a.Created), stored(a.Expires)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.allows[a.ID] = a
@@ -124,47 +183,75 @@ func (s *Store) PutAllow(ctx context.Context, a secret.Allow) error {
 
 // DeleteAllow implements secret.Store.
 func (s *Store) DeleteAllow(ctx context.Context, id string) error {
-	return remove(ctx, s, s.allows, id)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.allows[id]; !ok {
+		return secret.ErrNotFound
+	}
+	delete(s.allows, id)
+	s.epoch++
+	return nil
 }
 
 // Allows implements secret.Store.
 func (s *Store) Allows(ctx context.Context) ([]secret.Allow, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return sorted(s.allows, func(a secret.Allow) string { return a.ID }), ctx.Err()
+	return sorted(s.allows, func(a secret.Allow) string { return a.ID }), nil
 }
 
 // Epoch implements secret.Store.
 func (s *Store) Epoch(ctx context.Context) (uint64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.epoch, ctx.Err()
+	return s.epoch, nil
 }
 
-// AppendDecisions implements mediator.Log.
+// AppendDecisions implements mediator.Log. An entry with the ID of one that is
+// there replaces it. Once the log is full, the entries with the lowest ids are
+// dropped.
 func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	for i := range entries {
 		if entries[i].ID == "" {
-			return errors.New("memory store: decision without id")
+			return errors.New("memory store: a decision needs an id")
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, en := range entries {
-		i, ok := s.find(en.ID)
+	for i := range entries {
+		en := clonedEntry(entries[i])
+		en.At = stored(en.At)
+		at, ok := s.find(en.ID)
 		if ok {
-			s.log[i] = en
+			s.log[at] = en
 			continue
 		}
-		s.log = slices.Insert(s.log, i, en)
-	}
-	if n := len(s.log) - maxDecisions; n > 0 {
-		s.log = slices.Delete(s.log, 0, n)
+		s.log = slices.Insert(s.log, at, en)
+		if len(s.log) > s.maxDecisions {
+			// Cutting at the front moves nothing; the slot is cleared so
+			// that its findings can be collected before the array is.
+			s.log[0] = mediator.LogEntry{}
+			s.log = s.log[1:]
+		}
 	}
 	return nil
+}
+
+func clonedEntry(en mediator.LogEntry) mediator.LogEntry {
+	en.Reasons, en.Findings = clone(en.Reasons), clone(en.Findings)
+	return en
 }
 
 func (s *Store) find(id string) (int, bool) {
@@ -173,22 +260,30 @@ func (s *Store) find(id string) (int, bool) {
 
 // Decision implements mediator.Log.
 func (s *Store) Decision(ctx context.Context, id string) (mediator.LogEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return mediator.LogEntry{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i, ok := s.find(id); ok {
-		return s.log[i], ctx.Err()
+		return clonedEntry(s.log[i]), nil
 	}
 	return mediator.LogEntry{}, secret.ErrNotFound
 }
 
-// FindingByID implements mediator.Log.
+// FindingByID implements mediator.Log. Where several decisions list one
+// finding, the one with the greatest id answers. It looks through the log from
+// its newest entry back.
 func (s *Store) FindingByID(ctx context.Context, id string) (mediator.FindingRecord, string, error) {
+	if err := ctx.Err(); err != nil {
+		return mediator.FindingRecord{}, "", err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.log {
+	for i := len(s.log) - 1; i >= 0 && id != ""; i-- {
 		for _, f := range s.log[i].Findings {
 			if f.ID == id {
-				return f, s.log[i].ID, ctx.Err()
+				return f, s.log[i].ID, nil
 			}
 		}
 	}
@@ -197,11 +292,18 @@ func (s *Store) FindingByID(ctx context.Context, id string) (mediator.FindingRec
 
 // Decisions implements mediator.Log.
 func (s *Store) Decisions(ctx context.Context, after string, limit int) ([]mediator.LogEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.find(after)
 	if ok {
 		i++
 	}
-	return slices.Clone(s.log[i:min(len(s.log), i+max(0, limit))]), ctx.Err()
+	out := make([]mediator.LogEntry, 0, min(len(s.log)-i, max(0, limit)))
+	for _, en := range s.log[i : i+cap(out)] {
+		out = append(out, clonedEntry(en))
+	}
+	return out, nil
 }

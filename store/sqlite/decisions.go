@@ -11,153 +11,214 @@ import (
 	"github.com/margaydev/margay/secret"
 )
 
-// errClosed says that the store was closed.
-var errClosed = errors.New("the store is closed")
+// Bounds of one transaction of the log.
+const (
+	maxCallers = 256
+	maxEntries = 4096
+	maxTrim    = 8192 // rows that one transaction removes, or twice what it adds
+)
 
-// appendRequest waits for its batch to be durable.
+// appendRequest waits for its entries to be durable.
 type appendRequest struct {
+	ctx     context.Context //nolint:containedctx // the request of one caller, gone with the call
 	entries []mediator.LogEntry
-	texts   [][]byte
+	texts   []string
 	err     chan error
 }
 
-const maxBatch = 256
-
 // AppendDecisions implements mediator.Log. Callers at the same time share one
-// transaction; each returns when its entries are durable. When ctx ends first
-// the entries may or may not be written.
+// transaction; each returns when its entries are durable. An entry with the ID
+// of one that is there replaces it. Until its transaction begins, a call ends
+// with ctx; from then on it waits for the outcome, at most for as long as
+// Options.Busy and the disk take.
 func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry) error {
-	req := appendRequest{entries: entries, err: make(chan error, 1)}
+	if err := ctx.Err(); err != nil || len(entries) == 0 {
+		return err
+	}
+	req := appendRequest{ctx: ctx, entries: entries, texts: make([]string, len(entries)), err: make(chan error, 1)}
 	for i := range entries {
 		if entries[i].ID == "" {
-			return errors.New("sqlite store: decision without id")
+			return errors.New("sqlite store: a decision needs an id")
 		}
-		text, err := json.Marshal(&entries[i])
+		en := entries[i]
+		en.At = stored(en.At)
+		text, err := json.Marshal(&en)
 		if err != nil {
 			return fmt.Errorf("sqlite store: %w", err)
 		}
-		req.texts = append(req.texts, text)
+		req.texts[i] = string(text)
 	}
 	select {
 	case s.log <- req:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.quit:
-		return errClosed
+		return ErrClosed
 	}
-	select {
-	case err := <-req.err:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	// What was taken is always answered, also by a store that is closing.
+	return <-req.err
 }
 
 // commit is the goroutine that writes the log; Close ends it.
 func (s *Store) commit() {
 	defer close(s.done)
-	for n := 0; ; {
-		var batch []appendRequest
+	var batch []appendRequest
+	for {
 		select {
 		case r := <-s.log:
-			batch = append(batch, r)
+			batch = append(batch[:0], r)
 		case <-s.quit:
 			return
 		}
+		n := len(batch[0].entries)
 	more:
-		for len(batch) < maxBatch {
+		for len(batch) < maxCallers && n < maxEntries {
 			select {
 			case r := <-s.log:
-				batch = append(batch, r)
+				batch, n = append(batch, r), n+len(r.entries)
 			default:
 				break more
 			}
 		}
-		n += len(batch)
-		trim := n >= 4096
-		if trim {
-			n = 0
-		}
-		err := s.write(batch, trim)
-		for _, r := range batch {
-			r.err <- err
-		}
+		s.flush(batch)
+		clear(batch)
 	}
 }
 
-func (s *Store) write(batch []appendRequest, trim bool) error {
+// flush writes a batch and answers all of its callers. One caller's entries
+// can't fail another's: if they can't be written together, each is tried alone.
+func (s *Store) flush(batch []appendRequest) {
+	live := batch[:0]
+	for _, r := range batch {
+		if err := r.ctx.Err(); err != nil {
+			r.err <- err
+			continue
+		}
+		live = append(live, r)
+	}
+	if len(live) == 0 {
+		return
+	}
+	err := s.write(live)
+	for i, r := range live {
+		if err != nil && len(live) > 1 && !errors.Is(err, ErrLocked) {
+			r.err <- s.write(live[i : i+1])
+			continue
+		}
+		r.err <- err
+	}
+}
+
+// write makes one transaction of a batch.
+func (s *Store) write(batch []appendRequest) error {
 	ctx := context.Background() // a batch belongs to several callers
 	tx, err := s.w.BeginTx(ctx, nil)
 	if err != nil {
-		return explain(s.path, err)
+		return s.explain(ctx, err)
 	}
 	defer func() { _ = tx.Rollback() }()
+	added := 0
 	for _, r := range batch {
 		for i := range r.entries {
-			if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO decisions VALUES (?,?)", r.entries[i].ID, string(r.texts[i])); err != nil {
-				return explain(s.path, err)
+			fresh, err := s.put(ctx, tx, &r.entries[i], r.texts[i])
+			if err != nil {
+				return s.explain(ctx, err)
 			}
-			for _, f := range r.entries[i].Findings {
-				if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO findings VALUES (?,?)", f.ID, r.entries[i].ID); err != nil {
-					return explain(s.path, err)
-				}
+			if fresh {
+				added++
 			}
 		}
 	}
-	if trim {
-		if err := s.trim(ctx, tx); err != nil {
-			return explain(s.path, err)
-		}
+	if err := s.count(ctx, tx, added); err != nil {
+		return s.explain(ctx, err)
 	}
-	return explain(s.path, tx.Commit())
+	return s.explain(ctx, tx.Commit())
 }
 
-// trim drops the oldest decisions beyond the limit.
-func (s *Store) trim(ctx context.Context, tx *sql.Tx) error {
-	var last string
-	err := tx.QueryRowContext(ctx, "SELECT id FROM decisions ORDER BY id DESC LIMIT 1 OFFSET ?", s.opt.MaxDecisions).Scan(&last)
-	if errors.Is(err, sql.ErrNoRows) {
+// put writes one entry and reports whether it is new.
+func (s *Store) put(ctx context.Context, tx *sql.Tx, en *mediator.LogEntry, text string) (fresh bool, err error) {
+	res, err := tx.StmtContext(ctx, s.newEntry).ExecContext(ctx, en.ID, text)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return false, err
+	}
+	if n == 0 {
+		if _, err := tx.StmtContext(ctx, s.setEntry).ExecContext(ctx, text, en.ID); err != nil {
+			return false, err
+		}
+		if _, err := tx.StmtContext(ctx, s.unlink).ExecContext(ctx, en.ID); err != nil {
+			return false, err
+		}
+	}
+	for i := range en.Findings {
+		if en.Findings[i].ID == "" {
+			continue
+		}
+		if _, err := tx.StmtContext(ctx, s.link).ExecContext(ctx, en.Findings[i].ID, en.ID); err != nil {
+			return false, err
+		}
+	}
+	return n > 0, nil
+}
+
+// count keeps the number of decisions, for all processes alike, and removes
+// the oldest if there are too many.
+func (s *Store) count(ctx context.Context, tx *sql.Tx, added int) error {
+	var n int
+	if err := tx.StmtContext(ctx, s.n).QueryRowContext(ctx, added).Scan(&n); err != nil {
+		return err
+	}
+	if n <= s.opt.MaxDecisions {
 		return nil
 	}
+	slack := min(s.opt.MaxDecisions/8, 1024)
+	// A bound that was lowered must not make one append remove a million.
+	excess := min(n-s.opt.MaxDecisions+slack, max(maxTrim, 2*added))
+	res, err := tx.StmtContext(ctx, s.oldest).ExecContext(ctx, excess)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM findings WHERE decision <= ?", last); err != nil {
+	gone, err := res.RowsAffected()
+	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM decisions WHERE id <= ?", last)
-	return err
+	return tx.StmtContext(ctx, s.n).QueryRowContext(ctx, -gone).Scan(&n)
 }
 
 // Decision implements mediator.Log.
 func (s *Store) Decision(ctx context.Context, id string) (mediator.LogEntry, error) {
-	var text string
-	err := s.r.QueryRowContext(ctx, "SELECT entry FROM decisions WHERE id = ?", id).Scan(&text)
+	var text []byte
+	err := s.decision.QueryRowContext(ctx, id).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return mediator.LogEntry{}, secret.ErrNotFound
 	}
 	if err != nil {
-		return mediator.LogEntry{}, explain(s.path, err)
+		return mediator.LogEntry{}, s.explain(ctx, err)
 	}
-	return entryOf(text)
+	return s.entryOf(ctx, text)
 }
 
-func entryOf(text string) (en mediator.LogEntry, err error) {
-	if err := json.Unmarshal([]byte(text), &en); err != nil {
-		return en, fmt.Errorf("decision in the store: %w", err)
+func (s *Store) entryOf(ctx context.Context, text []byte) (en mediator.LogEntry, err error) {
+	if err := json.Unmarshal(text, &en); err != nil {
+		// The decoder's error may quote the text.
+		return mediator.LogEntry{}, s.explain(ctx, fmt.Errorf("a decision in the log can't be read: %w", ErrCorrupt))
 	}
 	return en, nil
 }
 
-// FindingByID implements mediator.Log.
+// FindingByID implements mediator.Log. Where several decisions list one
+// finding, the one with the greatest id answers.
 func (s *Store) FindingByID(ctx context.Context, id string) (mediator.FindingRecord, string, error) {
 	var decision string
-	err := s.r.QueryRowContext(ctx, "SELECT decision FROM findings WHERE id = ?", id).Scan(&decision)
+	err := s.finding.QueryRowContext(ctx, id).Scan(&decision)
 	if errors.Is(err, sql.ErrNoRows) {
 		return mediator.FindingRecord{}, "", secret.ErrNotFound
 	}
 	if err != nil {
-		return mediator.FindingRecord{}, "", explain(s.path, err)
+		return mediator.FindingRecord{}, "", s.explain(ctx, err)
 	}
 	en, err := s.Decision(ctx, decision)
 	if err != nil {
@@ -173,22 +234,22 @@ func (s *Store) FindingByID(ctx context.Context, id string) (mediator.FindingRec
 
 // Decisions implements mediator.Log.
 func (s *Store) Decisions(ctx context.Context, after string, limit int) ([]mediator.LogEntry, error) {
-	rows, err := s.r.QueryContext(ctx, "SELECT entry FROM decisions WHERE id > ? ORDER BY id LIMIT ?", after, max(0, limit))
+	rows, err := s.page.QueryContext(ctx, after, max(0, limit))
 	if err != nil {
-		return nil, explain(s.path, err)
+		return nil, s.explain(ctx, err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	var out []mediator.LogEntry
 	for rows.Next() {
-		var text string
+		var text sql.RawBytes
 		if err := rows.Scan(&text); err != nil {
-			return nil, explain(s.path, err)
+			return nil, s.explain(ctx, err)
 		}
-		en, err := entryOf(text)
+		en, err := s.entryOf(ctx, text)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, en)
 	}
-	return out, explain(s.path, rows.Err())
+	return out, s.explain(ctx, rows.Err())
 }

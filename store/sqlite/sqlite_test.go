@@ -250,7 +250,7 @@ func TestNothingOfAValue(t *testing.T) {
 func TestTrim(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "margay.db"), Options{MaxDecisions: 10})
 	for i := range 30 {
-		if err := s.write([]appendRequest{{entries: []mediator.LogEntry{decision(i)}, texts: [][]byte{[]byte("{}")}}}, true); err != nil {
+		if err := s.AppendDecisions(context.Background(), []mediator.LogEntry{decision(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

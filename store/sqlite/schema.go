@@ -1,0 +1,134 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+)
+
+// applicationID marks our files in their header: "Marg".
+const applicationID = 0x4d617267
+
+// migrations bring a database from each version to the next: that at i makes
+// version i+1. All that are missing run in one transaction. A published one is
+// never changed.
+var migrations = []string{`
+CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('format', 0), ('epoch', 1), ('decisions', 0);
+CREATE TABLE secrets (
+  id TEXT PRIMARY KEY CHECK (id <> ''),
+  name TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL, origin TEXT NOT NULL,
+  fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 16),
+  print BLOB NOT NULL, length INTEGER NOT NULL, sealed BLOB,
+  created INTEGER, expires INTEGER,
+  UNIQUE (fingerprint, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE allows (
+  id TEXT PRIMARY KEY CHECK (id <> ''),
+  fingerprint BLOB CHECK (length(fingerprint) = 16),
+  rule TEXT NOT NULL, path TEXT NOT NULL, reason TEXT NOT NULL, finding TEXT NOT NULL,
+  created INTEGER, expires INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE TABLE decisions (id TEXT NOT NULL UNIQUE CHECK (id <> ''), entry TEXT NOT NULL) STRICT;
+CREATE TABLE findings (
+  id TEXT NOT NULL, decision TEXT NOT NULL REFERENCES decisions (id) ON DELETE CASCADE,
+  PRIMARY KEY (decision, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX findings_id ON findings (id, decision);
+`}
+
+// cheapCheck is the size in bytes up to which a file is always checked when
+// it is opened; a larger one is checked if it was not closed in order.
+const cheapCheck = 16 << 20
+
+// inspect looks at a file that is there without changing it.
+func (s *Store) inspect(ctx context.Context) error {
+	file, err := os.Stat(s.path)
+	if err != nil || file.Size() == 0 {
+		return err
+	}
+	// The last to close a database removes the log of writes. One that is
+	// left means a crash, or that another process has the database open.
+	left := false
+	if wal, err := os.Stat(s.path + "-wal"); err == nil && wal.Size() > 0 {
+		left = true
+	}
+	db, err := s.connect(1, "mode=ro", "query_only(1)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if _, err := formatOf(ctx, db, len(migrations)); err != nil {
+		return err
+	}
+	if file.Size() > cheapCheck && !left {
+		return nil
+	}
+	var found string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
+		return err
+	}
+	if found != "ok" {
+		return ErrCorrupt // what was found may quote a row
+	}
+	return nil
+}
+
+// querier is a *sql.DB or a *sql.Tx.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// formatOf returns the version of a database, 0 for an empty one.
+func formatOf(ctx context.Context, q querier, known int) (version int, err error) {
+	var app, tables int
+	if err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
+		return 0, err
+	}
+	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return 0, err
+	}
+	switch {
+	case app == 0 && tables == 0:
+		return 0, nil
+	case app != applicationID:
+		return 0, fmt.Errorf("%w: name another path, or move it away", ErrForeign)
+	}
+	if err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE key = 'format'").Scan(&version); err != nil {
+		return 0, fmt.Errorf("%w: it has no format version: %w", ErrCorrupt, err)
+	}
+	if version > known {
+		return 0, fmt.Errorf("%w: it has format %d, and this version knows %d; upgrade margay", ErrNewer, version, known)
+	}
+	return version, nil
+}
+
+// upgrade brings the database to the version that the last step makes.
+func (s *Store) upgrade(ctx context.Context, steps []string) error {
+	// Most often there is nothing to do, and then no lock is taken.
+	if v, err := formatOf(ctx, s.w, len(steps)); err != nil || v == len(steps) {
+		return err
+	}
+	tx, err := s.w.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	v, err := formatOf(ctx, tx, len(steps)) // another process may have been faster
+	if err != nil {
+		return err
+	}
+	for ; v < len(steps); v++ {
+		if _, err := tx.ExecContext(ctx, steps[v]); err != nil {
+			return fmt.Errorf("bringing the database from format %d to %d: %w", v, v+1, err)
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE meta SET value = ? WHERE key = 'format'", v+1); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
