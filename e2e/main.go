@@ -88,8 +88,11 @@ func run(ctx context.Context, out io.Writer, cs clients, margay, only string) (f
 	}
 	s.control = "http://" + ln.Addr().String()
 	server := &http.Server{Handler: s.up, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(ln) // http.ErrServerClosed
+	}()
 	defer func() {
 		_ = server.Close()
 		<-served

@@ -110,11 +110,11 @@ func (s *session) run(ctx context.Context, margay string, c client) (err error) 
 	}
 	defer func() { err = h.remove(err) }()
 	secrets := scenario.NewSecrets()
-	const apiKey = "e2e-run-caller"
+	const caller = "e2e-run-caller" // what the child's library sends as its credential
 	command := append([]string{margay, "run", "--upstream", s.control + "/v1", "--"}, c.command...)
-	env := h.env("MARGAY_LOG_LEVEL=debug", scenario.KnownName+"="+secrets.Known, "OPENAI_API_KEY="+apiKey)
+	env := h.env("MARGAY_LOG_LEVEL=debug", scenario.KnownName+"="+secrets.Known, "OPENAI_API_KEY="+caller)
 	var log bytes.Buffer
-	if err := s.client(ctx, "run", c, command, env, secrets, true, scenario.Job{}, apiKey, &log); err != nil {
+	if err := s.client(ctx, "run", c, command, env, secrets, true, scenario.Job{}, caller, &log); err != nil {
 		return err
 	}
 	problems, err := h.leaks(log.Bytes(), secrets)
@@ -131,7 +131,7 @@ func (s *session) client(ctx context.Context, way string, c client, argv, env []
 		sc.Script(secrets, s.up)
 		job.Tasks = append(job.Tasks, sc.Task(secrets, s.control))
 	}
-	in, err := json.Marshal(job)
+	in, err := json.Marshal(job) //nolint:gosec // the key is made up and the client needs it
 	if err != nil {
 		return err
 	}
