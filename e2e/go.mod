@@ -1,6 +1,6 @@
 module github.com/margaydev/margay/e2e
 
-go 1.26
+go 1.26.0
 
 require github.com/openai/openai-go/v3 v3.95.0
 
