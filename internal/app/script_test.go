@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -41,15 +42,17 @@ func TestMain(m *testing.M) {
 }
 
 func TestScript(t *testing.T) {
+	cmds := map[string]func(*testscript.TestScript, bool, []string){
+		"code": code, "clean": clean, "plant": plant, "serve": serve, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
+		"lock": lock, "same": same, "field": field, "corrupt": corrupt,
+	}
+	maps.Copy(cmds, moreCommands)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "clean": clean, "plant": plant, "serve": serve, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
-			"lock": lock, "same": same, "field": field, "corrupt": corrupt,
-		},
+		Cmds:                cmds,
 	})
 }
 
@@ -284,25 +287,37 @@ func received(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// program finds a program on the script's path.
+func program(ts *testscript.TestScript, name string) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if p := filepath.Join(dir, name); name != "" {
+			if _, err := os.Stat(p); err == nil {
+				return p
+			}
+		}
+	}
+	ts.Fatalf("%s is not on the path", name)
+	return ""
+}
+
+// environment is the part of the script's environment that counts for margay.
+func environment(ts *testscript.TestScript) []string {
+	var env []string
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
+		if v := ts.Getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
 // serve starts margay serve and waits for its first line, from which it sets
 // $GATEWAY.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	w := worldOf(ts)
-	bin := ""
-	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
-		if p := filepath.Join(dir, "margay"); bin == "" {
-			if _, err := os.Stat(p); err == nil {
-				bin = p
-			}
-		}
-	}
-	cmd := exec.CommandContext(context.Background(), bin, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	cmd := exec.CommandContext(context.Background(), program(ts, "margay"), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
-		if v := ts.Getenv(name); v != "" {
-			cmd.Env = append(cmd.Env, name+"="+v)
-		}
-	}
+	cmd.Env = environment(ts)
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	w.errs = &buffer{}
@@ -377,6 +392,17 @@ func agent() {
 		self, _ := os.FindProcess(os.Getpid())
 		_ = self.Signal(syscall.SIGKILL)
 		select {}
+	case "interrupts": // counts those that come before a signal sent after the first
+		ch := make(chan os.Signal, 4)
+		signal.Notify(ch, syscall.SIGINT, syscall.SIGUSR1)
+		fmt.Println("ready")
+		first := <-ch
+		parent, _ := os.FindProcess(os.Getppid())
+		_ = parent.Signal(syscall.SIGUSR1)
+		if second := <-ch; first == syscall.SIGINT && second == syscall.SIGUSR1 {
+			fmt.Println("interrupted once")
+		}
+		os.Exit(9)
 	case "signal": // tells which signals it gets, and ends with the last
 		ch := make(chan os.Signal, 4)
 		signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
