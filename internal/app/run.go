@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -214,7 +215,7 @@ func (a *app) importRun(k *secret.Keys, quiet bool) ([]secret.Record, error) {
 		a.note("%s can't be read, so what it holds is protected only where it is recognised", f)
 	}
 	var recs []secret.Record
-	var named, words, left []string
+	var named, words, left, easy []string
 	for _, v := range environ.Credentials(rules, vars) {
 		rec, st, err := secret.Prepare(k, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
 		what := v.Name
@@ -224,6 +225,10 @@ func (a *app) importRun(k *secret.Keys, quiet bool) ([]secret.Record, error) {
 		switch {
 		case err != nil:
 			left = append(left, what)
+			continue
+		case !st.Disguised && isWord(v.Value):
+			// Replacing "postgres" would spoil every text about it.
+			easy = append(easy, what)
 			continue
 		case st.Disguised:
 			named = append(named, what)
@@ -236,13 +241,21 @@ func (a *app) importRun(k *secret.Keys, quiet bool) ([]secret.Record, error) {
 		return recs, nil
 	}
 	if n := len(named); n > 0 {
-		a.note("protecting %d credentials: %s", n, strings.Join(named, ", "))
+		a.note("protecting %s: %s", count(n, "credential"), strings.Join(named, ", "))
 	}
 	if len(words) > 0 {
 		a.note("too short to protect in encodings, so taken as whole words: %s", strings.Join(words, ", "))
+	}
+	if len(easy) > 0 {
+		a.note("ordinary words, so left alone: %s", strings.Join(easy, ", "))
 	}
 	if len(left) > 0 {
 		a.note("too short or too long to protect by value: %s", strings.Join(left, ", "))
 	}
 	return recs, nil
+}
+
+// isWord reports whether a value is made of letters alone.
+func isWord(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }

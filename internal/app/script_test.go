@@ -151,8 +151,8 @@ func plant(ts *testscript.TestScript, _ bool, args []string) {
 
 // clean fails where a planted value, plain or encoded, stands in the output
 // of the last command or in a file or folder named. Those given as -V2 are
-// left out.
-func clean(ts *testscript.TestScript, _ bool, args []string) {
+// left out. ! clean fails where none does.
+func clean(ts *testscript.TestScript, neg bool, args []string) {
 	w := worldOf(ts)
 	texts := map[string]string{"stdout": ts.ReadFile("stdout"), "stderr": ts.ReadFile("stderr")}
 	if w.errs != nil {
@@ -173,6 +173,7 @@ func clean(ts *testscript.TestScript, _ bool, args []string) {
 			return err
 		}))
 	}
+	found := ""
 	for i, v := range w.planted {
 		if leave[v] || len(v) < 8 {
 			continue
@@ -182,10 +183,13 @@ func clean(ts *testscript.TestScript, _ bool, args []string) {
 		} {
 			for where, text := range texts {
 				if strings.Contains(text, s) {
-					ts.Fatalf("V%d stands in %s (%s)", i+1, where, form)
+					found = fmt.Sprintf("V%d stands in %s (%s)", i+1, where, form)
 				}
 			}
 		}
+	}
+	if (found != "") != neg {
+		ts.Fatalf("a planted value: %q", found)
 	}
 }
 

@@ -117,7 +117,7 @@ func (a *app) tell(t *tally, observe bool) error {
 	if s.MaxHeld > 0 {
 		held = fmt.Sprintf("; at most %d bytes held back, for %s", s.MaxHeld, s.MaxDelay.Round(100*time.Microsecond))
 	}
-	a.note("%d requests, %d denied; %s%s", s.Requests, s.Denied, did, held)
+	a.note("%s, %d denied; %s%s", count(s.Requests, "request"), s.Denied, did, held)
 	for i := range s.Listed {
 		fmt.Fprintln(a.err, "  "+describe(&s.Listed[i].FindingRecord))
 	}
@@ -125,6 +125,14 @@ func (a *app) tell(t *tally, observe bool) error {
 		fmt.Fprintf(a.err, "  and %d more: margay log\n", t.more)
 	}
 	return nil
+}
+
+// count writes a number of things.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 // disguise names the encodings that a view has undone; empty for plain text.

@@ -1,5 +1,5 @@
 // Package keys keeps an installation's three keys in files that only their
-// owner can read.
+// owner can read. The files are described in docs/format/keys.md.
 package keys
 
 import (
