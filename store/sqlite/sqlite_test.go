@@ -44,10 +44,20 @@ func open(t testing.TB, path string, o Options) *Store {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) (mediator.Store, func() mediator.Store) {
-		path := filepath.Join(t.TempDir(), "sub", "margay.db")
-		return open(t, path, Options{}), func() mediator.Store { return open(t, path, Options{}) }
-	})
+	storetest.Run(t,
+		func(t *testing.T) mediator.Store {
+			return open(t, filepath.Join(t.TempDir(), "sub", "a b%3f#?.db"), Options{})
+		},
+		storetest.Second(func(t *testing.T, s mediator.Store) mediator.Store {
+			return open(t, s.(*Store).path, Options{})
+		}),
+		storetest.Reopen(func(t *testing.T, s mediator.Store) mediator.Store {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			return open(t, s.(*Store).path, Options{})
+		}),
+	)
 }
 
 func decision(i int) mediator.LogEntry {

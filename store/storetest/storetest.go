@@ -1,10 +1,12 @@
-// Package storetest is the suite that every store runs.
+// Package storetest is the suite that every store runs: it holds an engine to
+// what secret.Store and mediator.Log say.
 package storetest
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -15,45 +17,109 @@ import (
 	"github.com/margaydev/margay/secret"
 )
 
-// Run holds a store to what secret.Store and mediator.Log say. open returns a
-// new, empty store, and a function that opens the same one again beside it, or
-// nil where the store lasts no longer than its process.
-func Run(t *testing.T, open func(t *testing.T) (s mediator.Store, again func() mediator.Store)) {
-	for name, f := range map[string]func(*testing.T, mediator.Store, func() mediator.Store){
-		"secrets": secrets, "all or none": allOrNone, "allows": allows, "epoch": epoch, "decisions": decisions, "concurrency": concurrency, "cancelled": cancelled,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, again := open(t)
-			f(t, s, again)
-		})
-	}
+// Option says what more an engine can do, and so must do right.
+type Option func(*suite)
+
+// Reopen is for engines that outlast their process: f closes s and opens the
+// same data again.
+func Reopen(f func(t *testing.T, s mediator.Store) mediator.Store) Option {
+	return func(u *suite) { u.reopen = f }
 }
 
+// Second is for engines that several processes share: f opens the data of s
+// once more, while s stays open.
+func Second(f func(t *testing.T, s mediator.Store) mediator.Store) Option {
+	return func(u *suite) { u.second = f }
+}
+
+type suite struct {
+	reopen, second func(t *testing.T, s mediator.Store) mediator.Store
+}
+
+// Run runs the suite. open returns a new, empty store that is closed at the
+// test's end; closing a store twice must do no harm. The stores must keep at
+// least 10,000 decisions.
+func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
+	var u suite
+	for _, o := range opts {
+		o(&u)
+	}
+	for _, c := range []struct {
+		name string
+		f    func(*testing.T, mediator.Store)
+	}{
+		{"secrets/round trip", u.roundTrip},
+		{"secrets/upsert", upsert},
+		{"secrets/iteration", iteration},
+		{"secrets/all or none", secretsAllOrNone},
+		{"secrets/delete", deleteSecret},
+		{"allows", allows},
+		{"epoch", u.epoch},
+		{"log/round trip", u.logRoundTrip},
+		{"log/tail", tail},
+		{"log/replace", replaceEntry},
+		{"log/all or none", logAllOrNone},
+		{"concurrency", u.concurrency},
+		{"cancelled", cancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.f(t, open(t)) })
+	}
+	t.Run("model", func(t *testing.T) { u.model(t, open) })
+}
+
+// at is any time with the precision that stores keep.
 var at = time.UnixMilli(1760000000123).UTC()
 
 func record(i int) secret.Record {
 	return secret.Record{
-		ID: fmt.Sprintf("%026d", i), Name: fmt.Sprintf("S%d", i), Kind: secret.KindToken, Source: secret.SourceRegistered, Origin: "test",
-		Fingerprint: secret.Fingerprint{byte(i), byte(i >> 8), 1}, Print: []byte{1, 2, byte(i)}, Length: 20 + i, Created: at,
+		ID: fmt.Sprintf("%026d", i), Name: fmt.Sprintf("S%d", i), Kind: secret.KindToken, Source: secret.SourceRegistered, Origin: "env:S",
+		Fingerprint: secret.Fingerprint{0: byte(i), 1: byte(i >> 8), 15: 1}, Print: []byte{1, 2, byte(i)}, Length: 20 + i, Created: at,
 	}
 }
 
-func all(t *testing.T, s mediator.Store) (out []secret.Record) {
-	t.Helper()
-	for r, err := range s.Secrets(context.Background()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, r)
+func entry(i int) mediator.LogEntry {
+	return mediator.LogEntry{
+		Decision: flow.Decision{
+			ID: fmt.Sprintf("D%025d", i), Trajectory: "T", Verb: flow.Prompt, Outcome: flow.Rewrite, At: at,
+			Sink:    flow.Sink{Name: "up", Channel: flow.ChannelModel, Trust: flow.TrustProvider},
+			Reasons: []flow.Reason{{Code: "c", Detail: "d \"quoted\" <é>", Finding: fmt.Sprintf("F%025d", i), Action: flow.ActRedact}},
+		},
+		Findings: []mediator.FindingRecord{{
+			ID: fmt.Sprintf("F%025d", i), Rule: "r", Name: "n", Kind: secret.KindToken, Source: secret.SourceRegistered, View: "raw",
+			Fingerprint: secret.Fingerprint{byte(i), 9}, Field: "content", Path: "messages[0].content", Action: flow.ActRedact, Length: i,
+		}},
 	}
-	return out
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func notFound(t testing.TB, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, secret.ErrNotFound) {
+		t.Errorf("%s: error is %v, want secret.ErrNotFound", what, err)
+	}
+}
+
+// fatalf is what the helpers need of testing.TB and of rapid.T.
+type fatalf interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func all(t fatalf, s mediator.Store) (out []secret.Record) {
+	t.Helper()
+	for r, err := range s.Secrets(context.Background()) {
+		if err != nil {
+			t.Fatalf("iterating: %v", err)
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 func ids(recs []secret.Record) (out []string) {
@@ -63,187 +129,181 @@ func ids(recs []secret.Record) (out []string) {
 	return out
 }
 
-func secrets(t *testing.T, s mediator.Store, again func() mediator.Store) {
-	ctx := context.Background()
-	full := record(3)
-	full.Sealed, full.Expires = []byte("sealed"), at.Add(time.Hour)
-	check(t, s.PutSecrets(ctx, []secret.Record{full, record(1), record(2)}))
-	got := all(t, s)
-	if want := []string{record(1).ID, record(2).ID, record(3).ID}; !slices.Equal(ids(got), want) {
-		t.Fatalf("ids are %v", ids(got))
+func wantIDs(t *testing.T, s mediator.Store, want ...int) {
+	t.Helper()
+	var w []string
+	for _, i := range want {
+		w = append(w, record(i).ID)
 	}
-	if g := got[2]; g.Name != full.Name || g.Kind != full.Kind || g.Source != full.Source || g.Origin != full.Origin || g.Fingerprint != full.Fingerprint ||
-		!slices.Equal(g.Print, full.Print) || g.Length != full.Length || !slices.Equal(g.Sealed, full.Sealed) || !g.Created.Equal(full.Created) || !g.Expires.Equal(full.Expires) {
-		t.Errorf("a record came back otherwise: %+v", g)
-	}
-	if !got[0].Expires.IsZero() {
-		t.Error("no expiry became one")
-	}
-	same := record(1) // same fingerprint and name under another id
-	same.ID = record(9).ID
-	check(t, s.PutSecrets(ctx, []secret.Record{same}))
-	if got := ids(all(t, s)); !slices.Equal(got, []string{record(2).ID, record(3).ID, record(9).ID}) {
-		t.Errorf("after replacing: %v", got)
-	}
-	for r, err := range s.Secrets(ctx) { // stopping early leaves nothing open
-		if err != nil || r.ID == "" {
-			t.Error("first record")
-		}
-		break
-	}
-	check(t, s.DeleteSecret(ctx, record(2).ID))
-	if err := s.DeleteSecret(ctx, record(2).ID); !errors.Is(err, secret.ErrNotFound) {
-		t.Errorf("deleting twice: %v", err)
-	}
-	if again != nil {
-		if got := ids(all(t, again())); !slices.Equal(got, []string{record(3).ID, record(9).ID}) {
-			t.Errorf("opened again: %v", got)
-		}
+	if got := ids(all(t, s)); !slices.Equal(got, w) {
+		t.Errorf("secrets are %v, want %v", got, w)
 	}
 }
 
-func allOrNone(t *testing.T, s mediator.Store, _ func() mediator.Store) {
-	ctx := context.Background()
-	if s.PutSecrets(ctx, []secret.Record{record(1), {}}) == nil {
-		t.Error("a record without id was taken")
+func epochOf(t fatalf, s mediator.Store) uint64 {
+	t.Helper()
+	e, err := s.Epoch(context.Background())
+	if err != nil {
+		t.Fatalf("epoch: %v", err)
 	}
-	if s.AppendDecisions(ctx, []mediator.LogEntry{entry(1), {}}) == nil {
-		t.Error("a decision without id was taken")
-	}
-	got, err := s.Decisions(ctx, "", 10)
-	if len(all(t, s)) != 0 || len(got) != 0 || err != nil {
-		t.Error("half of a refused batch was kept")
-	}
+	return e
 }
 
-func allows(t *testing.T, s mediator.Store, _ func() mediator.Store) {
+func (u *suite) epoch(t *testing.T, s mediator.Store) {
 	ctx := context.Background()
-	a := secret.Allow{ID: "b", Fingerprint: secret.Fingerprint{1}, Rule: "r", Path: "p*", Reason: "why", Finding: "f", Created: at, Expires: at.Add(time.Hour)}
-	b := secret.Allow{ID: "a", Rule: "r2", Created: at}
-	check(t, s.PutAllow(ctx, a))
-	check(t, s.PutAllow(ctx, b))
-	got, err := s.Allows(ctx)
-	check(t, err)
-	if len(got) != 2 || got[0] != b || got[1] != a {
-		t.Errorf("allowances are %+v", got)
-	}
-	a.Rule = "changed"
-	check(t, s.PutAllow(ctx, a))
-	if got, _ = s.Allows(ctx); got[1].Rule != "changed" {
-		t.Error("an allowance was not replaced")
-	}
-	check(t, s.DeleteAllow(ctx, "a"))
-	if err := s.DeleteAllow(ctx, "a"); !errors.Is(err, secret.ErrNotFound) {
-		t.Errorf("deleting twice: %v", err)
-	}
-}
-
-func epoch(t *testing.T, s mediator.Store, again func() mediator.Store) {
-	ctx := context.Background()
-	last, err := s.Epoch(ctx)
-	check(t, err)
-	grows := func(what string, want bool) {
+	last := epochOf(t, s)
+	expect := func(what string, grows bool) {
 		t.Helper()
-		e, err := s.Epoch(ctx)
-		check(t, err)
-		if (e > last) != want {
+		e := epochOf(t, s)
+		if e < last || (e > last) != grows {
 			t.Errorf("%s: epoch went from %d to %d", what, last, e)
 		}
 		last = e
 	}
+	expect("nothing", false)
+	check(t, s.PutSecrets(ctx, []secret.Record{record(1), record(2)}))
+	expect("putting secrets", true)
 	check(t, s.PutSecrets(ctx, []secret.Record{record(1)}))
-	grows("putting a secret", true)
+	expect("replacing a secret", true)
+	check(t, s.PutSecrets(ctx, nil))
+	expect("putting no secret", false)
+	notFound(t, "deleting", s.DeleteSecret(ctx, "none"))
+	expect("deleting what is not there", false)
+	check(t, s.DeleteSecret(ctx, record(1).ID))
+	expect("deleting a secret", true)
 	check(t, s.PutAllow(ctx, secret.Allow{ID: "a", Rule: "r", Created: at}))
-	grows("putting an allowance", true)
+	expect("putting an allowance", true)
+	check(t, s.DeleteAllow(ctx, "a"))
+	expect("deleting an allowance", true)
 	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(1)}))
-	grows("a decision", false)
-	if again != nil {
-		check(t, again().DeleteSecret(ctx, record(1).ID))
-		grows("a change by somebody else", true)
+	expect("a decision", false)
+	if s.PutSecrets(ctx, []secret.Record{{}}) == nil {
+		t.Error("an empty record was taken")
+	}
+	expect("a refused change", false)
+	if u.second != nil {
+		other := u.second(t, s)
+		expect("opening it once more", false)
+		check(t, other.DeleteSecret(ctx, record(2).ID))
+		expect("a change through another handle", true)
+		if e := epochOf(t, other); e != last {
+			t.Errorf("the other handle's epoch is %d, not %d", e, last)
+		}
+	}
+	if u.reopen != nil {
+		s = u.reopen(t, s)
+		expect("opening it again", false)
 	}
 }
 
-func entry(i int) mediator.LogEntry {
-	return mediator.LogEntry{
-		Decision: flow.Decision{ID: fmt.Sprintf("D%025d", i), Trajectory: "T", Verb: flow.Prompt, Outcome: flow.Rewrite, At: at, Reasons: []flow.Reason{{Code: "c", Detail: "d"}}},
-		Findings: []mediator.FindingRecord{{ID: fmt.Sprintf("F%025d", i), Rule: "r", Kind: secret.KindToken, Fingerprint: secret.Fingerprint{byte(i)}, Action: flow.ActRedact}},
-	}
-}
-
-func decisions(t *testing.T, s mediator.Store, again func() mediator.Store) {
+func (u *suite) concurrency(t *testing.T, s mediator.Store) {
 	ctx := context.Background()
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(2), entry(1)}))
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(3)}))
-	if again != nil {
-		s = again()
+	handles := []mediator.Store{s}
+	if u.second != nil {
+		handles = append(handles, u.second(t, s))
 	}
-	page := func(after string, limit int, want ...int) string {
-		t.Helper()
-		got, err := s.Decisions(ctx, after, limit)
-		check(t, err)
-		if len(got) != len(want) {
-			t.Fatalf("after %q: %d decisions, want %d", after, len(got), len(want))
-		}
-		for i, w := range want {
-			if got[i].ID != entry(w).ID {
-				t.Errorf("after %q: decision %d is %s", after, i, got[i].ID)
-			}
-		}
-		if len(got) > 0 {
-			return got[len(got)-1].ID
-		}
-		return after
-	}
-	last := page("", 2, 1, 2)
-	last = page(last, 2, 3)
-	page(last, 2)
-	got, err := s.Decision(ctx, entry(2).ID)
-	check(t, err)
-	if fmt.Sprint(got) != fmt.Sprint(entry(2)) {
-		t.Errorf("a decision came back otherwise: %+v", got)
-	}
-	f, d, err := s.FindingByID(ctx, entry(3).Findings[0].ID)
-	if err != nil || d != entry(3).ID || f != entry(3).Findings[0] {
-		t.Errorf("a finding came back otherwise: %+v in %s, %v", f, d, err)
-	}
-	if _, err := s.Decision(ctx, "none"); !errors.Is(err, secret.ErrNotFound) {
-		t.Errorf("unknown decision: %v", err)
-	}
-	if _, _, err := s.FindingByID(ctx, "none"); !errors.Is(err, secret.ErrNotFound) {
-		t.Errorf("unknown finding: %v", err)
-	}
-}
-
-func concurrency(t *testing.T, s mediator.Store, _ func() mediator.Store) {
-	ctx := context.Background()
+	const workers, each = 8, 25
 	var wg sync.WaitGroup
-	const workers, each = 8, 20
 	for w := range workers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		h := handles[w%len(handles)]
+		wg.Go(func() {
 			for i := range each {
 				n := w*each + i
-				if err := errors.Join(s.AppendDecisions(ctx, []mediator.LogEntry{entry(n)}), s.PutSecrets(ctx, []secret.Record{record(n)})); err != nil {
+				err := errors.Join(
+					h.AppendDecisions(ctx, []mediator.LogEntry{entry(n)}),
+					h.PutSecrets(ctx, []secret.Record{record(n)}),
+					h.PutAllow(ctx, secret.Allow{ID: fmt.Sprint(w), Rule: "r", Created: at}),
+				)
+				if err != nil {
 					t.Error(err)
+					return
 				}
-				if _, err := s.Epoch(ctx); err != nil {
-					t.Error(err)
+				// What was acknowledged is there, for every handle.
+				for _, h := range handles {
+					if got, err := h.Decision(ctx, entry(n).ID); err != nil || got.ID != entry(n).ID {
+						t.Errorf("decision %d is not there: %v", n, err)
+					}
 				}
 			}
-		}()
+		})
+		wg.Go(func() {
+			var last uint64
+			for range each {
+				e, err := h.Epoch(ctx)
+				if err != nil || e < last {
+					t.Errorf("epoch went from %d to %d: %v", last, e, err)
+				}
+				last = e
+				prev := ""
+				for r, err := range h.Secrets(ctx) {
+					if err != nil || r.ID <= prev {
+						t.Errorf("%q after %q: %v", r.ID, prev, err)
+						return
+					}
+					prev = r.ID
+				}
+			}
+		})
 	}
 	wg.Wait()
-	got, err := s.Decisions(ctx, "", 1000)
-	if err != nil || len(got) != workers*each || len(all(t, s)) != workers*each {
-		t.Errorf("%d decisions, %d secrets, want %d; %v", len(got), len(all(t, s)), workers*each, err)
+	for _, h := range handles {
+		got, err := h.Decisions(ctx, "", 10*workers*each)
+		check(t, err)
+		a, err := h.Allows(ctx)
+		check(t, err)
+		if n := len(all(t, h)); len(got) != workers*each || n != workers*each || len(a) != workers {
+			t.Errorf("%d decisions, %d secrets, %d allowances; want %d, %[4]d, %d", len(got), n, len(a), workers*each, workers)
+		}
 	}
 }
 
-func cancelled(t *testing.T, s mediator.Store, _ func() mediator.Store) {
+func cancelled(t *testing.T, s mediator.Store) {
+	check(t, s.PutSecrets(context.Background(), []secret.Record{record(1), record(2), record(3)}))
+	check(t, s.AppendDecisions(context.Background(), []mediator.LogEntry{entry(1)}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if s.PutSecrets(ctx, []secret.Record{record(1)}) == nil || s.PutAllow(ctx, secret.Allow{ID: "a", Rule: "r"}) == nil {
-		t.Error("a cancelled change was made")
+	got := map[string]error{
+		"PutSecrets":      s.PutSecrets(ctx, []secret.Record{record(4)}),
+		"DeleteSecret":    s.DeleteSecret(ctx, record(1).ID),
+		"PutAllow":        s.PutAllow(ctx, secret.Allow{ID: "a", Rule: "r"}),
+		"DeleteAllow":     s.DeleteAllow(ctx, "a"),
+		"AppendDecisions": s.AppendDecisions(ctx, []mediator.LogEntry{entry(2)}),
 	}
+	_, got["Allows"] = s.Allows(ctx)
+	_, got["Epoch"] = s.Epoch(ctx)
+	_, got["Decision"] = s.Decision(ctx, entry(1).ID)
+	_, _, got["FindingByID"] = s.FindingByID(ctx, entry(1).Findings[0].ID)
+	_, got["Decisions"] = s.Decisions(ctx, "", 10)
+	for _, got["Secrets"] = range s.Secrets(ctx) {
+		continue
+	}
+	for name, err := range got {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s with a cancelled context: %v", name, err)
+		}
+	}
+	wantIDs(t, s, 1, 2, 3)
+	if log, err := s.Decisions(context.Background(), "", 10); err != nil || len(log) != 1 {
+		t.Errorf("%d decisions after a cancelled append, %v", len(log), err)
+	}
+
+	// An iteration that is cancelled on its way ends with one error. What was
+	// read ahead may still come.
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	var last error
+	n := 0
+	for _, err := range s.Secrets(ctx) {
+		cancel()
+		if last != nil {
+			t.Error("the iteration went on after an error")
+		}
+		n, last = n+1, err
+	}
+	if last != nil && !errors.Is(last, context.Canceled) || last == nil && n < 3 {
+		t.Errorf("cancelled on its way: %d steps, %v", n, last)
+	}
+	check(t, s.PutSecrets(context.Background(), []secret.Record{record(5)}))
 }
+
+func same(a, b any) bool { return reflect.DeepEqual(a, b) }
