@@ -48,6 +48,9 @@ func (s *Store) inspect(ctx context.Context) error {
 	if err != nil || file.Size() == 0 {
 		return err
 	}
+	if file.Size() < 512 { // the engine would take it for empty, and write over it
+		return ErrCorrupt
+	}
 	// The last to close a database removes the log of writes. One that is
 	// left means a crash, or that another process has the database open.
 	left := false
