@@ -29,11 +29,32 @@ type alphaState struct {
 	tail   tail
 }
 
-// gap are the characters left out right before one that is kept: how far
-// before it each began, the nearest first.
+// gap are the characters left out right before one that is kept: where each
+// began, the nearest first, and which of them are dots. A dot may be a
+// disguise between the secret's own characters, so it does not count for one.
 type gap struct {
 	n    uint8
-	back [maxEdge]int64
+	dots uint16
+	back [maxGap]int64
+}
+
+const maxGap = 10
+
+// start returns where the nth character before the kept one begins, dots put
+// between them aside.
+func (g *gap) start(n uint8) (int64, bool) {
+	i := -1
+	for ; n > 0; n-- {
+		i++
+		if i+1 < int(g.n) && g.dots&(1<<i) != 0 {
+			i++
+		}
+	}
+	i = min(i, int(g.n)-1)
+	if i < 0 {
+		return 0, false
+	}
+	return g.back[i], true
 }
 
 // tail takes in what follows a hit and belongs to it: the characters behind
@@ -41,6 +62,7 @@ type gap struct {
 type tail struct {
 	hit  Hit
 	left uint8
+	more bool // the last one was a dot, which may have been put there
 	pads uint8
 }
 
@@ -130,9 +152,19 @@ func (s *alphaState) skip(hits []Hit, u *canon.Unit) []Hit {
 	}
 	copy(s.gap.back[1:], s.gap.back[:])
 	s.gap.back[0] = u.Start
-	s.gap.n = min(s.gap.n+1, maxEdge)
-	if s.tail.left > 0 {
+	s.gap.n = min(s.gap.n+1, maxGap)
+	s.gap.dots <<= 1
+	dot := u.B == '.'
+	if dot {
+		s.gap.dots |= 1
+	}
+	switch {
+	case s.tail.more && !dot:
+		s.tail.more = false
+		hits = s.tail.extend(hits, u)
+	case s.tail.left > 0:
 		s.tail.left--
+		s.tail.more = dot
 		hits = s.tail.extend(hits, u)
 	}
 	return hits
@@ -149,8 +181,8 @@ func (t *tail) extend(hits []Hit, u *canon.Unit) []Hit {
 // belong to the secret, and those behind it to come.
 func (m *Matcher) found(hits []Hit, s *alphaState, c *candidate, rec uint32, edge uint8, end int64) []Hit {
 	h := m.ix.hit(rec, c.start, end)
-	if lead := min(edge>>3, c.gap.n); lead > 0 {
-		h.Start = c.gap.back[lead-1]
+	if at, ok := c.gap.start(edge >> 3); ok {
+		h.Start = at
 	}
 	s.tail = tail{hit: h, left: edge & 7, pads: maxPads}
 	return append(hits, h)

@@ -179,8 +179,12 @@ func edits(cfg *stream.Config, text string) []stream.Edit {
 // apart from padding at its end.
 func covered(text, value string, es []stream.Edit) bool {
 	from := int64(strings.LastIndex(text, value))
-	return missed(es, from, from+int64(len(strings.TrimRight(value, "=")))) == 0
+	return missed(es, from, from+int64(len(core(value)))) == 0
 }
+
+// core leaves out what is no part of a value's disguise: padding, and the
+// space that a separator at its end became.
+func core(hidden string) string { return strings.TrimRight(hidden, "= ") }
 
 // missed counts the bytes of [from, to) that no edit covers.
 func missed(es []stream.Edit, from, to int64) int {
@@ -273,7 +277,7 @@ func (t *tally) vector(rules *recognise.Set, v *vector, e encoding, known bool, 
 	whole := edits(cfg, text)
 	took := time.Since(start)
 	from := int64(strings.LastIndex(text, hidden))
-	gone := missed(whole, from, from+int64(len(strings.TrimRight(hidden, "="))))
+	gone := missed(whole, from, from+int64(len(core(hidden))))
 	leaked, varied := cuts(cfg, []byte(text), whole, seed)
 	t.Lock()
 	defer t.Unlock()

@@ -119,6 +119,10 @@ func (p *ChunkParser) choice(i int) {
 		index = d.Nodes[i].Index
 	}
 	c.Choices = append(c.Choices, index)
+	if d.Nodes[i].Kind != strictjson.Object {
+		p.others(i, -1, flow.StreamKey{Choice: index})
+		return
+	}
 	logprobs, first := -1, len(c.Deltas)
 	for j := i + 1; j < d.Nodes[i].Next; j = d.Nodes[j].Next {
 		n := &d.Nodes[j]

@@ -142,18 +142,42 @@ func (d *document) str(n int, s scope) {
 // it may carry a secret.
 func media(key, raw []byte, inside bool) string {
 	switch {
-	case bytes.HasPrefix(raw, []byte("data:")) && bytes.Contains(raw[:min(len(raw), 128)], []byte("base64,")):
+	case inside && isDataURI(raw):
 		if bytes.HasPrefix(raw, []byte("data:image/")) {
 			return "image"
 		}
 		return "file"
-	case inside && len(raw) > 64 && (string(key) == "data" || string(key) == "file_data" || string(key) == "b64_json"):
+	case inside && len(raw) > 64 && isBase64(raw) && (string(key) == "data" || string(key) == "file_data" || string(key) == "b64_json"):
 		if string(key) == "data" {
 			return "audio"
 		}
 		return "file"
 	}
 	return ""
+}
+
+// isDataURI reports whether a string is a data URI of base64 and nothing else.
+func isDataURI(raw []byte) bool {
+	if !bytes.HasPrefix(raw, []byte("data:")) {
+		return false
+	}
+	head, body, ok := bytes.Cut(raw, []byte(","))
+	return ok && len(head) <= 128 && bytes.HasSuffix(head, []byte(";base64")) && isBase64(body)
+}
+
+// isBase64 reports whether a string can be base64 of one alphabet. Anything
+// else is text, whatever the field says.
+func isBase64(b []byte) bool {
+	body := bytes.TrimRight(b, "=")
+	if len(b)-len(body) > 2 || len(body)%4 == 1 {
+		return false
+	}
+	for _, c := range body {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/') {
+			return false
+		}
+	}
+	return true
 }
 
 // structural reports whether a string is a name of the API's own: a type, a
@@ -164,6 +188,8 @@ func structural(key, raw []byte) bool {
 		return isWord(raw)
 	case "id", "tool_call_id", "system_fingerprint":
 		return isName(raw, 64)
+	case "embedding":
+		return len(raw) > 256 && isBase64(raw) // a vector; numbers are no strings anyway
 	}
 	return false
 }

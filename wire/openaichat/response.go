@@ -36,7 +36,6 @@ func ParseResponse(body []byte, lim Limits) (*Response, error) {
 		switch {
 		case d.KeyIs(c, "choices") && d.Nodes[c].Kind == strictjson.Array:
 			d.Children(c, func(ch int) bool { r.choice(ch); return true })
-		case d.KeyIs(c, "data") && d.Nodes[c].Kind == strictjson.Array && embeddings(d, c):
 		default:
 			r.walk(c, outside)
 		}
@@ -45,16 +44,13 @@ func ParseResponse(body []byte, lim Limits) (*Response, error) {
 	return r, nil
 }
 
-// embeddings reports whether a data array holds vectors, which are no text
-// even where they are written in base64.
-func embeddings(d *strictjson.Doc, i int) bool {
-	first := i + 1
-	return first < d.Nodes[i].Next && d.Text(d.Find(first, "object")) == "embedding"
-}
-
 func (r *Response) choice(i int) {
 	d := &r.doc
 	s := scope{message: -1, choice: d.Nodes[i].Index, role: flow.RoleAssistant}
+	if d.Nodes[i].Kind != strictjson.Object {
+		r.walk(i, s)
+		return
+	}
 	if n, ok := d.Int(d.Find(i, "index")); ok {
 		s.choice = n
 	}

@@ -3,6 +3,8 @@ package openaichat
 import (
 	"bytes"
 	"unicode/utf8"
+
+	"github.com/margaydev/margay/flow"
 )
 
 // template is a chunk with one text, which the next chunk of a stream mostly
@@ -18,7 +20,7 @@ type template struct {
 // learn takes the chunk that was just parsed as the template, if it is fit.
 func (p *ChunkParser) learn(data []byte) {
 	t, c := &p.tmpl, &p.chunk
-	t.set = len(c.Deltas) == 1 && len(c.Finished) == 0 && !c.Error && !c.Done && !p.probs && p.nodes[0] >= 0
+	t.set = len(c.Deltas) == 1 && c.Deltas[0].Key.Field != flow.FieldOther && len(c.Finished) == 0 && !c.Error && !c.Done && !p.probs && p.nodes[0] >= 0
 	if !t.set {
 		return
 	}
