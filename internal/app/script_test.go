@@ -114,6 +114,8 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("STATE", filepath.Join(env.WorkDir, "data", "margay"))
 	env.Setenv("TERM", "dumb")
+	// The race detector would wait a second at the end of every process.
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	// Values: of a known format, of none, and a short one.
 	for i, v := range []string{
 		"gh" + "p_" + random(1, 36), random(2, 32), "sk_" + "live_" + random(3, 24), "qZ8!x", random(4, 24),
@@ -307,7 +309,7 @@ func program(ts *testscript.TestScript, name string) string {
 // environment is the part of the script's environment that counts for margay.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
+	for _, name := range []string{"GORACE", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

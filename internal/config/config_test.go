@@ -170,3 +170,20 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the file holds: a configuration, or a mistake told in one line.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(Example))
+	f.Add([]byte("upstreams:\n  a: {url: http://x, policy: {prompt: {email: block}}}\nupstream: a\n"))
+	f.Add([]byte("listen: [\n  - &a *a\n? x\n: |\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := Parse("f.yaml", b)
+		var e *Error
+		if err != nil && (!errors.As(err, &e) || strings.Contains(e.Error(), "\n")) {
+			t.Errorf("the mistake is %q", err)
+		}
+		if err == nil && c.Idle() <= 0 {
+			t.Error("a configuration without a limit")
+		}
+	})
+}

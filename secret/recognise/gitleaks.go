@@ -59,7 +59,7 @@ func Credentials() ([]Rule, error) {
 			continue // about file names alone
 		}
 		rule := Rule{
-			ID: r.ID, Kind: kindOf(r.ID), Class: ClassCredential, Regex: r.Regex, Group: r.SecretGroup,
+			ID: r.ID, Kind: kindOf(r.ID), Class: ClassCredential, Regex: inProse(r.Regex), Group: r.SecretGroup,
 			Entropy: r.Entropy, Path: r.Path, Gate: gateOf(r.Regex, r.Keywords),
 		}
 		if r.ID == "generic-api-key" {
@@ -76,6 +76,16 @@ func Credentials() ([]Rule, error) {
 		out = append(out, rule)
 	}
 	return out, nil
+}
+
+// inProse lets a credential whose format is known end before punctuation, as
+// it does in a sentence; the rules expect code. Rules that go by a key's name
+// stay as they are.
+func inProse(regex string) string {
+	if strings.Contains(regex, `[\w.-]{0,50}?`) {
+		return regex
+	}
+	return strings.ReplaceAll(regex, `(?:[\x60'"\s;]|\\[nr]|$)`, `(?:[\x60'"\s;.,:!?)\]}<>]|\\[nr]|$)`)
 }
 
 // gateOf returns the keywords of a rule whose expression does without some of

@@ -246,3 +246,15 @@ func BenchmarkScan(b *testing.B) {
 		})
 	}
 }
+
+// TestInProse: a token of a known format is found whatever ends it.
+func TestInProse(t *testing.T) {
+	s := defaultRules(t)
+	token := "sk_" + "live_" + "4eC39HqLyjWDarjtT1zdp7dc"
+	for _, after := range []string{"", " ", ".", ",", ")", "!", "?", ":", ". Next", "\"", "\n", ";", "]", "}"} {
+		ok := slices.ContainsFunc(s.Find([]byte("use "+token+after)), func(m Match) bool { return m.Start == 4 && m.End == int64(4+len(token)) })
+		if !ok {
+			t.Errorf("not found before %q", after)
+		}
+	}
+}
