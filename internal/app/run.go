@@ -93,6 +93,14 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 		return err
 	}
 	defer ln.Close()
+	if c.Log.File == "" && c.Log.Level != "debug" {
+		c.Log.Level = "error" // the agent owns the terminal; margay log tells the rest
+	}
+	log, closeLog, err := a.logger(c.Log)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
 	st, err := a.open(ctx, c)
 	if err != nil {
 		return err
@@ -104,14 +112,6 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 			return err
 		}
 	}
-	if c.Log.File == "" && c.Log.Level != "debug" {
-		c.Log.Level = "error" // the agent owns the terminal; margay log tells the rest
-	}
-	log, closeLog, err := a.logger(c.Log)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
 	c.Access.Token = "" // the random part of the URL stands in for it
 	var random [16]byte
 	_, _ = rand.Read(random[:])

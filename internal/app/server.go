@@ -263,16 +263,16 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	defer ln.Close()
-	st, err := a.open(ctx, c)
-	if err != nil {
-		return err
-	}
-	defer st.close()
 	log, closeLog, err := a.logger(c.Log)
 	if err != nil {
 		return err
 	}
 	defer closeLog()
+	st, err := a.open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer st.close()
 	s, err := newServer(c, st, serverOptions{ln: ln, log: log, grace: 10 * time.Second})
 	if err != nil {
 		return err
