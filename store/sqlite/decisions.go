@@ -20,7 +20,7 @@ const (
 
 // appendRequest waits for its entries to be durable.
 type appendRequest struct {
-	ctx     context.Context //nolint:containedctx // the request of one caller, gone with the call
+	ctx     context.Context // of one caller, gone with the call
 	entries []mediator.LogEntry
 	texts   []string
 	err     chan error

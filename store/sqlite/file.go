@@ -27,7 +27,7 @@ func prepare(path string) (string, error) {
 	link, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the path is the caller's to choose
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
 			return path, f.Close()
 		}
@@ -40,12 +40,12 @@ func prepare(path string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("sqlite store: %w", err)
 	}
-	file, real := link, path
+	file, target := link, path
 	if link.Mode()&fs.ModeSymlink != 0 {
-		if real, err = filepath.EvalSymlinks(path); err != nil {
+		if target, err = filepath.EvalSymlinks(path); err != nil {
 			return "", fmt.Errorf("sqlite store: %w: %s is a link to nothing; remove it, or make its target", err, path)
 		}
-		if file, err = os.Stat(real); err != nil {
+		if file, err = os.Stat(target); err != nil {
 			return "", fmt.Errorf("sqlite store: %w", err)
 		}
 		if !ours(link) || !ours(file) {
@@ -56,7 +56,7 @@ func prepare(path string) (string, error) {
 		return "", fmt.Errorf("sqlite store: %s is not a file: name the path of a file", path)
 	}
 	if openToOthers(file) {
-		return "", fmt.Errorf("%w: chmod 600 %s", ErrOpen, real)
+		return "", fmt.Errorf("%w: chmod 600 %s", ErrOpen, target)
 	}
-	return real, nil
+	return target, nil
 }

@@ -79,11 +79,11 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	real, err := prepare(path)
+	target, err := prepare(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: real, opt: opt, log: make(chan appendRequest), quit: make(chan struct{}), done: make(chan struct{})}
+	s := &Store{path: target, opt: opt, log: make(chan appendRequest), quit: make(chan struct{}), done: make(chan struct{})}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.closeAll())
 	}

@@ -369,6 +369,10 @@ func TestTrim(t *testing.T) {
 			t.Fatalf("after %d: %d decisions, %d findings", i+1, n, count("findings"))
 		}
 	}
+	var n int
+	if err := s.r.QueryRow("SELECT value FROM meta WHERE key = 'decisions'").Scan(&n); err != nil || n != count("decisions") {
+		t.Errorf("the count says %d of %d, %v", n, count("decisions"), err)
+	}
 	if _, err := s.Decision(ctx, decision(199).ID); err != nil {
 		t.Errorf("the newest: %v", err)
 	}

@@ -117,7 +117,11 @@ func (u *suite) model(t *testing.T, open func(t *testing.T) mediator.Store) {
 			},
 		}
 		if u.reopen != nil {
-			actions["reopen"] = func(*rapid.T) { s = u.reopen(t, s) }
+			actions["reopen"] = func(r *rapid.T) {
+				if small.Draw(r, "reopen") == 0 { // it is slow
+					s = u.reopen(t, s)
+				}
+			}
 		}
 		r.Repeat(actions)
 	})
