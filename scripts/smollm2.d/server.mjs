@@ -4,8 +4,15 @@
 // behind the gateway; it is a test instrument, not a product. Served are
 // GET /v1/models and POST /v1/chat/completions, streaming and not, with
 // temperature, top_p, seed, stop, max_tokens (max_completion_tokens), n,
-// logprobs and stream_options.include_usage. Anything else that would change
-// the answer is refused with 400 rather than ignored.
+// logprobs with up to 20 top_logprobs, and stream_options.include_usage.
+// Anything else that would change the answer is refused with 400 rather than
+// ignored.
+//
+// Log-probabilities are the model's own, over its whole vocabulary, before
+// temperature and top_p; asking for them does not change the text. Tokens are
+// drawn here and not in the engine, which would give the probabilities after
+// its filters: from the 40 likeliest (the engine's default), cut at top_p,
+// then by temperature.
 //
 // --context-file FILE: its text is put in front of every conversation, as the
 // beginning of the system message. Whoever sits between the client and this
@@ -25,6 +32,7 @@ import {parseArgs} from "node:util";
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
 
 const maxBody = 1 << 20;
+const likeliest = 40;
 const {values: flags} = parseArgs({
     options: {
         "model": {type: "string"},
@@ -107,7 +115,7 @@ function parse(body) {
     const request = JSON.parse(body);
     if (!Array.isArray(request.messages) || request.messages.length === 0)
         throw new BadRequest("messages is missing");
-    for (const field of ["tools", "functions", "response_format", "logit_bias", "audio", "top_logprobs"])
+    for (const field of ["tools", "functions", "response_format", "logit_bias", "audio"])
         if (request[field] != null && !(Array.isArray(request[field]) && request[field].length === 0) && request[field] !== 0)
             throw new BadRequest(`${field} is not supported by this model's server`);
     const number = (name, low, high, otherwise) => {
@@ -116,6 +124,9 @@ function parse(body) {
             throw new BadRequest(`${name} must be a number from ${low} to ${high}`);
         return value;
     };
+    const top = number("top_logprobs", 0, 20, 0);
+    if (!Number.isInteger(top) || (top > 0 && request.logprobs !== true))
+        throw new BadRequest("top_logprobs must be an integer, and needs logprobs");
     const stop = request.stop == null ? [] : [].concat(request.stop);
     if (!stop.every((text) => typeof text === "string" && text !== ""))
         throw new BadRequest("stop must be strings");
@@ -128,6 +139,7 @@ function parse(body) {
         n: number("n", 1, 8, 1),
         stop,
         logprobs: request.logprobs === true,
+        top,
         stream: request.stream === true,
         usage: request.stream_options?.include_usage === true
     };
@@ -141,26 +153,34 @@ async function* generate(request, choice, gone) {
     if (request.tokens.length + request.limit > context.contextSize)
         throw new BadRequest("the conversation is longer than the model's context");
     const said = [];
+    const random = randomFrom(request.seed + choice);
     let pending = [], held = "", heldLogprobs = [], count = 0, finish = "length";
-    const steps = sequence.evaluateWithMetadata(request.tokens, {confidence: true}, {
-        temperature: request.temperature,
-        topP: request.topP,
-        seed: request.seed + choice,
-        yieldEogToken: true
-    });
-    for await (const {token, confidence} of steps) {
+    let logprob = 0, alternatives = [];
+    let input = request.tokens;
+    for (;;) {
+        const step = await next(input);
+        const token = draw(step, request.temperature, request.topP, random);
+        input = [token];
         if (gone())
             return;
         if (model.isEogToken(token)) {
             finish = "stop";
             break;
         }
+        // Tokens that make one character together are told as one, with the
+        // probability of all and the alternatives of the first.
+        if (pending.length === 0) {
+            logprob = 0;
+            alternatives = step.slice(0, request.top);
+        }
+        logprob += step.find((c) => c.token === token).logprob;
         count++;
         pending.push(token);
         const text = model.detokenize(pending, false, said);
         if (!text.endsWith("\ufffd")) {
             held += text;
-            heldLogprobs.push({token: text, logprob: Math.log(confidence), bytes: [...Buffer.from(text)], top_logprobs: []});
+            if (request.logprobs)
+                heldLogprobs.push({...told(text, logprob), top_logprobs: alternatives.map((c) => told(model.detokenize([c.token], true, said), c.logprob))});
             said.push(...pending);
             pending = [];
             const at = Math.min(...request.stop.map((s) => held.indexOf(s)).filter((i) => i >= 0));
@@ -181,6 +201,60 @@ async function* generate(request, choice, gone) {
     if (held !== "")
         yield {text: held, logprobs: heldLogprobs};
     yield {finish, tokens: count};
+}
+
+// told is a token as the API writes it.
+function told(text, logprob) {
+    return {token: text, logprob, bytes: [...Buffer.from(text)]};
+}
+
+// next evaluates tokens and returns the likeliest that may follow, the most
+// probable first, with their log-probabilities over the whole vocabulary.
+// At temperature 0 the engine's chain changes no logit.
+async function next(tokens) {
+    const generateNext = {
+        logits: {filter: {tokens: [], includeTop: likeliest}},
+        totalLogitWeight: true,
+        options: {temperature: 0}
+    };
+    const last = tokens.length - 1;
+    const steps = await sequence.controlledEvaluate([...tokens.slice(0, last), [tokens[last], {generateNext}]]);
+    const {logits, totalLogitWeight} = steps[last].next;
+    const sorted = [...logits].sort((a, b) => b[1] - a[1]);
+    const base = sorted[0][1] + Math.log(totalLogitWeight);
+    return sorted.map(([token, logit]) => ({token, logprob: logit - base}));
+}
+
+// draw picks a token among the likeliest.
+function draw(step, temperature, topP, random) {
+    if (temperature === 0)
+        return step[0].token;
+    const total = step.reduce((sum, c) => sum + Math.exp(c.logprob), 0);
+    const kept = [];
+    for (let sum = 0, i = 0; i < step.length && (i === 0 || sum < topP); i++) {
+        kept.push(step[i]);
+        sum += Math.exp(step[i].logprob) / total;
+    }
+    const weights = kept.map((c) => Math.exp((c.logprob - kept[0].logprob) / temperature));
+    let at = random() * weights.reduce((sum, w) => sum + w, 0);
+    for (let i = 0; i < kept.length; i++) {
+        at -= weights[i];
+        if (at < 0)
+            return kept[i].token;
+    }
+    return kept.at(-1).token;
+}
+
+// randomFrom gives numbers in [0, 1), the same for the same seed (SplitMix64).
+function randomFrom(seed) {
+    let state = BigInt(seed);
+    return () => {
+        state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n);
+        let z = state;
+        z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
+        z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+        return Number((z ^ (z >> 31n)) >> 11n) / 2 ** 53;
+    };
 }
 
 // couldBecome reports whether text ends with a proper beginning of stop.
