@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"internal/demo":    {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	"bench":            {},
 	"bench/vectors":    {"bench", "secret", "secret/recognise", "stream"},
+	"bench/stats":      {},
 	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"internal/app": {
 		"bench", "bench/gateway", "bench/vectors", "flow", "gateway", "internal/config", "internal/demo", "internal/environ", "internal/keys",
