@@ -1,0 +1,159 @@
+package monitor
+
+// The pieces: a tokenizer without a vocabulary. Like the pre-tokenizers of
+// byte-pair encoders it keeps letters, digits and punctuation apart and joins
+// one space to what follows it. What such an encoder has no single token for
+// it cuts small: digits by three, long words by four bytes, capitals and
+// letters without a vowel by three.
+const (
+	wholeWord  = 7  // bytes of a word that stays one piece
+	wordPart   = 4  // bytes of a long word's parts
+	randomPart = 3  // bytes of the parts of digits, capitals and random letters
+	spaceRun   = 8  // spaces in one piece
+	sameRun    = 4  // equal punctuation marks in one piece
+)
+
+type class uint8
+
+const (
+	other class = iota // punctuation and control characters
+	space
+	newline
+	digit
+	lower
+	upper
+	wide // bytes of characters beyond ASCII, which count as letters
+)
+
+var classes = func() (c [256]class) {
+	for b := range c {
+		switch {
+		case b == ' ', b == '\t':
+			c[b] = space
+		case b == '\n', b == '\r':
+			c[b] = newline
+		case '0' <= b && b <= '9':
+			c[b] = digit
+		case 'a' <= b && b <= 'z':
+			c[b] = lower
+		case 'A' <= b && b <= 'Z':
+			c[b] = upper
+		case b >= 0x80:
+			c[b] = wide
+		}
+	}
+	return c
+}()
+
+// NextPiece returns the length of the first piece of text: how many bytes one
+// token of an unknown tokenizer would take. It is 0 for the empty text alone;
+// the pieces of a text, concatenated, are the text. A character of UTF-8 is
+// never cut, provided that text does not end within one.
+func NextPiece(text string) int {
+	n, _ := piece(text)
+	return n
+}
+
+// CompletePiece returns the first piece's length and whether it is the same
+// whatever text may follow. Who receives a text in chunks takes pieces while
+// it says so and the rest with NextPiece at the end; the pieces do then not
+// depend on the chunks. It is always true of ten bytes and more.
+func CompletePiece(text string) (n int, complete bool) { return piece(text) }
+
+func piece(text string) (n int, complete bool) {
+	if text == "" {
+		return 0, false
+	}
+	i := 0
+	switch classes[text[0]] {
+	case newline:
+		i = run(text, 0, 2, func(c class) bool { return c == newline })
+		return i, i == 2 || i < len(text)
+	case space:
+		i = run(text, 0, spaceRun+1, func(c class) bool { return c == space })
+		switch {
+		case i > spaceRun:
+			return spaceRun, true
+		case i == len(text):
+			return i, false
+		case classes[text[i]] == newline || text[i-1] != ' ':
+			return i, true
+		case i > 1:
+			return i - 1, true // the last space belongs to what follows
+		}
+	}
+	// i is 1 if a space joins.
+	switch classes[text[i]] {
+	case digit:
+		n = run(text, i, randomPart, func(c class) bool { return c == digit })
+		return n, n == i+randomPart || n < len(text)
+	case other:
+		n = i + 1
+		for n < len(text) && n < i+sameRun && text[n] == text[i] {
+			n++
+		}
+		return n, n == i+sameRun || n < len(text)
+	}
+	return word(text, i)
+}
+
+// word finds the piece of the letters at i. A capital after a small letter
+// begins a new word; capitals before a small letter stand alone but for the
+// last.
+func word(text string, i int) (n int, complete bool) {
+	end := i + wholeWord + 1
+	n = i
+	for n < len(text) && n < end && classes[text[n]] == upper {
+		n++
+	}
+	if n > i+1 { // capitals
+		switch {
+		case n > i+wordPart:
+			return i + randomPart, true
+		case n == len(text):
+			return n, false
+		case classes[text[n]] == lower:
+			return n - 1, true
+		}
+		return n, true
+	}
+	consonants, mute := 0, true
+	for n < len(text) && n < end && (classes[text[n]] == lower || classes[text[n]] == wide) {
+		switch text[n] {
+		case 'a', 'e', 'i', 'o', 'u', 'y':
+			mute = false
+		default:
+			if text[n] >= 0x80 {
+				mute = false
+			}
+			if mute {
+				consonants++
+			}
+		}
+		n++
+	}
+	switch {
+	case n == end && consonants > wordPart:
+		return i + randomPart, true
+	case n == end:
+		n = i + wordPart
+		for n > i+1 && text[n]&0xc0 == 0x80 {
+			n--
+		}
+		if text[n]&0xc0 == 0x80 { // not UTF-8
+			n = i + wordPart
+		}
+		return n, true
+	}
+	return n, n < len(text)
+}
+
+// run returns the end of the characters from i on that are in the class, at
+// most most of them.
+func run(text string, i, most int, in func(class) bool) int {
+	end := i + most
+	for i < len(text) && i < end && in(classes[text[i]]) {
+		i++
+	}
+	return i
+}
