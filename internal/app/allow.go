@@ -14,6 +14,8 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
 )
@@ -70,7 +72,7 @@ func (a *app) allowCommand() *cobra.Command {
 fingerprint; with --rule all that its rule finds; with --path all that its rule
 finds at the same place. Running gateways take it up with their next request.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.allow(cmd.Context(), st, args[0], &f) })
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state.State) error { return a.allow(cmd.Context(), st, args[0], &f) })
 		},
 	}
 	add.Flags().BoolVar(&f.rule, "rule", false, "all that the finding's rule finds")
@@ -80,16 +82,16 @@ finds at the same place. Running gateways take it up with their next request.`,
 	c.AddCommand(
 		add,
 		&cobra.Command{Use: "list", Short: "List what is allowed", RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.listAllows(cmd.Context(), st) })
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state.State) error { return a.listAllows(cmd.Context(), st) })
 		}},
 		&cobra.Command{Use: "remove ID", Short: "Take an allowance back", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error {
-				err := st.store.DeleteAllow(cmd.Context(), strings.ToUpper(args[0]))
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state.State) error {
+				err := st.Store.DeleteAllow(cmd.Context(), strings.ToUpper(args[0]))
 				if errors.Is(err, secret.ErrNotFound) {
 					return failure("margay allow list shows the ids", "no allowance has this id")
 				}
 				if err != nil {
-					return failure(doctorHint, "%w", err)
+					return failure(problem.Doctor, "%w", err)
 				}
 				return a.print(map[string]any{"removed": args[0]}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", args[0]) })
 			})
@@ -98,17 +100,17 @@ finds at the same place. Running gateways take it up with their next request.`,
 	return c
 }
 
-func (a *app) allow(ctx context.Context, st *state, id string, f *allowFlags) error {
+func (a *app) allow(ctx context.Context, st *state.State, id string, f *allowFlags) error {
 	until, err := expiry(f.expires, time.Now())
 	if err != nil {
 		return err
 	}
-	found, _, err := st.store.FindingByID(ctx, strings.ToUpper(id))
+	found, _, err := st.Store.FindingByID(ctx, strings.ToUpper(id))
 	if errors.Is(err, secret.ErrNotFound) {
 		return failure("margay log shows the ids of findings", "no finding has this id")
 	}
 	if err != nil {
-		return failure(doctorHint, "%w", err)
+		return failure(problem.Doctor, "%w", err)
 	}
 	al := secret.Allow{ID: flow.NewID(), Finding: found.ID, Reason: f.reason, Created: time.Now().UTC().Truncate(time.Millisecond), Expires: until}
 	switch {
@@ -127,8 +129,8 @@ func (a *app) allow(ctx context.Context, st *state, id string, f *allowFlags) er
 	default:
 		al.Fingerprint = found.Fingerprint
 	}
-	if err := st.store.PutAllow(ctx, al); err != nil {
-		return failure(doctorHint, "%w", err)
+	if err := st.Store.PutAllow(ctx, al); err != nil {
+		return failure(problem.Doctor, "%w", err)
 	}
 	if found.Rule == stream.RuleVault && found.Source == secret.SourceRegistered {
 		a.note("%s is a registered secret: it now passes everywhere", found.Name)
@@ -139,10 +141,10 @@ func (a *app) allow(ctx context.Context, st *state, id string, f *allowFlags) er
 	})
 }
 
-func (a *app) listAllows(ctx context.Context, st *state) error {
-	all, err := st.store.Allows(ctx)
+func (a *app) listAllows(ctx context.Context, st *state.State) error {
+	all, err := st.Store.Allows(ctx)
 	if err != nil {
-		return failure(doctorHint, "%w", err)
+		return failure(problem.Doctor, "%w", err)
 	}
 	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for i := range all {

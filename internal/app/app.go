@@ -11,21 +11,21 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
 )
 
 // Exit codes. `margay run` returns its child's instead.
 const (
-	exitDone     = 0
-	exitFailed   = 1
-	exitUsage    = 2
-	exitFindings = 3
+	exitFailed   = problem.Failed
+	exitUsage    = problem.BadUsage
+	exitFindings = problem.Findings
 )
 
 // app is one invocation.
@@ -38,23 +38,9 @@ type app struct {
 	code     int
 }
 
-// problem is an error with the next step for a person, and an exit code.
-type problem struct {
-	code int
-	err  error
-	hint string
-}
+func usage(hint, format string, args ...any) error { return problem.Usage(hint, format, args...) }
 
-func (p *problem) Error() string { return p.err.Error() }
-func (p *problem) Unwrap() error { return p.err }
-
-func usage(hint, format string, args ...any) error {
-	return &problem{code: exitUsage, err: fmt.Errorf(format, args...), hint: hint}
-}
-
-func failure(hint, format string, args ...any) error {
-	return &problem{code: exitFailed, err: fmt.Errorf(format, args...), hint: hint}
-}
+func failure(hint, format string, args ...any) error { return problem.Failure(hint, format, args...) }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
@@ -73,12 +59,12 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 // fail tells an error in one line, and what to do next in another.
 func (a *app) fail(err error) int {
 	code, hint := exitFailed, "margay doctor looks for what is wrong"
-	var p *problem
+	var p *problem.Error
 	var c *config.Error
 	var u *usageError
 	switch {
 	case errors.As(err, &p):
-		code, hint = p.code, p.hint
+		code, hint = p.Code, p.Hint
 	case errors.As(err, &c):
 		code, hint = exitUsage, c.Hint
 		if hint == "" {
@@ -89,7 +75,7 @@ func (a *app) fail(err error) int {
 	case strings.HasPrefix(err.Error(), "unknown command"):
 		code, hint = exitUsage, "margay --help lists the commands"
 	}
-	text := oneLine(err.Error())
+	text := problem.OneLine(err.Error())
 	if a.json {
 		b, _ := json.Marshal(map[string]any{"error": text, "hint": hint, "code": code})
 		fmt.Fprintf(a.err, "%s\n", b)
@@ -100,18 +86,6 @@ func (a *app) fail(err error) int {
 		fmt.Fprintf(a.err, "hint: %s\n", hint)
 	}
 	return code
-}
-
-// quotedArgument is where an error repeats a whole argument, which may hold a
-// value that was meant for a flag.
-var quotedArgument = regexp.MustCompile(` in -\S+`)
-
-func oneLine(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' }), "; ")
-	if strings.HasPrefix(s, "unknown shorthand flag") || strings.HasPrefix(s, "bad flag syntax") {
-		s = quotedArgument.ReplaceAllString(s, "")
-	}
-	return s
 }
 
 // usageError marks cobra's own complaints.
@@ -154,7 +128,7 @@ func wrapArgs(c *cobra.Command) {
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
-		var p *problem
+		var p *problem.Error
 		if err == nil || errors.As(err, &p) {
 			return err
 		}
@@ -197,6 +171,20 @@ func (a *app) load(set func(*config.Config)) (*config.Config, error) {
 		a.note("no key of the configuration, so ignored: %s", strings.Join(c.Unknown, " "))
 	}
 	return c, err
+}
+
+// withState runs f with the configuration and the state it names.
+func (a *app) withState(ctx context.Context, f func(*config.Config, *state.State) error) error {
+	c, err := a.load(nil)
+	if err != nil {
+		return err
+	}
+	st, err := state.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return f(c, st)
 }
 
 // note writes a line about progress to standard error.

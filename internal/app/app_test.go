@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/memory"
@@ -35,37 +32,6 @@ func TestEveryFlagIsDescribed(t *testing.T) {
 	for _, l := range strings.Split(reference((&app{}).root()), "\n") {
 		if strings.HasPrefix(l, "| `--") && strings.HasSuffix(l, "|  |") {
 			t.Errorf("no description: %s", l)
-		}
-	}
-}
-
-func TestPosition(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	var text []byte
-	for range 20000 {
-		if r.IntN(30) == 0 {
-			text = append(text, '\n')
-		} else {
-			text = append(text, 'x')
-		}
-	}
-	p := newPosition()
-	const window = 300
-	for at := 0; at < len(text); {
-		n := min(1+r.IntN(2*window), len(text)-at)
-		p.write(text[at : at+n])
-		at += n
-		for range 5 {
-			off := max(0, at-r.IntN(window))
-			line := 1 + bytes.Count(text[:off], []byte{'\n'})
-			col := off - bytes.LastIndexByte(text[:off], '\n')
-			if l, c := p.of(int64(off)); l != line || c != col {
-				t.Fatalf("offset %d is %d:%d, want %d:%d", off, l, c, line, col)
-			}
-		}
-		p.forget(int64(at - window))
-		if len(p.starts) > window+2 {
-			t.Fatalf("%d lines are remembered", len(p.starts))
 		}
 	}
 }
@@ -187,36 +153,5 @@ func TestExpiry(t *testing.T) {
 	allows := []secret.Allow{{ID: "x", Fingerprint: fp, Expires: until}}
 	if !mediator.Allowed(allows, fp, "r", "", now) || mediator.Allowed(allows, fp, "r", "", now.Add(2*time.Hour)) {
 		t.Error("the expiry does not count")
-	}
-}
-
-// Upstreams of one policy share an engine; of others they do not.
-func TestEngines(t *testing.T) {
-	c, err := config.Parse("c.yaml", []byte("upstream: a\nupstreams:\n  a: {url: http://a.example/v1}\n  b: {url: http://b.example/v1}\n"+
-		"  c: {url: http://c.example/v1, policy: {prompt: {email: block}}}\n  d: {url: http://d.example/v1, on_error: pass}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	es := &engines{base: mediator.Config{Store: memory.New(), Keys: secret.NewKeys()}}
-	var got []string
-	for _, name := range []string{"a", "b", "c", "d"} {
-		u := c.Upstreams[name]
-		e, err := es.get(c.Mediation(&u), c.OnErrorPass(&u))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprintf("%p", e))
-	}
-	if got[0] != got[1] || got[0] == got[2] || got[2] == got[3] || got[0] == got[3] {
-		t.Errorf("engines: %v", got)
-	}
-}
-
-func TestOneLine(t *testing.T) {
-	if got := oneLine("unknown shorthand flag: 'p' in -pSECRET"); strings.Contains(got, "SECRET") {
-		t.Errorf("got %q", got)
-	}
-	if got := oneLine("a\nb\n"); got != "a; b" {
-		t.Errorf("got %q", got)
 	}
 }

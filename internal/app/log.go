@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
@@ -48,8 +50,8 @@ func (a *app) logCommand() *cobra.Command {
 			}
 			ctx, stop := interrupts(cmd.Context())
 			defer stop()
-			return a.withState(ctx, func(_ *config.Config, st *state) error {
-				err := a.showLog(ctx, st.store, from, n, follow)
+			return a.withState(ctx, func(_ *config.Config, st *state.State) error {
+				err := a.showLog(ctx, st.Store, from, n, follow)
 				if ctx.Err() != nil {
 					return nil
 				}
@@ -111,7 +113,7 @@ func each(ctx context.Context, log mediator.Log, after string, f func(*mediator.
 	for {
 		page, err := log.Decisions(ctx, after, logPage)
 		if err != nil {
-			return failure(doctorHint, "%w", err)
+			return failure(problem.Doctor, "%w", err)
 		}
 		for i := range page {
 			if err := f(&page[i]); err != nil {
@@ -189,8 +191,8 @@ func (a *app) explainCommand() *cobra.Command {
 		Use: "explain ID", Short: "Explain a decision or a finding", Args: cobra.ExactArgs(1),
 		Long: "Explain a decision or a finding by its id, which the log, a client's error and margay scan show.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error {
-				return a.explain(cmd.Context(), st.store, strings.ToUpper(args[0]))
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state.State) error {
+				return a.explain(cmd.Context(), st.Store, strings.ToUpper(args[0]))
 			})
 		},
 	}
@@ -206,7 +208,7 @@ func (a *app) explain(ctx context.Context, log mediator.Log, id string) error {
 		return failure("margay log shows the ids", "neither a decision nor a finding has this id")
 	}
 	if err != nil {
-		return failure(doctorHint, "%w", err)
+		return failure(problem.Doctor, "%w", err)
 	}
 	return a.print(entryOf(&en), func(w io.Writer) {
 		fmt.Fprintf(w, "decision    %s\ntrajectory  %s\nmade        %s\nverb        %s, to %s (%s)\noutcome     %s\n",

@@ -7,26 +7,21 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/child"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/environ"
+	"github.com/margaydev/margay/internal/serve"
+	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 )
-
-// baseURLs are the variables by which programs find an OpenAI-compatible API,
-// the one that counts first.
-var baseURLs = []string{"OPENAI_BASE_URL", "OPENAI_API_BASE"}
 
 type runFlags struct {
 	upstream                 string
@@ -70,7 +65,7 @@ where a signal ended it.`,
 }
 
 func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
-	for _, v := range append([]string{"MARGAY_UPSTREAM"}, baseURLs...) {
+	for _, v := range append([]string{"MARGAY_UPSTREAM"}, child.BaseURLs()...) {
 		if f.upstream == "" {
 			f.upstream = os.Getenv(v)
 		}
@@ -84,11 +79,11 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := exec.LookPath(args[0])
+	path, err := child.Find(args[0])
 	if err != nil {
-		return usage("is it installed, and on the PATH?", "%s can't be run: %w", args[0], errors.Unwrap(err))
+		return err
 	}
-	ln, err := listen(c, "127.0.0.1:0")
+	ln, err := serve.Listen(c, "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -101,14 +96,14 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 		return err
 	}
 	defer closeLog()
-	st, err := a.open(ctx, c)
+	st, err := state.Open(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	var recs []secret.Record
 	if !f.noImport {
-		if recs, err = a.importRun(&st.keys, f.quiet); err != nil {
+		if recs, err = a.importRun(&st.Keys, f.quiet); err != nil {
 			return err
 		}
 	}
@@ -116,8 +111,8 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	var random [16]byte
 	_, _ = rand.Read(random[:])
 	token := hex.EncodeToString(random[:])
-	s, err := newServer(c, st, serverOptions{
-		ln: ln, token: token, ephemeral: recs, family: flow.TrajectoryID(flow.NewID()), log: log, grace: time.Second,
+	s, err := serve.New(c, st, serve.Options{
+		Listener: ln, Token: token, Ephemeral: recs, Family: flow.TrajectoryID(flow.NewID()), Log: log, Grace: time.Second,
 	})
 	if err != nil {
 		return err
@@ -134,65 +129,20 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	}
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- s.serve(serving) }()
-	a.code, err = a.child(path, args, s.base()+"/"+token+"/v1")
+	go func() { served <- s.Serve(serving) }()
+	agent := child.Command{
+		Path: path, Args: args, In: a.in, Out: a.out, Err: a.err,
+		Env: child.Env(os.Environ(), s.Base()+"/"+token+"/v1", config.EnvKeys, "MARGAY_ACCESS_TOKEN"),
+	}
+	a.code, err = agent.Run()
 	stop()
 	if e := <-served; err == nil && e != nil && !errors.Is(e, http.ErrServerClosed) {
 		err = failure("run it again", "the gateway broke off: %w", e)
 	}
 	if err == nil && !f.quiet {
-		err = a.tell(&s.tally, c.Observe)
+		err = a.tell(s.Summary(), c.Observe)
 	}
 	return err
-}
-
-// child runs the agent and returns its exit code.
-func (a *app) child(path string, args []string, base string) (int, error) {
-	cmd := &exec.Cmd{Path: path, Args: args, Stdin: a.in, Stdout: a.out, Stderr: a.err, Env: childEnv(os.Environ(), base)}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, forwarded...)
-	defer signal.Stop(signals)
-	if err := cmd.Start(); err != nil {
-		return exitFailed, failure("is it a program for this machine?", "%s does not start: %w", args[0], errors.Unwrap(err))
-	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	for {
-		select {
-		case sig := <-signals:
-			// A key pressed on the terminal reaches the agent by itself.
-			if !fromTerminal(sig) || !inForeground() {
-				_ = cmd.Process.Signal(sig)
-			}
-		case err := <-done:
-			var e *exec.ExitError
-			if !errors.As(err, &e) {
-				return exitDone, err
-			}
-			if ws, ok := e.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-				return 128 + int(ws.Signal()), nil
-			}
-			return e.ExitCode(), nil
-		}
-	}
-}
-
-// childEnv points an environment at the gateway. Loopback must not go through
-// a proxy, and Margay's keys and token are not for the agent.
-func childEnv(env []string, base string) []string {
-	var out []string
-	for _, kv := range env {
-		if name, _, _ := strings.Cut(kv, "="); name != config.EnvKeys && name != "MARGAY_ACCESS_TOKEN" {
-			out = append(out, kv)
-		}
-	}
-	for _, v := range baseURLs {
-		out = append(out, v+"="+base)
-	}
-	for _, v := range []string{"NO_PROXY", "no_proxy"} {
-		out = append(out, v+"="+strings.TrimPrefix(os.Getenv(v)+",127.0.0.1,localhost", ","))
-	}
-	return out
 }
 
 // importRun protects the credentials that the agent can read without asking.
@@ -201,61 +151,27 @@ func (a *app) importRun(k *secret.Keys, quiet bool) ([]secret.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	vars := environ.Process(os.Environ())
-	files, skipped := environ.Files(".")
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Clean(f))
-		if err != nil {
-			skipped = append(skipped, f)
-			continue
-		}
-		vars = append(vars, environ.Parse(f, b)...)
-	}
-	for _, f := range skipped {
-		a.note("%s can't be read, so what it holds is protected only where it is recognised", f)
-	}
-	var recs []secret.Record
-	var named, words, left, easy []string
-	for _, v := range environ.Credentials(rules, vars) {
-		rec, st, err := secret.Prepare(k, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
-		what := v.Name
-		if file, ok := strings.CutPrefix(v.Origin, "file:"); ok {
-			what += " (" + file + ")"
-		}
-		switch {
-		case err != nil:
-			left = append(left, what)
-			continue
-		case !st.Disguised && isWord(v.Value):
-			// Replacing "postgres" would spoil every text about it.
-			easy = append(easy, what)
-			continue
-		case st.Disguised:
-			named = append(named, what)
-		default:
-			words = append(words, what)
-		}
-		recs = append(recs, rec)
+	f := environ.Protect(k, rules, os.Environ(), ".", time.Now())
+	for _, file := range f.Unreadable {
+		a.note("%s can't be read, so what it holds is protected only where it is recognised", file)
 	}
 	if quiet {
-		return recs, nil
+		return f.Records, nil
 	}
-	if n := len(named); n > 0 {
-		a.note("protecting %s: %s", count(n, "credential"), strings.Join(named, ", "))
+	if n := len(f.Whole); n > 0 {
+		a.note("protecting %s: %s", count(n, "credential"), strings.Join(f.Whole, ", "))
 	}
-	if len(words) > 0 {
-		a.note("too short to protect in encodings, so taken as whole words: %s", strings.Join(words, ", "))
+	for _, l := range []struct {
+		what  string
+		names []string
+	}{
+		{"too short to protect in encodings, so taken as whole words", f.Words},
+		{"ordinary words, so left alone", f.Ordinary},
+		{"too short or too long to protect by value", f.Unfit},
+	} {
+		if len(l.names) > 0 {
+			a.note("%s: %s", l.what, strings.Join(l.names, ", "))
+		}
 	}
-	if len(easy) > 0 {
-		a.note("ordinary words, so left alone: %s", strings.Join(easy, ", "))
-	}
-	if len(left) > 0 {
-		a.note("too short or too long to protect by value: %s", strings.Join(left, ", "))
-	}
-	return recs, nil
-}
-
-// isWord reports whether a value is made of letters alone.
-func isWord(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+	return f.Records, nil
 }

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 
 func TestScript(t *testing.T) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){
-		"code": code, "clean": clean, "plant": plant, "serve": serve, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
+		"code": code, "clean": clean, "plant": plant, "serve": startServer, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
 		"lock": lock, "same": same, "field": field, "corrupt": corrupt,
 	}
 	maps.Copy(cmds, moreCommands)
@@ -317,9 +317,9 @@ func environment(ts *testscript.TestScript) []string {
 	return env
 }
 
-// serve starts margay serve and waits for its first line, from which it sets
+// startServer starts margay serve and waits for its first line, from which it sets
 // $GATEWAY.
-func serve(ts *testscript.TestScript, _ bool, args []string) {
+func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	w := worldOf(ts)
 	cmd := exec.CommandContext(context.Background(), program(ts, "margay"), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")

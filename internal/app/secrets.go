@@ -20,6 +20,9 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/environ"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/scan"
+	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 )
@@ -76,10 +79,10 @@ func (a *app) secretsCommand() *cobra.Command {
 	c.AddCommand(
 		add, imp,
 		&cobra.Command{Use: "list", Short: "List what is registered, without values", RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.listSecrets(cmd.Context(), st) })
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state.State) error { return a.listSecrets(cmd.Context(), st) })
 		}},
 		&cobra.Command{Use: "remove NAME|ID", Short: "Forget a secret", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withState(cmd.Context(), func(_ *config.Config, st *state) error { return a.removeSecret(cmd.Context(), st, args[0]) })
+			return a.withState(cmd.Context(), func(_ *config.Config, st *state.State) error { return a.removeSecret(cmd.Context(), st, args[0]) })
 		}},
 	)
 	return c
@@ -118,7 +121,7 @@ func (a *app) importFile(ctx context.Context, path string, all bool) error {
 	if len(b) > environ.MaxFile {
 		return failure("is it a .env file?", "%s is larger than %d bytes", path, environ.MaxFile)
 	}
-	if binary(b) {
+	if scan.Binary(b) {
 		return failure("is it a .env file?", "%s is binary", path)
 	}
 	rules, err := recognise.Default()
@@ -218,11 +221,11 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 			return failure("nothing was registered; a secret that short can only be changed, not protected", "%s: %w", v.Name, err)
 		}
 	}
-	return a.withState(ctx, func(_ *config.Config, st *state) error {
+	return a.withState(ctx, func(_ *config.Config, st *state.State) error {
 		recs := make([]secret.Record, len(vars))
 		out := make([]registered, len(vars))
 		for i, v := range vars {
-			rec, strength, err := secret.Prepare(&st.keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
+			rec, strength, err := secret.Prepare(&st.Keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
 			if err != nil {
 				return failure("nothing was registered", "%w", err)
 			}
@@ -236,8 +239,8 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 			recs[i] = rec
 			out[i] = registered{rec.ID, rec.Name, rec.Kind, rec.Origin, rec.Created, until, strength.Note}
 		}
-		if err := st.store.PutSecrets(ctx, recs); err != nil {
-			return failure(doctorHint, "%w", err)
+		if err := st.Store.PutSecrets(ctx, recs); err != nil {
+			return failure(problem.Doctor, "%w", err)
 		}
 		for i := range out {
 			if err := a.print(&out[i], func(w io.Writer) { fmt.Fprintf(w, "registered %s (%s)\n", out[i].Name, out[i].Kind) }); err != nil {
@@ -248,11 +251,11 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 	})
 }
 
-func (a *app) listSecrets(ctx context.Context, st *state) error {
+func (a *app) listSecrets(ctx context.Context, st *state.State) error {
 	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-	for r, err := range st.store.Secrets(ctx) {
+	for r, err := range st.Store.Secrets(ctx) {
 		if err != nil {
-			return failure(doctorHint, "%w", err)
+			return failure(problem.Doctor, "%w", err)
 		}
 		if a.json {
 			if err := a.print(registered{r.ID, r.Name, r.Kind, r.Origin, r.Created, r.Expires, ""}, nil); err != nil {
@@ -269,11 +272,11 @@ func (a *app) listSecrets(ctx context.Context, st *state) error {
 	return tw.Flush()
 }
 
-func (a *app) removeSecret(ctx context.Context, st *state, which string) error {
+func (a *app) removeSecret(ctx context.Context, st *state.State, which string) error {
 	var ids []string
-	for r, err := range st.store.Secrets(ctx) {
+	for r, err := range st.Store.Secrets(ctx) {
 		if err != nil {
-			return failure(doctorHint, "%w", err)
+			return failure(problem.Doctor, "%w", err)
 		}
 		if r.Name == which || strings.EqualFold(r.ID, which) {
 			ids = append(ids, r.ID)
@@ -286,8 +289,8 @@ func (a *app) removeSecret(ctx context.Context, st *state, which string) error {
 	default:
 		return failure("margay secrets list shows their ids; remove one by its id", "%d secrets are called %s", len(ids), which)
 	}
-	if err := st.store.DeleteSecret(ctx, ids[0]); err != nil {
-		return failure(doctorHint, "%w", err)
+	if err := st.Store.DeleteSecret(ctx, ids[0]); err != nil {
+		return failure(problem.Doctor, "%w", err)
 	}
 	return a.print(map[string]any{"removed": ids[0]}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", ids[0]) })
 }

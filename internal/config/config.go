@@ -228,6 +228,22 @@ func (c *Config) OnErrorPass(u *Upstream) bool {
 	return c.OnError == "pass"
 }
 
+// OpenOnError names the upstreams whose traffic passes where Margay fails: the
+// main one by its URL, the others by their names.
+func (c *Config) OpenOnError(main *Upstream) []string {
+	var out []string
+	if c.OnErrorPass(main) {
+		out = append(out, main.URL)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		u := c.Upstreams[name]
+		if u.URL != main.URL && c.OnErrorPass(&u) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // Mediation returns the policy for an upstream's traffic.
 func (c *Config) Mediation(u *Upstream) mediator.Policy {
 	p := mediator.Policy{Prompt: actions(c.Policy.Prompt, u.Policy.Prompt), Generate: actions(c.Policy.Generate, u.Policy.Generate)}

@@ -5,67 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/gateway"
+	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/mediator"
 )
-
-// maxListed bounds the findings that a summary lists.
-const maxListed = 20
-
-// tally counts what a process did, for its summary. It is safe for concurrent
-// use.
-type tally struct {
-	mu       sync.Mutex
-	requests int
-	denied   int
-	byAction map[string]int // "pseudonym api-key"
-	findings []mediator.FindingRecord
-	more     int // findings that are not listed
-	seen     map[string]bool
-	maxHeld  int64
-	maxDelay time.Duration
-}
-
-func (t *tally) requested() {
-	t.mu.Lock()
-	t.requests++
-	t.mu.Unlock()
-}
-
-func (t *tally) streamed(s gateway.StreamStats) {
-	t.mu.Lock()
-	t.maxHeld, t.maxDelay = max(t.maxHeld, s.MaxHeld), max(t.maxDelay, s.MaxDelay)
-	t.mu.Unlock()
-}
-
-func (t *tally) decided(en *mediator.LogEntry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.byAction == nil {
-		t.byAction, t.seen = map[string]int{}, map[string]bool{}
-	}
-	if en.Outcome == flow.Deny {
-		t.denied++
-	}
-	for i := range en.Findings {
-		f := &en.Findings[i]
-		t.byAction[string(f.Action)+" "+string(f.Kind)]++
-		// The same value is found again in every turn: it is listed once.
-		what := string(f.Action) + f.Fingerprint.String() + f.Rule
-		switch {
-		case t.seen[what]:
-		case len(t.findings) >= maxListed:
-			t.more++
-		default:
-			t.seen[what] = true
-			t.findings = append(t.findings, *f)
-		}
-	}
-}
 
 // summary is what a run did, for --json.
 type summary struct {
@@ -83,24 +27,15 @@ type listed struct {
 	Allow string `json:"allow"` // the command that lets it pass
 }
 
-func (t *tally) summary(observe bool) summary {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := summary{Requests: t.requests, Denied: t.denied, Findings: maps.Clone(t.byAction), MaxHeld: t.maxHeld, MaxDelay: t.maxDelay, Observe: observe}
-	for _, f := range t.findings {
-		s.Listed = append(s.Listed, listed{f, allowCommandOf(f.ID)})
-	}
-	return s
-}
-
-func allowCommandOf(id string) string { return "margay allow add " + id }
-
 // tell writes the summary of a run to standard error: standard output is the
 // agent's.
-func (a *app) tell(t *tally, observe bool) error {
-	s := t.summary(observe)
+func (a *app) tell(s serve.Summary, observe bool) error {
 	if a.json {
-		return a.printTo(a.err, s, nil)
+		out := summary{Requests: s.Requests, Denied: s.Denied, Findings: s.Findings, MaxHeld: s.MaxHeld, MaxDelay: s.MaxDelay, Observe: observe}
+		for _, f := range s.Listed {
+			out.Listed = append(out.Listed, listed{f, allowCommandOf(f.ID)})
+		}
+		return a.printTo(a.err, out, nil)
 	}
 	did := "nothing found"
 	if len(s.Findings) > 0 {
@@ -119,13 +54,15 @@ func (a *app) tell(t *tally, observe bool) error {
 	}
 	a.note("%s, %d denied; %s%s", count(s.Requests, "request"), s.Denied, did, held)
 	for i := range s.Listed {
-		fmt.Fprintln(a.err, "  "+describe(&s.Listed[i].FindingRecord))
+		fmt.Fprintln(a.err, "  "+describe(&s.Listed[i]))
 	}
-	if t.more > 0 {
-		fmt.Fprintf(a.err, "  and %d more: margay log\n", t.more)
+	if s.More > 0 {
+		fmt.Fprintf(a.err, "  and %d more: margay log\n", s.More)
 	}
 	return nil
 }
+
+func allowCommandOf(id string) string { return "margay allow add " + id }
 
 // count writes a number of things.
 func count(n int, what string) string {

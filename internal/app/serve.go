@@ -1,0 +1,120 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/serve"
+	"github.com/margaydev/margay/internal/state"
+)
+
+// interrupts ends a context at SIGINT or SIGTERM.
+func interrupts(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var addr, upstream string
+	var observe bool
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the gateway",
+		Long: `Run the gateway until it is interrupted. Point programs at it:
+
+  OPENAI_BASE_URL=http://127.0.0.1:7878/v1
+
+The first line of output says where it listens. With several upstreams in the
+configuration, each is also served below /NAME/v1.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.load(func(c *config.Config) {
+				if addr != "" {
+					c.Listen = addr
+				}
+				if upstream != "" {
+					c.Upstream = upstream
+				}
+				c.Observe = c.Observe || observe
+			})
+			if err != nil {
+				return err
+			}
+			return a.serve(cmd.Context(), c)
+		},
+	}
+	c.Flags().StringVar(&addr, "listen", "", "`address` to listen on (default "+config.DefaultListen+")")
+	c.Flags().StringVar(&upstream, "upstream", "", "base `URL` of the model API, or the name of a configured upstream")
+	c.Flags().BoolVar(&observe, "observe", false, "report findings and change nothing")
+	return c
+}
+
+// opening describes a listener that is ready.
+type opening struct {
+	Listening string            `json:"listening"`
+	Upstream  string            `json:"upstream"`
+	Upstreams map[string]string `json:"upstreams,omitempty"` // base URL by name
+	OnError   string            `json:"on_error"`
+	Observe   bool              `json:"observe"`
+}
+
+func (a *app) serve(ctx context.Context, c *config.Config) error {
+	ctx, stop := interrupts(ctx)
+	defer stop()
+	// The second interrupt ends the process at once.
+	defer context.AfterFunc(ctx, stop)()
+	ln, err := serve.Listen(c, c.Listen)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	log, closeLog, err := a.logger(c.Log)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	st, err := state.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	s, err := serve.New(c, st, serve.Options{Listener: ln, Log: log, Grace: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	_, up, err := c.Named("")
+	if err != nil {
+		return err
+	}
+	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams()}
+	open := c.OpenOnError(&up)
+	if len(open) > 0 {
+		o.OnError = "pass"
+	}
+	if err := a.print(o, func(w io.Writer) { fmt.Fprintf(w, "margay: listening on %s (upstream %s)\n", o.Listening, o.Upstream) }); err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		log.Warn("on_error is pass: what Margay fails to decide goes out as it is", "upstreams", open)
+	}
+	if c.Observe {
+		log.Warn("observing: findings are reported and nothing is changed")
+	}
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !serve.Loopback(host) {
+		log.Warn("listening beyond loopback without encryption: put a TLS proxy in front", "address", c.Listen)
+		if len(c.Access.Hosts) == 0 {
+			log.Warn("access.hosts is empty: requests that are addressed to another name than localhost are refused")
+		}
+	}
+	log.Info("ready", "address", ln.Addr().String(), "upstream", up.URL)
+	err = s.Serve(ctx)
+	log.Info("stopped")
+	return err
+}

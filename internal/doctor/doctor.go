@@ -1,0 +1,198 @@
+// Package doctor looks at an installation and says what is wrong with it, with
+// the next step for each. It changes nothing.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/environ"
+	"github.com/margaydev/margay/internal/keys"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/store/sqlite"
+)
+
+// Outcomes of a check.
+const (
+	OK   = "ok"
+	Warn = "warn"
+	Fail = "fail"
+)
+
+// Check is the outcome of one check.
+type Check struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // OK, Warn or Fail
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// Options say how to look.
+type Options struct {
+	Offline bool   // do not ask the upstreams
+	Dir     string // the working folder
+}
+
+// checkups gathers outcomes.
+type checkups struct{ all []Check }
+
+func (c *checkups) add(name, status, hint, format string, args ...any) {
+	c.all = append(c.all, Check{name, status, problem.OneLine(fmt.Sprintf(format, args...)), hint})
+}
+
+func (c *checkups) ok(name, format string, args ...any) { c.add(name, OK, "", format, args...) }
+
+// Run checks an installation. c is its configuration, or where that could not
+// be read, loadErr says why and c holds what can still be checked.
+func Run(ctx context.Context, c *config.Config, loadErr error, o Options) []Check {
+	var cs checkups
+	if loadErr != nil {
+		hint := "margay config example shows every key"
+		var ce *config.Error
+		if errors.As(loadErr, &ce) && ce.Hint != "" {
+			hint = ce.Hint
+		}
+		cs.add("configuration", Fail, hint, "%v", loadErr)
+	} else {
+		checkConfig(c, &cs)
+	}
+	checkKeys(c, &cs)
+	checkStore(ctx, c, &cs)
+	checkNetwork(ctx, c, o.Offline, &cs)
+	if r, err := state.Rules(c); err != nil {
+		cs.add("rules", Fail, "install margay again", "%v", err)
+	} else if r != nil {
+		cs.ok("rules", "%d recognisers", len(r.Rules()))
+	}
+	checkWork(o.Dir, &cs)
+	return cs.all
+}
+
+func checkConfig(c *config.Config, cs *checkups) {
+	if c.File == "" {
+		cs.ok("configuration", "no file at %s: defaults and environment", config.Path())
+	} else {
+		cs.ok("configuration", "%s", c.File)
+	}
+	if len(c.Unknown) > 0 {
+		cs.add("environment", Warn, "margay config example shows every key", "no keys of the configuration: %s", strings.Join(c.Unknown, " "))
+	}
+	if c.Access.Token != "" && c.File != "" {
+		if st, err := os.Stat(c.File); err == nil && st.Mode().Perm()&0o077 != 0 {
+			cs.add("configuration", Warn, "chmod 600 "+c.File, "it holds access.token, and others may read it")
+		}
+	}
+	_, main, err := c.Named("")
+	if err != nil {
+		cs.add("upstream", Fail, "see upstream in margay config example", "%v", err)
+		return
+	}
+	if open := c.OpenOnError(&main); len(open) > 0 {
+		cs.add("on_error", Warn, "set on_error: deny", "what Margay fails to decide goes out as it is, to %s", strings.Join(open, " "))
+	}
+	if c.Observe {
+		cs.add("observe", Warn, "set observe: false to protect", "findings are reported and nothing is changed")
+	}
+	if !c.Discover {
+		cs.add("discover", Warn, "set discover: true", "only registered secrets are protected")
+	}
+}
+
+func checkKeys(c *config.Config, cs *checkups) {
+	if text, ok := os.LookupEnv(config.EnvKeys); ok {
+		if _, err := keys.FromText(text); err != nil {
+			cs.add("keys", Fail, "unset "+config.EnvKeys+" to use key files", "%s: %v", config.EnvKeys, err)
+			return
+		}
+		cs.ok("keys", "from %s", config.EnvKeys)
+		return
+	}
+	checkMode("key folder", c.Keys(), cs)
+	for _, p := range keys.Paths(c.Keys()) {
+		var k [32]byte
+		err := keys.Read(p, &k)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			cs.ok("key", "%s will be made when it is first needed", p)
+		case errors.Is(err, keys.ErrOpen):
+			cs.add("key", Fail, "chmod 600 "+p, "%s may be read by other users", p)
+		case err != nil:
+			cs.add("key", Fail, "restore it from a backup", "%v", err)
+		default:
+			cs.ok("key", "%s", p)
+		}
+	}
+}
+
+// checkMode looks at a folder's permissions.
+func checkMode(name, path string, cs *checkups) {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		cs.add(name, Fail, "is it yours?", "%v", err)
+	case !st.IsDir():
+		cs.add(name, Fail, "move it away", "%s is no folder", path)
+	case st.Mode().Perm()&0o077 != 0:
+		cs.add(name, Warn, "chmod 700 "+path, "others may look into %s", path)
+	default:
+		cs.ok(name, "%s", path)
+	}
+}
+
+func checkStore(ctx context.Context, c *config.Config, cs *checkups) {
+	path := c.StorePath()
+	if path == "memory" {
+		cs.add("database", Warn, "set store to a file to keep secrets and allowances", "nothing is kept: store is memory")
+		return
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		cs.ok("database", "%s will be made when it is first needed", path)
+		return
+	}
+	if err := state.LostKey(ctx, c); err != nil && os.Getenv(config.EnvKeys) == "" {
+		cs.add("database", Fail, "restore the key from a backup", "%v", err)
+		return
+	}
+	s, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		hint := "see the line above"
+		if errors.Is(err, sqlite.ErrOpen) {
+			hint = "chmod 600 " + path
+		}
+		cs.add("database", Fail, hint, "%v", err)
+		return
+	}
+	defer s.Close()
+	n := 0
+	for _, err := range s.Secrets(ctx) {
+		if err != nil {
+			cs.add("database", Fail, "restore it from a backup", "%v", err)
+			return
+		}
+		n++
+	}
+	allows, err := s.Allows(ctx)
+	if err != nil {
+		cs.add("database", Fail, "restore it from a backup", "%v", err)
+		return
+	}
+	cs.ok("database", "%s: %d secrets registered, %d allowances", path, n, len(allows))
+}
+
+// checkWork tells which files of the working folder margay run protects.
+func checkWork(dir string, cs *checkups) {
+	files, skipped := environ.Files(dir)
+	if len(files) > 0 {
+		cs.ok("working folder", "margay run protects what %s hold", strings.Join(files, ", "))
+	}
+	if len(skipped) > 0 {
+		cs.add("working folder", Warn, "are they .env files?", "too large to read: %s", strings.Join(skipped, ", "))
+	}
+}

@@ -1,0 +1,74 @@
+package scan
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/margaydev/margay/internal/problem"
+)
+
+// Input is a text to scan, opened and known to be text.
+type Input struct {
+	Name string // the file, or "stdin"
+	r    io.Reader
+	file *os.File // nil for standard input
+}
+
+// Open opens a file, or stdin where file is "-", and looks at its beginning.
+// Folders and binary data are refused. Errors are of type *problem.Error.
+func Open(file string, stdin io.Reader) (*Input, error) {
+	in := &Input{Name: "stdin", r: stdin}
+	if file != "-" {
+		f, err := os.Open(filepath.Clean(file))
+		if err != nil {
+			var p *os.PathError
+			errors.As(err, &p)
+			return nil, problem.Failure("give a file, or - for standard input", "%s can't be read: %w", file, p.Err)
+		}
+		if st, err := f.Stat(); err == nil && st.IsDir() {
+			_ = f.Close()
+			return nil, problem.Failure("give files: margay scan $(git ls-files)", "%s is a folder", file)
+		}
+		in.Name, in.r, in.file = filepath.ToSlash(filepath.Clean(file)), f, f
+	}
+	head := make([]byte, 64<<10)
+	n, err := in.r.Read(head)
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.Close()
+		return nil, problem.Failure("is it readable?", "%s can't be read: %w", in.Name, err)
+	}
+	if Binary(head[:n]) {
+		in.Close()
+		return nil, problem.Failure("margay scan reads text; unpack or decode it first", "%s is binary", in.Name)
+	}
+	in.r = io.MultiReader(bytes.NewReader(head[:n]), in.r)
+	return in, nil
+}
+
+// Close closes the file; standard input stays open.
+func (in *Input) Close() {
+	if in.file != nil {
+		_ = in.file.Close()
+	}
+}
+
+// Binary reports whether a text's beginning is none: it has a zero byte, or
+// is invalid UTF-8 to a good part.
+func Binary(b []byte) bool {
+	if bytes.IndexByte(b, 0) >= 0 {
+		return true
+	}
+	bad := 0
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			bad++
+		}
+		i += n
+	}
+	return bad > 8 && bad*10 > len(b)
+}

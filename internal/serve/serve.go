@@ -1,0 +1,193 @@
+// Package serve runs the mediator behind one listener: the gateways of all
+// configured upstreams, over the state of one installation.
+//
+// Upstreams of the same policy share an engine, and with it what it has
+// learnt. The listener is opened before anything is written, and beyond
+// loopback only where requests must authenticate.
+package serve
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/gateway"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret"
+)
+
+// Server is the gateways of all upstreams on one listener.
+type Server struct {
+	main   *gateway.Gateway
+	byName map[string]*gateway.Gateway // those below /NAME/v1
+	http   *http.Server
+	ln     net.Listener
+	grace  time.Duration
+	tally  tally
+}
+
+// Options are what the uses of a Server differ in.
+type Options struct {
+	Listener  net.Listener
+	Token     string            // first element of every path, and only its; empty for none
+	Ephemeral []secret.Record   // protected by this Server alone, and not stored
+	Family    flow.TrajectoryID // of all requests; empty where conversations are told apart
+	Log       *slog.Logger
+	Grace     time.Duration // for requests under way at the end
+}
+
+// Listen opens a listener on HOST:PORT. It refuses addresses beyond loopback
+// while the configuration has no access token.
+func Listen(c *config.Config, addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, problem.Usage("an address looks like "+config.DefaultListen, "listen: %q is no address", addr)
+	}
+	if !Loopback(host) && c.Access.Token == "" {
+		return nil, problem.Usage("set access.token (MARGAY_ACCESS_TOKEN), or listen on 127.0.0.1", "listening on %s would let anybody in: there is no access.token", addr)
+	}
+	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+	switch {
+	case inUse(err):
+		return nil, problem.Failure("another margay may be running; choose another address with --listen", "%s is in use", addr)
+	case err != nil:
+		return nil, problem.Failure("choose another address with --listen", "%w", err)
+	}
+	return ln, nil
+}
+
+// inUse reports whether an address is taken. Windows has a number of its own
+// for it, WSAEADDRINUSE.
+func inUse(err error) bool {
+	return errors.Is(err, syscall.EADDRINUSE) || runtime.GOOS == "windows" && errors.Is(err, syscall.Errno(10048))
+}
+
+// Loopback reports whether a host is this machine alone.
+func Loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// New wires gateways for the configured upstreams. Errors are of type
+// *problem.Error or *config.Error. Serve must be called to release them.
+func New(c *config.Config, st *state.State, o Options) (*Server, error) {
+	rules, err := state.Rules(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{ln: o.Listener, grace: o.Grace, byName: map[string]*gateway.Gateway{}}
+	engines := &engines{base: mediator.Config{
+		Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
+		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
+	}}
+	name, up, err := c.Named("")
+	if err != nil {
+		return nil, err
+	}
+	if s.main, err = s.gateway(c, engines, name, &up, o.Token, o.Log); err != nil {
+		return nil, err
+	}
+	if o.Token == "" {
+		for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+			up := c.Upstreams[name]
+			if s.byName[name], err = s.gateway(c, engines, name, &up, name, o.Log); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	return s, nil
+}
+
+func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.Upstream, token string, log *slog.Logger) (*gateway.Gateway, error) {
+	engine, err := es.get(c.Mediation(up), c.OnErrorPass(up))
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(up.URL)
+	if err != nil {
+		return nil, &config.Error{Detail: "the upstream " + name + " has no valid URL"}
+	}
+	g, err := gateway.New(gateway.Config{
+		Engine: engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,
+		Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
+		MaxBody: c.Limits.Body, MaxEvent: c.Limits.Event, Idle: c.Idle(), Log: log, Streamed: s.tally.streamed,
+	})
+	if err != nil {
+		return nil, problem.Failure("see upstreams in the configuration", "upstream %s: %w", name, err)
+	}
+	return g, nil
+}
+
+// Upstreams returns the base URLs below which upstreams are served by name.
+func (s *Server) Upstreams() map[string]string {
+	out := map[string]string{}
+	for name := range s.byName {
+		out[name] = s.Base() + "/" + name + "/v1"
+	}
+	return out
+}
+
+// Summary tells what was done so far.
+func (s *Server) Summary() Summary { return s.tally.summary() }
+
+// ServeHTTP implements http.Handler: /NAME/v1 belongs to the upstream NAME,
+// everything else to the main one.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		s.tally.requested()
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if g, ok := s.byName[first]; ok {
+		g.ServeHTTP(w, r)
+		return
+	}
+	s.main.ServeHTTP(w, r)
+}
+
+// Base returns the listener's URL, without a path.
+func (s *Server) Base() string { return "http://" + s.ln.Addr().String() }
+
+// Serve answers requests until ctx ends; then those under way get the grace
+// period. It returns nil after an orderly end, and is called once.
+func (s *Server) Serve(ctx context.Context) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.ln) }()
+	defer func() {
+		s.main.Close()
+		for _, g := range s.byName {
+			g.Close()
+		}
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
+	defer cancel()
+	err := s.http.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
+	}
+	if e := <-failed; err == nil && !errors.Is(e, http.ErrServerClosed) {
+		err = e
+	}
+	return err
+}

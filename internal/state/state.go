@@ -1,0 +1,117 @@
+// Package state opens what an installation keeps: its keys and its store.
+//
+// Both are made when they are first needed, the keys readable by their owner
+// alone. A store with secrets whose fingerprint key is gone is refused rather
+// than given a new key: its secrets would look protected, and none would be
+// recognised.
+package state
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/keys"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/store/sqlite"
+)
+
+// State is what lies in the state folder. Close releases it.
+type State struct {
+	Keys  secret.Keys
+	Store mediator.Store
+}
+
+// Close releases the store.
+func (s *State) Close() { _ = s.Store.Close() }
+
+// Open opens keys and store, and makes them where there are none. Errors are
+// of type *problem.Error.
+func Open(ctx context.Context, c *config.Config) (*State, error) {
+	k, err := loadKeys(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.StorePath() == "memory" {
+		return &State{k, memory.New()}, nil
+	}
+	s, err := sqlite.Open(ctx, c.StorePath(), sqlite.Options{})
+	if err != nil {
+		return nil, problem.Failure(problem.Doctor, "%w", err)
+	}
+	return &State{k, s}, nil
+}
+
+func loadKeys(ctx context.Context, c *config.Config) (secret.Keys, error) {
+	if text, ok := os.LookupEnv(config.EnvKeys); ok {
+		k, err := keys.FromText(text)
+		if err != nil {
+			return k, problem.Usage("unset "+config.EnvKeys+" to use key files", "%s: %w", config.EnvKeys, err)
+		}
+		return k, nil
+	}
+	if err := LostKey(ctx, c); err != nil {
+		return secret.Keys{}, err
+	}
+	k, err := keys.Load(c.Keys())
+	switch {
+	case errors.Is(err, keys.ErrOpen):
+		return k, problem.Failure("a key that others could read should be replaced: see SECURITY.md", "%w", err)
+	case err != nil:
+		return k, problem.Failure(problem.Doctor, "%w", err)
+	}
+	return k, nil
+}
+
+// LostKey returns an error where the store has secrets and the fingerprint key
+// that recognises them is missing. It changes nothing.
+func LostKey(ctx context.Context, c *config.Config) error {
+	path := keys.Paths(c.Keys())[0]
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := os.Stat(c.StorePath()); err != nil {
+		return nil
+	}
+	s, err := sqlite.Open(ctx, c.StorePath(), sqlite.Options{})
+	if err != nil {
+		return problem.Failure(problem.Doctor, "%w", err)
+	}
+	defer s.Close()
+	for _, err := range s.Secrets(ctx) {
+		if err != nil {
+			return problem.Failure(problem.Doctor, "%w", err)
+		}
+		return problem.Failure("restore it from a backup, or move "+c.StorePath()+" away and register the secrets again",
+			"the key %s is missing, and without it the registered secrets can't be recognised", path)
+	}
+	return nil
+}
+
+// Rules returns the recognisers that the configuration asks for; nil for none.
+func Rules(c *config.Config) (*recognise.Set, error) {
+	if c.Discover && c.Personal {
+		return recognise.Default()
+	}
+	var rules []recognise.Rule
+	if c.Discover {
+		found, err := recognise.Credentials()
+		if err != nil {
+			return nil, err
+		}
+		rules = append(found, recognise.Discovery()...)
+	}
+	if c.Personal {
+		rules = append(rules, recognise.Personal()...)
+	}
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	return recognise.New(rules)
+}
