@@ -7,7 +7,11 @@ MARGAY_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export MARGAY_DATA
 TOOL := $(GO) tool -modfile=tools/go.mod
 
-.PHONY: help demo test check check-rest format lint vet race fuzz generate bench e2e install build
+# What has tests in the module of the end-to-end clients; they need no client.
+E2E_TESTED = $$($(GO) list -e -f '{{if .TestGoFiles}}{{.ImportPath}}{{end}}' ./...)
+PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
+
+.PHONY: help demo test check check-rest format fmt lint vet cross race fuzz generate bench e2e install build
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +22,7 @@ demo: ## See four agents leak, and stop leaking (no network, nothing to install)
 test: ## Run the tests
 	@scripts/deps
 	$(GO) test ./...
+	cd e2e && $(GO) test $(E2E_TESTED)
 
 build: ## Build bin/margay
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/margay ./cmd/margay
@@ -27,7 +32,7 @@ install: ## Install margay with go install
 
 check: test check-rest ## All that CI runs but e2e and long fuzzing
 
-check-rest: format vet lint race fuzz generate
+check-rest: format vet lint cross race fuzz generate
 
 format: ## Check the format (gofumpt)
 	@out="$$($(TOOL) gofumpt -l $$(git ls-files '*.go'))"; if [ -n "$$out" ]; then echo "not formatted: $$out"; echo "hint: make fmt"; exit 1; fi
@@ -37,12 +42,18 @@ fmt: ## Format
 
 vet:
 	$(GO) vet ./...
+	cd e2e && $(GO) vet $(E2E_TESTED)
 
 lint: ## Lint (golangci-lint)
 	$(TOOL) golangci-lint run ./...
+	cd e2e && $(GO) tool -modfile=../tools/go.mod golangci-lint run -c ../.golangci.yml ./...
+
+cross: ## Build for the other platforms, without running
+	@set -e; for p in $(PLATFORMS); do echo "build for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./...; done
 
 race: ## Run the tests under the race detector
 	$(GO) test -race ./...
+	cd e2e && $(GO) test -race $(E2E_TESTED)
 
 fuzz: ## Fuzz every target for FUZZTIME (5s)
 	@scripts/fuzz $(FUZZTIME)

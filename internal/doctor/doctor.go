@@ -84,7 +84,7 @@ func checkConfig(c *config.Config, cs *checkups) {
 		cs.add("environment", Warn, "margay config example shows every key", "no keys of the configuration: %s", strings.Join(c.Unknown, " "))
 	}
 	if c.Access.Token != "" && c.File != "" {
-		if st, err := os.Stat(c.File); err == nil && st.Mode().Perm()&0o077 != 0 {
+		if st, err := os.Stat(c.File); err == nil && keys.Exposed(st) {
 			cs.add("configuration", Warn, "chmod 600 "+c.File, "it holds access.token, and others may read it")
 		}
 	}
@@ -139,7 +139,7 @@ func checkMode(name, path string, cs *checkups) {
 		cs.add(name, Fail, "is it yours?", "%v", err)
 	case !st.IsDir():
 		cs.add(name, Fail, "move it away", "%s is no folder", path)
-	case st.Mode().Perm()&0o077 != 0:
+	case keys.Exposed(st):
 		cs.add(name, Warn, "chmod 700 "+path, "others may look into %s", path)
 	default:
 		cs.ok(name, "%s", path)

@@ -120,7 +120,7 @@ func Read(path string, key *[32]byte) error {
 	if !st.Mode().IsRegular() {
 		return fmt.Errorf("keys: %s is not a regular file", path)
 	}
-	if st.Mode().Perm()&0o077 != 0 {
+	if Exposed(st) {
 		return fmt.Errorf("%w: chmod 600 %s", ErrOpen, path)
 	}
 	b, err := os.ReadFile(filepath.Clean(path))
