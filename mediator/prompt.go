@@ -229,7 +229,7 @@ func (s *Session) config(verb flow.Verb, overlay *secret.Index, t *Text, seen fu
 			return f.Action
 		},
 		Replace: func(dst []byte, f *stream.Finding, _ []byte) []byte {
-			if f.Action == flow.ActPseudonym && !f.Fingerprint.IsZero() {
+			if f.Action == flow.ActPseudonym && !f.Fingerprint.IsZero() && !f.Fragment {
 				return append(dst, s.t.names.Name(f.Kind, f.Fingerprint)...)
 			}
 			return stream.AppendRedaction(dst, f.Kind)

@@ -12,6 +12,7 @@ import (
 
 const (
 	prefixBits = 1 << 20 // size of the filter over four-byte prefixes
+	maxEntries = 4 << 20 // grams of an index
 	wordLens   = maxWord + 1
 )
 
@@ -19,20 +20,33 @@ const (
 // immutable and safe for concurrent use. Its cost per character does not grow
 // with the number of secrets, apart from cache misses in its filter.
 //
-// False positives: a position of a view is taken for a given secret's end
-// with probability at most n/2^61 + 2^-64, n its canonical length, against
-// whoever does not know the key. Over a set of N secrets and T characters in V
-// views that is below T·V·4N·2^-49 (n ≤ 4096), under one in a million for a
-// gigabyte of text, 16 views and a thousand secrets. Text that *is* the secret's
-// letters and digits, separators aside, counts as the secret.
+// Besides whole secrets it finds fragments: runs of a secret's own characters,
+// anywhere in it, that ordinary text would not have by chance. A run is a
+// fragment when every gram of it is the secret's and its text is rarer than
+// 2^-b in the background (fragmentBits), b = max(30, 20 + log2 of the grams in
+// the index): eight random letters and digits, ten to twelve digits, about
+// twenty letters of words.
+//
+// False positives of whole secrets: a position of a view is taken for a given
+// secret's end with probability at most n/2^61 + 2^-64, n its canonical length,
+// against whoever does not know the key. Over a set of N secrets and T
+// characters in V views that is below T·V·4N·2^-49 (n ≤ 4096), under one in a
+// million for a gigabyte of text, 16 views and a thousand secrets. Text that
+// *is* the secret's letters and digits, separators aside, counts as the secret.
+//
+// False positives of fragments: a position of a view ends a run by truncation
+// with probability at most 4·G·2^-48 for G grams (four forms share a tag), and
+// by background mass with at most 4·G·2^-b ≤ 2^-18: for text that is as random
+// as the secrets are, one in 250,000 characters; for ordinary text, which is
+// made of words, none was seen (the tests count both).
+//
+// An index keeps at most maxEntries grams. Past that it keeps every second,
+// fourth, … gram of each secret, and a fragment must be as much longer to hold
+// one: 15 characters for a million secrets of 32.
 type Index struct {
 	h     *hasher
-	heads buckets[uint64] // tags of first grams
-	// filter has a bit for each head, so that nearly all text costs one
-	// probe of it and nothing else.
-	filter []uint64
-	shift  uint8
-	short  [2]int // least and greatest canonical length
+	grams grams
+	short [2]int // least and greatest canonical length
 
 	prefix [prefixBits / 64]uint64
 	checks buckets[uint32]
@@ -81,7 +95,8 @@ type Hit struct {
 	Source      Source
 	Fingerprint Fingerprint
 	Capped      bool // taken for a secret because it could not be decided in bounds
-	Continues   bool // goes on where the last capped hit ended
+	Continues   bool // goes on where the last capped hit or fragment ended
+	Fragment    bool // a part of the secret
 }
 
 // ErrPrint says that a record's print was not made by this version of Margay.
@@ -110,7 +125,7 @@ func (ix *Index) Len() int { return len(ix.metas) }
 
 type builder struct {
 	ix     *Index
-	heads  []uint64
+	grams  gramBuilder
 	checks []uint32
 	wholes []wholeEntry
 }
@@ -176,14 +191,17 @@ func (b *builder) addText(p []byte, rec uint32) error {
 		return ErrPrint
 	}
 	a, n := alphabet(p[0]), int(binary.LittleEndian.Uint16(p[1:]))
-	p = p[3:]
+	p, ok := b.addGrams(p[3:], a, rec)
+	if !ok {
+		return ErrPrint
+	}
 	checks := 0
 	for _, at := range checkAt {
 		if at < n {
 			checks++
 		}
 	}
-	size := 1 + 8 + 3 + 4*checks + 8
+	size := 1 + 4*checks + 8
 	if n < gramLen || n > 4*maxCanon || len(p) == 0 || len(p)%size != 0 {
 		return ErrPrint
 	}
@@ -197,14 +215,8 @@ func (b *builder) addText(p []byte, rec uint32) error {
 		}
 		edge := uint32(p[0]&7) | uint32(p[0]>>4)<<3
 		ix.hasLead = ix.hasLead || edge>>3 > 0
-		b.heads = append(b.heads, binary.LittleEndian.Uint64(p[1:]))
-		pre := uint32(p[9]) | uint32(p[10])<<8 | uint32(p[11])<<16
-		if pre >= prefixBits {
-			return ErrPrint
-		}
-		ix.prefix[pre/64] |= 1 << (pre % 64)
 		for i := range checks {
-			b.checks = append(b.checks, binary.LittleEndian.Uint32(p[12+4*i:]))
+			b.checks = append(b.checks, binary.LittleEndian.Uint32(p[1+4*i:]))
 		}
 		b.wholes = append(b.wholes, wholeEntry{binary.LittleEndian.Uint64(p[size-8:]), rec | edge<<recBits})
 	}
@@ -213,9 +225,9 @@ func (b *builder) addText(p []byte, rec uint32) error {
 
 func (b *builder) done() *Index {
 	ix := b.ix
-	ix.heads = newBuckets(b.heads)
+	ix.grams = b.grams.done(ix)
 	ix.checks = newBuckets(b.checks)
-	b.heads, b.checks = nil, nil
+	b.checks = nil
 	// Slices are copied to their length: growing left up to a quarter unused.
 	ix.names = append([]byte(nil), ix.names...)
 	ix.metas = append([]meta(nil), ix.metas...)
@@ -228,24 +240,7 @@ func (b *builder) done() *Index {
 	}
 	b.wholes = nil
 	ix.wholeS, ix.wholeB = bucketStarts(len(ix.wholes), func(i int) uint64 { return ix.wholes[i] })
-
-	// 32 bits of filter a head: one probe in 32 goes on to the buckets.
-	size := 10
-	for 1<<size < 32*len(ix.heads.tags) && size < 30 {
-		size++
-	}
-	ix.filter = make([]uint64, 1<<size/64)
-	ix.shift = uint8(64 - size)
-	for _, t := range ix.heads.tags {
-		i := t >> ix.shift
-		ix.filter[i/64] |= 1 << (i % 64)
-	}
 	return ix
-}
-
-func (ix *Index) isHead(tag uint64) bool {
-	i := tag >> ix.shift
-	return ix.filter[i/64]&(1<<(i%64)) != 0 && ix.heads.has(tag)
 }
 
 func (ix *Index) isPrefix(tag uint32) bool { return ix.prefix[tag/64]&(1<<(tag%64)) != 0 }

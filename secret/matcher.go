@@ -27,6 +27,23 @@ type alphaState struct {
 	gap    gap   // before the next character
 	cands  []candidate
 	tail   tail
+
+	recent [recentLen]byte // the last characters, by count
+	count  uint8
+	run    run
+}
+
+// recentLen is how much of a run is weighed. Whatever is that long and no
+// repetition is rare enough.
+const recentLen = 32
+
+// run is text that has been, gram after gram, a part of a secret.
+type run struct {
+	n     int   // characters of it; 0: none
+	since int   // characters behind it that no gram has confirmed
+	start int64 // raw offset; once it is a fragment, of what is not yet reported
+	end   int64
+	hit   Hit // what was reported of it; Fragment is false before
 }
 
 // gap are the characters left out right before one that is kept: where each
@@ -137,7 +154,7 @@ func (m *Matcher) Close(hits []Hit) []Hit {
 func (m *Matcher) reset() {
 	for a := range m.alpha {
 		s := &m.alpha[a]
-		s.n, s.cands, s.gap.n, s.tail = 0, s.cands[:0], 0, tail{}
+		s.n, s.cands, s.gap.n, s.tail, s.run = 0, s.cands[:0], 0, tail{}, run{}
 	}
 }
 
@@ -217,7 +234,7 @@ func (m *Matcher) SameAs(o *Matcher) bool {
 	}
 	for a := range m.alpha {
 		x, y := &m.alpha[a], &o.alpha[a]
-		if x.w != y.w || x.n != y.n || len(x.cands)+len(y.cands) > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap {
+		if x.w != y.w || x.n != y.n || len(x.cands)+len(y.cands)+x.run.n+y.run.n > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap {
 			return false
 		}
 		for i := 1; i <= x.n; i++ {
@@ -239,6 +256,8 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 		hits = m.follow(hits, s, a, u)
 	}
 	s.w = s.w<<8 | uint64(u.B)
+	s.recent[s.count%recentLen] = u.B
+	s.count++
 	s.starts[s.at], s.gaps[s.at] = u.Start, s.gap
 	s.gap.n = 0
 	s.at = (s.at + 1) % gramLen
@@ -248,7 +267,14 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 			return hits
 		}
 	}
-	if !m.ix.isHead(m.ix.h.headTag(s.w, a)) {
+	rec, head, ok := m.ix.grams.find(m.ix.h.gramTag(s.w, a))
+	if ok && m.ix.expired(rec, m.now) {
+		ok = false
+	}
+	if ok || s.run.n > 0 {
+		hits = m.extend(hits, s, u, rec, ok)
+	}
+	if !head {
 		return hits
 	}
 	c := candidate{n: gramLen, start: s.starts[s.at], gap: s.gaps[s.at]}
@@ -269,6 +295,43 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 	}
 	s.cands = append(s.cands, c)
 	return hits
+}
+
+// extend goes on with the run by one character; ok says that the gram which
+// ends there is record rec's.
+func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, ok bool) []Hit {
+	r := &s.run
+	r.since++
+	if !ok {
+		if r.since >= m.ix.grams.reach {
+			*r = run{}
+		}
+		return hits
+	}
+	if r.n == 0 {
+		r.n, r.start = gramLen, s.starts[s.at]
+	} else {
+		r.n += r.since
+	}
+	r.since, r.end = 0, u.End
+	if r.hit.Fragment {
+		h := r.hit
+		h.Start, h.End, h.Continues = r.start, r.end, true
+		r.start = r.end
+		return append(hits, h)
+	}
+	var text [recentLen]byte
+	n := min(r.n, recentLen)
+	for i := range n {
+		text[i] = s.recent[(s.count-uint8(n-i))%recentLen]
+	}
+	if fragmentBits(text[:n]) < m.ix.grams.bits {
+		return hits
+	}
+	r.hit = m.ix.hit(rec, r.start, r.end)
+	r.hit.Fragment = true
+	r.start = r.end
+	return append(hits, r.hit)
 }
 
 // follow extends the candidates by one character.
@@ -335,8 +398,11 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 			hold = min(hold, g.back[g.n-1])
 		}
 	}
-	// The last seven characters may begin a first gram. From the fourth on
-	// the prefix filter knows better.
+	if s.run.n > 0 {
+		hold = min(hold, s.run.start)
+	}
+	// The last seven characters may begin a gram. From the fourth on the
+	// prefix filter knows better.
 	for j := min(s.n, gramLen-1); j > 0; j-- {
 		start := s.starts[(int(s.at)+gramLen-j)%gramLen]
 		if start >= hold {

@@ -4,28 +4,35 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
 
 	"github.com/dchest/siphash"
 
 	"github.com/margaydev/margay/secret/canon"
 )
 
-// A print is what is kept of a value to find it again: for each way in which
-// its canonical text may stand in a view (as it is, reversed, ROT13, both),
-// keyed tags of the text's first gram, of its prefixes at a few check points,
-// and of the whole. All tags are SipHash-2-4 under subkeys of
-// Keys.Fingerprint; the longer texts go through a polynomial over GF(2^61-1)
-// at a secret point first (hash, then PRF). Without the key a tag says
-// nothing; with it, only the first gram could be guessed apart from the rest.
+// A print is what is kept of a value to find it again, or parts of it: keyed
+// tags of the grams of its canonical text; and for each way in which that text
+// may stand in a view (as it is, reversed, ROT13, both), tags of its prefixes
+// at a few check points and of the whole. All tags are SipHash-2-4 under
+// subkeys of Keys.Fingerprint; texts longer than a gram go through a polynomial
+// over GF(2^61-1) at a secret point first (hash, then PRF). Without the key a
+// tag says nothing but equality; whoever has both the prints and the key can
+// search for a value gram by gram, which is why the two are kept apart.
 const (
 	gramLen   = 8 // canonical bytes of a gram: it fits a machine word
 	prefixLen = 4 // canonical bytes after which text is first held
 	maxCanon  = 4096
+	maxGrams  = 512 // of one text; a longer one keeps every second, third, … gram
 
-	printVersion = 1
+	printVersion = 2
 	printWords   = 1 // kind of print: whole words of raw text
 	printText    = 2 // kind of print: canonical text
+
+	gramSize = 8       // bytes of a gram in a print: 48 bits of tag, position and headBit
+	headBit  = 1 << 15 // the whole text may begin with this gram, in one of its forms
 )
 
 // checkAt are the lengths at which a candidate must still be a prefix of some
@@ -43,8 +50,10 @@ const (
 
 // hasher holds the subkeys of Keys.Fingerprint for matching.
 type hasher struct {
-	head, prefix, check, whole, word [2]uint64
-	point                            uint64 // of the polynomial, in [2^32, p)
+	gram               [alphabets][2]uint64
+	prefix             [alphabets][2]uint64
+	check, whole, word [2]uint64
+	point              uint64 // of the polynomial, in [2^32, p)
 }
 
 const prime61 = 1<<61 - 1
@@ -55,18 +64,12 @@ func newHasher(k *Keys) *hasher {
 		return [2]uint64{binary.LittleEndian.Uint64(m[:8]), binary.LittleEndian.Uint64(m[8:16])}
 	}
 	h := &hasher{
-		head: sub("margay gram v1"), prefix: sub("margay prefix v1"), check: sub("margay check v1"),
-		whole: sub("margay whole v1"), word: sub("margay word v1"),
+		gram:   [alphabets][2]uint64{sub("margay gram v2"), sub("margay exact gram v2")},
+		prefix: [alphabets][2]uint64{sub("margay prefix v2"), sub("margay exact prefix v2")},
+		check:  sub("margay check v1"), whole: sub("margay whole v1"), word: sub("margay word v1"),
 	}
 	h.point = sub("margay point v1")[0]%(prime61-1<<32) + 1<<32
 	return h
-}
-
-func sip(k [2]uint64, v uint64, n uint8) uint64 {
-	var b [9]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	b[8] = n
-	return siphash.Hash(k[0], k[1], b[:])
 }
 
 // extend is one step of the polynomial: (acc·point + c + 1) mod 2^61-1.
@@ -80,15 +83,25 @@ func (h *hasher) extend(acc uint64, c byte) uint64 {
 	return s
 }
 
-func (h *hasher) headTag(gram uint64, a alphabet) uint64 { return sip(h.head, gram, uint8(a)) }
+// gramTag is the same for all forms of a gram: as it is, ROT13, reversed, both.
+func (h *hasher) gramTag(gram uint64, a alphabet) uint64 {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], canonGram(gram))
+	return siphash.Hash(h.gram[a][0], h.gram[a][1], b[:])
+}
 
 // prefixTag is truncated on purpose to the size of the filter it is used in.
 func (h *hasher) prefixTag(gram4 uint32, a alphabet) uint32 {
-	return uint32(sip(h.prefix, uint64(gram4), uint8(a)) & (prefixBits - 1))
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], canonPrefix(gram4))
+	return uint32(siphash.Hash(h.prefix[a][0], h.prefix[a][1], b[:]) & (prefixBits - 1))
 }
 
 func (h *hasher) checkTag(acc uint64, i int, a alphabet) uint32 {
-	return uint32(sip(h.check, acc, uint8(i)<<1|uint8(a)))
+	var b [9]byte
+	binary.LittleEndian.PutUint64(b[:], acc)
+	b[8] = uint8(i)<<1 | uint8(a)
+	return uint32(siphash.Hash(h.check[0], h.check[1], b[:]))
 }
 
 func (h *hasher) wholeTag(acc uint64, n int, a alphabet) uint64 {
@@ -198,6 +211,7 @@ func edges(value []byte, a alphabet) byte {
 func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 	b := []byte{printVersion, printText, byte(a)}
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
+	b = appendGrams(b, h, text, a)
 	seen := map[string]bool{}
 	for i, v := range variants(text) {
 		e := edge
@@ -209,9 +223,6 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 		}
 		seen[string(v)] = true
 		b = append(b, e)
-		b = binary.LittleEndian.AppendUint64(b, h.headTag(gramOf(v), a))
-		p := h.prefixTag(uint32(gramOf(v)>>32), a)
-		b = append(b, byte(p), byte(p>>8), byte(p>>16))
 		acc := uint64(0)
 		for i, c := range v {
 			acc = h.extend(acc, c)
@@ -222,6 +233,41 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 			}
 		}
 		b = binary.LittleEndian.AppendUint64(b, h.wholeTag(acc, len(v), a))
+	}
+	return b
+}
+
+// appendGrams appends the step between grams, the grams, and the tags of their
+// ends for the prefix filter.
+func appendGrams(b []byte, h *hasher, text []byte, a alphabet) []byte {
+	step := (len(text)-gramLen)/maxGrams + 1
+	grams := map[uint64]int{} // the canonical gram: its position and headBit
+	var order []uint64
+	prefixes := map[uint32]bool{}
+	add := func(gram uint64, pos int) {
+		c := canonGram(gram)
+		if _, ok := grams[c]; !ok {
+			grams[c] = pos
+			order = append(order, c)
+			prefixes[h.prefixTag(uint32(gram>>32), a)] = true
+			prefixes[h.prefixTag(uint32(gram), a)] = true
+		}
+		grams[c] |= pos & headBit
+	}
+	for i := 0; i+gramLen <= len(text); i += step {
+		add(gramOf(text[i:]), min(i/step, headBit-1))
+	}
+	for _, v := range variants(text) {
+		add(gramOf(v), headBit)
+	}
+	b = append(b, byte(step))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(order)))
+	for _, g := range order {
+		b = binary.LittleEndian.AppendUint64(b, h.gramTag(g, a)&^0xffff|uint64(grams[g]))
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(prefixes)))
+	for _, p := range slices.Sorted(maps.Keys(prefixes)) {
+		b = append(b, byte(p), byte(p>>8), byte(p>>16))
 	}
 	return b
 }
@@ -251,72 +297,4 @@ func reversed(text []byte) []byte {
 		r[i], r[j] = r[j], r[i]
 	}
 	return []byte(string(r))
-}
-
-// guessBits estimates how hard a value is to guess: random characters count
-// by the size of their alphabet, digits 3.3 bits, pronounceable runs of
-// letters two bits a letter (near the entropy rate of English), repetitions
-// of one character nothing.
-func guessBits(value []byte) float64 {
-	var total float64
-	for i := 0; i < len(value); {
-		j := i + 1
-		cls := charClass(value[i])
-		for j < len(value) && charClass(value[j]) == cls {
-			j++
-		}
-		total += runBits(value[i:j], cls)
-		i = j
-	}
-	return total
-}
-
-func charClass(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return 'd'
-	case c >= 'a' && c <= 'z':
-		return 'l'
-	case c >= 'A' && c <= 'Z':
-		return 'u'
-	}
-	return 'p'
-}
-
-func runBits(run []byte, cls byte) float64 {
-	distinct := map[byte]bool{}
-	for _, c := range run {
-		distinct[c] = true
-	}
-	n := float64(len(run))
-	if len(distinct) == 1 && len(run) > 2 {
-		n = 2
-	}
-	switch cls {
-	case 'd':
-		return 3.3 * n
-	case 'p':
-		return 4 * n
-	}
-	if len(run) >= 3 && pronounceable(run) {
-		return 2 * n
-	}
-	return 4.7 * n
-}
-
-// pronounceable reports whether a run of letters of one case has vowels about
-// as English has them: a word, or easily taken for one.
-func pronounceable(run []byte) bool {
-	cluster, longest, vowels := 0, 0, 0
-	for _, c := range run {
-		switch c | 0x20 {
-		case 'a', 'e', 'i', 'o', 'u', 'y':
-			vowels++
-			cluster = 0
-		default:
-			cluster++
-			longest = max(longest, cluster)
-		}
-	}
-	return longest <= 4 && vowels*5 >= len(run)
 }

@@ -26,6 +26,7 @@ type Finding struct {
 	Fingerprint secret.Fingerprint
 	Action      flow.Action
 	Capped      bool // taken for a secret because it could not be decided in bounds
+	Fragment    bool // a part of the registered secret
 	continues   bool // goes on where a capped or open finding ended
 }
 
@@ -123,15 +124,17 @@ func rank(f *Finding) int {
 		return 9
 	case f.Capped:
 		return 8
+	case f.Fragment:
+		return 2
 	case f.Rule == RuleVault && f.Source == secret.SourceRegistered:
 		return 0
 	case f.Rule == RuleVault:
 		return 1
 	case f.Class == recognise.ClassCredential:
-		return 2
-	case f.Class == recognise.ClassDiscovery:
 		return 3
-	default:
+	case f.Class == recognise.ClassDiscovery:
 		return 4
+	default:
+		return 5
 	}
 }

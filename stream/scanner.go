@@ -182,16 +182,19 @@ func (s *Scanner) advance(safe int64) {
 // the order of leads.
 func (s *Scanner) take(f *Finding, safe int64) {
 	raw := s.raw(f.Start, f.End)
+	part := false // of what is reported already
 	if n := len(s.found); n > 0 {
 		// The same thing seen in several views is one finding.
-		if l := &s.found[n-1]; l.Start == f.Start && l.End == f.End && l.Rule == f.Rule && l.ID == f.ID {
+		l := &s.found[n-1]
+		if l.Start == f.Start && l.End == f.End && l.Rule == f.Rule && l.ID == f.ID {
 			return
 		}
+		part = f.Fragment && l.ID == f.ID && l.Start <= f.Start && f.Start < l.End
 	}
 	f.Action = s.cfg.decide(f, raw)
 	if f.continues && s.region >= f.Start {
 		f.Action = flow.ActRedact
-	} else if f.Action != flow.ActAllow && !f.continues {
+	} else if f.Action != flow.ActAllow && !f.continues && !part {
 		s.found = append(s.found, *f)
 	}
 	switch f.Action {

@@ -225,7 +225,7 @@ func (v *view) report(s *Scanner, hits []secret.Hit, form int) {
 		h := &hits[i]
 		s.add(Finding{
 			Start: h.Start, End: h.End, Kind: h.Kind, Rule: RuleVault, Source: h.Source, ID: h.ID, Name: h.Name,
-			View: v.formName(form), Fingerprint: h.Fingerprint, Capped: h.Capped, continues: h.Continues,
+			View: v.formName(form), Fingerprint: h.Fingerprint, Capped: h.Capped, Fragment: h.Fragment, continues: h.Continues,
 		})
 	}
 }
