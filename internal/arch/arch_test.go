@@ -53,6 +53,10 @@ var allowed = map[string][]string{
 	"bench":            {},
 	"bench/vectors":    {"bench", "secret", "secret/recognise", "stream"},
 	"bench/stats":      {},
+	"bench/report":     {"bench"},
+	"bench/prism/method": {
+		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
+	},
 	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"internal/problem": {},
 	"internal/state":   {"internal/config", "internal/keys", "internal/problem", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
