@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -49,6 +50,7 @@ type Index struct {
 	short [2]int // least and greatest canonical length
 
 	prefix [prefixBits / 64]uint64
+	dense  bool // the filter is too full to be worth asking
 	checks buckets[uint32]
 	wholes []uint64 // tags of whole texts, sorted
 	recs   []uint32 // by tag: the record, and its edges in the top bits
@@ -226,6 +228,11 @@ func (b *builder) addText(p []byte, rec uint32) error {
 func (b *builder) done() *Index {
 	ix := b.ix
 	ix.grams = b.grams.done(ix)
+	n := 0
+	for _, w := range ix.prefix {
+		n += bits.OnesCount64(w)
+	}
+	ix.dense = n > prefixBits/4
 	ix.checks = newBuckets(b.checks)
 	b.checks = nil
 	// Slices are copied to their length: growing left up to a quarter unused.

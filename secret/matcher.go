@@ -21,6 +21,7 @@ type Matcher struct {
 type alphaState struct {
 	w      uint64 // the last eight canonical bytes
 	n      int    // how many of them there are, at most gramLen
+	pre    uint8  // by bytes since: the four up to there may begin or end a gram
 	starts [gramLen]int64
 	gaps   [gramLen]gap
 	at     uint8 // next place in starts
@@ -56,6 +57,13 @@ type gap struct {
 }
 
 const maxGap = 10
+
+// space notes a space that may stand for a character left out.
+func (g *gap) space(u *canon.Unit) {
+	if g.n == 0 {
+		g.n, g.dots, g.back[0] = 1, 0, u.Start
+	}
+}
 
 // start returns where the nth character before the kept one begins, dots put
 // between them aside.
@@ -120,16 +128,20 @@ func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
 					hits = m.step(hits, exact, u)
 				}
 			case u.C == canon.Punct:
-				hits = m.alpha[skeleton].skip(hits, u)
+				hits = m.alpha[skeleton].skip(hits, u, m.ix.hasLead)
 				if m.ix.hasExact {
 					hits = m.step(hits, exact, u)
 				}
 			case u.C == canon.Break:
 				m.reset()
 			case u.C != canon.Space:
-				hits = m.alpha[skeleton].skip(hits, u)
+				hits = m.alpha[skeleton].skip(hits, u, m.ix.hasLead)
 				if m.ix.hasExact {
-					hits = m.alpha[exact].skip(hits, u)
+					hits = m.alpha[exact].skip(hits, u, m.ix.hasLead)
+				}
+			case m.ix.hasLead:
+				for a := range m.alpha {
+					m.alpha[a].gap.space(u)
 				}
 			}
 		}
@@ -159,7 +171,7 @@ func (m *Matcher) reset() {
 }
 
 // skip notes a character that the canonical text leaves out.
-func (s *alphaState) skip(hits []Hit, u *canon.Unit) []Hit {
+func (s *alphaState) skip(hits []Hit, u *canon.Unit, lead bool) []Hit {
 	if u.C == canon.Pad {
 		if s.tail.pads > 0 {
 			s.tail.pads--
@@ -167,16 +179,18 @@ func (s *alphaState) skip(hits []Hit, u *canon.Unit) []Hit {
 		}
 		return hits
 	}
-	copy(s.gap.back[1:], s.gap.back[:])
-	s.gap.back[0] = u.Start
-	s.gap.n = min(s.gap.n+1, maxGap)
-	s.gap.dots <<= 1
 	dot := u.B == '.'
-	if dot {
-		s.gap.dots |= 1
+	if lead {
+		copy(s.gap.back[1:], s.gap.back[:])
+		s.gap.back[0] = u.Start
+		s.gap.n = min(s.gap.n+1, maxGap)
+		s.gap.dots <<= 1
+		if dot {
+			s.gap.dots |= 1
+		}
 	}
 	switch {
-	case s.tail.more && !dot:
+	case s.tail.more:
 		s.tail.more = false
 		hits = s.tail.extend(hits, u)
 	case s.tail.left > 0:
@@ -198,7 +212,9 @@ func (t *tail) extend(hits []Hit, u *canon.Unit) []Hit {
 // belong to the secret, and those behind it to come.
 func (m *Matcher) found(hits []Hit, s *alphaState, c *candidate, rec uint32, edge uint8, end int64) []Hit {
 	h := m.ix.hit(rec, c.start, end)
-	if at, ok := c.gap.start(edge >> 3); ok {
+	if c.capped {
+		h.Capped, h.Continues = true, true
+	} else if at, ok := c.gap.start(edge >> 3); ok {
 		h.Start = at
 	}
 	s.tail = tail{hit: h, left: edge & 7, pads: maxPads}
@@ -234,7 +250,7 @@ func (m *Matcher) SameAs(o *Matcher) bool {
 	}
 	for a := range m.alpha {
 		x, y := &m.alpha[a], &o.alpha[a]
-		if x.w != y.w || x.n != y.n || len(x.cands)+len(y.cands)+x.run.n+y.run.n > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap {
+		if x.w != y.w || x.n != y.n || x.pre != y.pre || len(x.cands)+len(y.cands)+x.run.n+y.run.n > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap {
 			return false
 		}
 		for i := 1; i <= x.n; i++ {
@@ -258,16 +274,32 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 	s.w = s.w<<8 | uint64(u.B)
 	s.recent[s.count%recentLen] = u.B
 	s.count++
-	s.starts[s.at], s.gaps[s.at] = u.Start, s.gap
-	s.gap.n = 0
+	s.starts[s.at] = u.Start
+	if m.ix.hasLead {
+		if s.gap.n > 0 || s.gaps[s.at].n > 0 {
+			s.gaps[s.at] = s.gap
+		}
+		s.gap.n = 0
+	}
 	s.at = (s.at + 1) % gramLen
+	s.pre <<= 1
 	if s.n < gramLen {
 		s.n++
-		if s.n < gramLen {
+		if s.n < prefixLen {
 			return hits
 		}
 	}
-	rec, head, ok := m.ix.grams.find(m.ix.h.gramTag(s.w, a))
+	if m.ix.dense || m.ix.isPrefix(m.ix.h.prefixTag(uint32(s.w), a)) {
+		s.pre |= 1
+	}
+	if s.n < gramLen {
+		return hits
+	}
+	var rec uint32
+	var head, ok bool
+	if s.pre&(1<<prefixLen|1) == 1<<prefixLen|1 {
+		rec, head, ok = m.ix.grams.find(m.ix.h.gramTag(s.w, a))
+	}
 	if ok && m.ix.expired(rec, m.now) {
 		ok = false
 	}
@@ -340,7 +372,7 @@ func (m *Matcher) follow(hits []Hit, s *alphaState, a alphabet, u *canon.Unit) [
 	for _, c := range s.cands {
 		c.acc = m.ix.h.extend(c.acc, u.B)
 		c.n++
-		if !c.capped && c.n >= m.ix.short[0] {
+		if c.n >= m.ix.short[0] {
 			if rec, edge, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, c.n, a), m.now); ok {
 				hits = m.found(hits, s, &c, rec, edge, u.End)
 			}
@@ -404,15 +436,12 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 	// The last seven characters may begin a gram. From the fourth on the
 	// prefix filter knows better.
 	for j := min(s.n, gramLen-1); j > 0; j-- {
+		if j >= prefixLen && s.pre&(1<<(j-prefixLen)) == 0 {
+			continue
+		}
 		start := s.starts[(int(s.at)+gramLen-j)%gramLen]
 		if start >= hold {
 			break
-		}
-		if j >= prefixLen {
-			gram := uint32(s.w >> (8 * (j - prefixLen)))
-			if !m.ix.isPrefix(m.ix.h.prefixTag(gram, a)) {
-				continue
-			}
 		}
 		if g := &s.gaps[(int(s.at)+gramLen-j)%gramLen]; m.ix.hasLead && g.n > 0 {
 			start = g.back[g.n-1]

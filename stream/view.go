@@ -247,6 +247,10 @@ func (v *view) decode(s *Scanner, sc *scratch, units []canon.Unit) {
 	if len(v.decoders) == 0 {
 		return
 	}
+	d := v.decoders
+	if units = units[canon.Idle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, units):]; len(units) == 0 {
+		return
+	}
 	for i := range v.decoders {
 		d := &v.decoders[i]
 		in := units

@@ -83,6 +83,53 @@ func (d *Decoder) Hold() int64 {
 	return hold
 }
 
+// Idle moves decoders that are not active over the first units of in, up to
+// one that may make one of them active, and returns how many that were. It
+// does what Write does, for all at once: the base16 decoder, last, sees
+// letters and digits alone.
+func Idle(d64, d32, d16 *Decoder, in []Unit) int {
+	if d64.active || d32.active || d16.active {
+		return 0
+	}
+	for i := range in {
+		u := &in[i]
+		m := memberOf[u.B]
+		if u.C == Break {
+			m = 0
+		}
+		if m&1 != 0 && d64.n+1 == Base64.least || m&2 != 0 && d32.n+1 == Base32.least || m&4 != 0 && d16.n+1 == Base16.least {
+			return i
+		}
+		d64.pass(u, m&1 != 0)
+		d32.pass(u, m&2 != 0)
+		if u.C >= Alnum {
+			d16.pass(u, m&4 != 0)
+		}
+	}
+	return len(in)
+}
+
+func (d *Decoder) pass(u *Unit, in bool) {
+	if !in {
+		d.n = 0
+		return
+	}
+	d.buf[d.n&(maxLeast-1)] = *u
+	d.n++
+}
+
+// memberOf tells the alphabets that a byte is in, a bit each.
+var memberOf = func() (t [256]uint8) {
+	for i, e := range []*Encoding{Base64, Base32, Base16} {
+		for b := range t {
+			if e.value[b] >= 0 {
+				t[b] |= 1 << i
+			}
+		}
+	}
+	return t
+}()
+
 // Write decodes in and appends what each alignment gives to out[alignment]. A
 // Break unit is appended to all of them where a run ends.
 func (d *Decoder) Write(out [][]Unit, in []Unit) {

@@ -33,6 +33,34 @@ func stripPrefix(re *syntax.Regexp) (*syntax.Regexp, *syntax.Regexp) {
 	return re, removed
 }
 
+// stripBefore removes (?:^|[class]) from the front of an expression. What it
+// removed is asked for where a match is taken, so that the automaton starts
+// with the secret's own characters, not at every space.
+func stripBefore(re *syntax.Regexp) (*syntax.Regexp, *syntax.Regexp) {
+	if re.Op != syntax.OpConcat || len(re.Sub) < 2 {
+		return re, nil
+	}
+	first := re.Sub[0]
+	if first.Op != syntax.OpAlternate || len(first.Sub) != 2 || first.Sub[0].Op != syntax.OpBeginText || first.Sub[1].Op != syntax.OpCharClass {
+		return re, nil
+	}
+	return &syntax.Regexp{Op: syntax.OpConcat, Sub: re.Sub[1:], Flags: re.Flags}, first.Sub[1]
+}
+
+// bytesOf returns the ASCII bytes of a class; nil for no class.
+func bytesOf(class *syntax.Regexp) *[256]bool {
+	if class == nil {
+		return nil
+	}
+	t := new([256]bool)
+	for b := range 128 {
+		for i := 0; i < len(class.Rune); i += 2 {
+			t[b] = t[b] || rune(b) >= class.Rune[i] && rune(b) <= class.Rune[i+1]
+		}
+	}
+	return t
+}
+
 // leading returns case-folded literals of at least two bytes one of which
 // every match begins with, or nil if there is no such set.
 func leading(re *syntax.Regexp) []string {
@@ -162,6 +190,7 @@ type words struct {
 	width int
 	next  []uint16 // state*width+class
 	out   [][]wordUse
+	ends  []bool  // by state: it has out
 	held  []uint8 // by state: bytes that may begin a literal inside a secret
 }
 
@@ -244,6 +273,10 @@ func newWords(uses map[string][]wordUse) *words {
 				queue = append(queue, n)
 			}
 		}
+	}
+	w.ends = make([]bool, len(w.out))
+	for i := range w.out {
+		w.ends[i] = len(w.out[i]) > 0
 	}
 	return w
 }

@@ -146,7 +146,7 @@ func (s *Scanner) Write(p []byte) {
 	s.win = append(s.win, p...)
 	w := s.set.words
 	for _, b := range p {
-		if len(s.runs) > 0 {
+		if len(s.runs) > 0 && (len(s.runs) > 1 || !s.stepAlone(b)) {
 			s.stepRuns(b)
 		}
 		if s.pem.on {
@@ -160,7 +160,7 @@ func (s *Scanner) Write(p []byte) {
 			s.disperse(s.pos)
 		}
 		s.wordAt = w.step(s.wordAt, b)
-		if len(w.out[s.wordAt]) > 0 {
+		if w.ends[s.wordAt] {
 			s.literals(w.out[s.wordAt])
 		}
 		s.last = behind(b)
@@ -191,6 +191,28 @@ func (s *Scanner) Close() {
 	s.runs = s.runs[:0]
 	s.pem.close(s)
 	s.closed = true
+}
+
+// stepAlone moves the one run of all wordly rules over b where that is all
+// there is to do, as in nearly every letter of a text.
+func (s *Scanner) stepAlone(b byte) bool {
+	r := &s.runs[0]
+	if r.rule != crowdRun || s.pos+1-r.start >= maxCrowd {
+		return false
+	}
+	next := s.set.crowd.step(r.state, b)
+	switch {
+	case next.matched:
+		return false
+	case next.dead():
+		s.runs = s.runs[:0]
+		return true
+	}
+	r.state = next
+	if r.held < 0 && next.held {
+		r.held = s.pos
+	}
+	return true
 }
 
 // stepRuns moves every run over b, which is at s.pos.
@@ -377,6 +399,9 @@ func (s *Scanner) trim() {
 // it, or endOfText.
 func (s *Scanner) match(r *run, next int) {
 	c := s.set.rules[r.rule]
+	if c.after != nil && r.start > 0 && !c.after[s.win[r.start-1-s.base]] {
+		return
+	}
 	text := s.win[r.start-s.base:]
 	if n := s.pos - r.start; int64(len(text)) > n {
 		text = text[:n]

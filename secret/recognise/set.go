@@ -32,6 +32,7 @@ type compiled struct {
 	gate     int // index of its gate, or -1
 	path     *regexp.Regexp
 	preceded *[256]bool // bytes of the stripped optional prefix
+	after    *[256]bool // bytes one of which, or nothing, must be before the match
 	allow    []compiledAllow
 }
 
@@ -98,20 +99,13 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	if err != nil {
 		return err
 	}
+	re, after := stripBefore(re)
 	re, removed := stripPrefix(re)
 	auto, err := newAutomaton(re, r.Group)
 	if err != nil {
 		return err
 	}
-	c := &compiled{rule: r, auto: auto, gate: -1}
-	if removed != nil {
-		c.preceded = new([256]bool)
-		for b := range 128 {
-			for i := 0; i < len(removed.Rune); i += 2 {
-				c.preceded[b] = c.preceded[b] || rune(b) >= removed.Rune[i] && rune(b) <= removed.Rune[i+1]
-			}
-		}
-	}
+	c := &compiled{rule: r, auto: auto, gate: -1, preceded: bytesOf(removed), after: bytesOf(after)}
 	if r.Path != "" {
 		if c.path, err = regexp.Compile(r.Path); err != nil {
 			return err
