@@ -11,7 +11,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 E2E_TESTED = $$($(GO) list -e -f '{{if .TestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 
-.PHONY: help demo test check check-rest format fmt lint vet cross race fuzz generate bench e2e install build
+.PHONY: help demo test check check-rest format fmt lint vet cross race fuzz generate bench bench-quick e2e install build
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ install: ## Install margay with go install
 
 check: test check-rest ## All that CI runs but e2e and long fuzzing
 
-check-rest: format vet lint cross race fuzz generate
+check-rest: format vet lint cross race fuzz generate bench-quick
 
 format: ## Check the format (gofumpt)
 	@out="$$($(TOOL) gofumpt -l $$(git ls-files '*.go'))"; if [ -n "$$out" ]; then echo "not formatted: $$out"; echo "hint: make fmt"; exit 1; fi
@@ -62,9 +62,13 @@ generate: ## Check that generated files are up to date
 	$(GO) generate ./...
 	@git diff --exit-code || { echo "hint: commit what go generate changed"; exit 1; }
 
-bench: ## Measure, and write docs/bench/*.json
-	$(GO) run ./cmd/margay bench vectors --json docs/bench/vectors.json
-	$(GO) run ./cmd/margay bench gateway --json docs/bench/gateway.json
+bench: build ## Measure, and write docs/bench and the pages that cite it
+	bin/margay bench vectors --json docs/bench/vectors.json
+	bin/margay bench gateway --json docs/bench/gateway.json
+	$(GO) generate ./internal/app
+
+bench-quick: ## Run every benchmark small, to see that it works
+	$(GO) run ./cmd/margay bench all --quick
 
 e2e: ## Real clients through a running gateway
 	@scripts/e2e

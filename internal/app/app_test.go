@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/margaydev/margay/bench/docs"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
@@ -24,6 +25,24 @@ func TestReferenceIsUpToDate(t *testing.T) {
 	}
 	if got := reference((&app{}).root()); got != string(want) {
 		t.Error("docs/cli.md is out of date: go generate ./internal/app")
+	}
+}
+
+// No figure in the documents is typed by hand.
+func TestFiguresAreUpToDate(t *testing.T) {
+	root := filepath.Join("..", "..")
+	all, err := readResults(filepath.Join(root, "docs", "bench"))
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d results, %v", len(all), err)
+	}
+	for _, f := range []string{filepath.Join(root, "docs", "benchmarks.md"), filepath.Join(root, "README.md")} {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := docs.Fill(string(b), all); err != nil || text != string(b) {
+			t.Errorf("%s is out of date: go generate ./internal/app (%v)", f, err)
+		}
 	}
 }
 

@@ -1,65 +1,247 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/bench"
-	benchgateway "github.com/margaydev/margay/bench/gateway"
-	"github.com/margaydev/margay/bench/vectors"
+	"github.com/margaydev/margay/bench/docs"
+	"github.com/margaydev/margay/bench/report"
 )
 
 func (a *app) benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure"}
-	var n int
-	var seed uint64
-	var data, file string
-	suite := func(name, short string, run func(context.Context) (*bench.Result, error)) *cobra.Command {
-		cmd := &cobra.Command{Use: name, Short: short, RunE: func(cmd *cobra.Command, _ []string) error {
-			if data == "" {
-				data = os.Getenv("MARGAY_DATA")
-			}
-			ctx, stop := interrupts(cmd.Context())
-			defer stop()
-			r, err := run(ctx)
-			if err != nil {
-				return failure("outside data is looked for in $MARGAY_DATA, or --data", "%w", err)
-			}
-			r.Revision = version()["revision"]
-			if file != "" {
-				b, err := json.MarshalIndent(r, "", " ")
-				if err != nil {
-					return err
-				}
-				if err := writeFile(file, append(b, '\n')); err != nil {
-					return err
-				}
-			}
-			return a.print(r, r.Table)
-		}}
-		cmd.Flags().Uint64Var(&seed, "seed", 1, "what all draws are made from")
-		cmd.Flags().StringVar(&data, "data", "", "`folder` with outside data (default $MARGAY_DATA)")
-		cmd.Flags().StringVar(&file, "json", "", "write the result to a `file`, besides the table")
-		return cmd
+	c := &cobra.Command{
+		Use: "bench", Short: "Measure",
+		Long: "Measure. Every suite prints a table and can write its result as JSON and as a page with plots. The same seed gives the same numbers on every machine, timings apart.",
 	}
-	progress := func(s string) {
+	for _, s := range suites() {
+		c.AddCommand(a.suiteCommand(&s))
+	}
+	c.AddCommand(a.benchAllCommand(), a.benchCompareCommand(), a.benchDocsCommand())
+	return c
+}
+
+// benchFlags are those of every suite.
+func (a *app) benchFlags(c *cobra.Command, o *benchOptions) {
+	c.Flags().Uint64Var(&o.seed, "seed", 1, "what all draws are made from")
+	c.Flags().StringVar(&o.data, "data", os.Getenv("MARGAY_DATA"), "`folder` with outside data (default $MARGAY_DATA)")
+	c.Flags().Lookup("data").DefValue = ""
+	o.progress = func(s string) {
 		if isTerminal(a.err) {
 			fmt.Fprintf(a.err, "\r\x1b[K%s", s)
 		}
 	}
-	v := suite("vectors", "Recognisers and the safe cut, over credential vectors in plain and in disguise", func(ctx context.Context) (*bench.Result, error) {
-		return vectors.Run(ctx, vectors.Options{Data: data, N: n, Seed: seed, Progress: progress})
-	})
-	v.Flags().IntVar(&n, "n", 200, "vectors drawn; 0 for all")
-	var seconds float64
-	g := suite("gateway", "The gateway against a plain reverse proxy", func(ctx context.Context) (*bench.Result, error) {
-		return benchgateway.Run(ctx, benchgateway.Options{Seed: seed, Seconds: seconds, Progress: progress})
-	})
-	g.Flags().Float64Var(&seconds, "seconds", 2, "length of each measurement")
-	c.AddCommand(v, g)
+}
+
+func (a *app) suiteCommand(s *suite) *cobra.Command {
+	o := &benchOptions{}
+	var file, page string
+	c := &cobra.Command{Use: s.name, Short: s.short, RunE: func(cmd *cobra.Command, _ []string) error {
+		r, figures, err := measure(cmd.Context(), s, o)
+		if err != nil {
+			return failure("outside data is looked for in $MARGAY_DATA, or --data", "%w", err)
+		}
+		if page != "" {
+			if err := writePage(page, r, figures); err != nil {
+				return err
+			}
+		}
+		if file == "-" {
+			return writeResult(a.out, r)
+		}
+		if file != "" {
+			if err := saveResult(file, r); err != nil {
+				return err
+			}
+		}
+		r.Table(a.out)
+		return nil
+	}}
+	if s.flags != nil {
+		s.flags(c, o)
+	}
+	a.benchFlags(c, o)
+	c.Flags().StringVar(&file, "json", "", "write the result to a `file`, besides the table; - prints it instead of the table")
+	c.Flags().StringVar(&page, "html", "", "write the result to a `file`, as a page with tables and plots")
 	return c
+}
+
+func measure(ctx context.Context, s *suite, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	ctx, stop := interrupts(ctx)
+	defer stop()
+	defer o.progress("")
+	r, figures, err := s.run(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Revision = version()["revision"]
+	return r, figures, nil
+}
+
+func writeResult(w io.Writer, r *bench.Result) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(r)
+}
+
+func saveResult(path string, r *bench.Result) error {
+	var b bytes.Buffer
+	if err := writeResult(&b, r); err != nil {
+		return err
+	}
+	return writeFile(path, b.Bytes())
+}
+
+func writePage(path string, r *bench.Result, figures []report.Figure) error {
+	var b bytes.Buffer
+	if err := report.Write(&b, r, figures); err != nil {
+		return err
+	}
+	return writeFile(path, b.Bytes())
+}
+
+func readResult(path string) (*bench.Result, error) {
+	b, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		return nil, failure("give a file that margay bench SUITE --json wrote", "%s can't be read: %w", path, reason(err))
+	}
+	var r bench.Result
+	if err := json.Unmarshal(b, &r); err != nil || r.Suite == "" {
+		return nil, failure("give a file that margay bench SUITE --json wrote", "%s holds no result", path)
+	}
+	return &r, nil
+}
+
+func (a *app) benchAllCommand() *cobra.Command {
+	o := &benchOptions{n: -1}
+	var out string
+	c := &cobra.Command{
+		Use: "all", Short: "Every suite, one after another",
+		Long: `Run every suite, one after another. A suite whose outside data is missing is
+left out with a line that says so; where MARGAY_REQUIRE names data, that fails.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, s := range suites() {
+				r, figures, err := measure(cmd.Context(), &s, o)
+				if errors.Is(err, errNoData) || errors.Is(err, fs.ErrNotExist) {
+					if slices.Contains(strings.Split(os.Getenv("MARGAY_REQUIRE"), ","), "data") {
+						return failure("set MARGAY_DATA, or give --data", "%s: %w", s.name, err)
+					}
+					a.note("%s is left out: %v; set MARGAY_DATA, or give --data", s.name, err)
+					continue
+				}
+				if err != nil {
+					return failure("margay bench "+s.name+" runs it alone", "%s: %w", s.name, err)
+				}
+				if out != "" {
+					if err := saveResult(filepath.Join(out, s.name+".json"), r); err != nil {
+						return err
+					}
+					if err := writePage(filepath.Join(out, s.name+".html"), r, figures); err != nil {
+						return err
+					}
+				}
+				if err := a.print(r, r.Table); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	a.benchFlags(c, o)
+	c.Flags().BoolVar(&o.quick, "quick", false, "small, to see that they work; the figures mean nothing")
+	c.Flags().StringVar(&out, "out", "", "`folder` to write SUITE.json and SUITE.html to")
+	return c
+}
+
+func (a *app) benchCompareCommand() *cobra.Command {
+	var page string
+	c := &cobra.Command{
+		Use: "compare BEFORE AFTER", Short: "The changes between two results, with intervals where both have them", Args: cobra.ExactArgs(2),
+		Long: "Show the changes between two results that margay bench SUITE --json wrote.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			before, err := readResult(args[0])
+			if err != nil {
+				return err
+			}
+			after, err := readResult(args[1])
+			if err != nil {
+				return err
+			}
+			if page != "" {
+				var b bytes.Buffer
+				if err := report.Compare(&b, before, after); err != nil {
+					return err
+				}
+				if err := writeFile(page, b.Bytes()); err != nil {
+					return err
+				}
+			}
+			return a.showChanges(before, after)
+		},
+	}
+	c.Flags().StringVar(&page, "html", "", "write the changes to a `file`, as a page")
+	return c
+}
+
+// benchDocsCommand writes figures into documents. It is for those who work on
+// Margay.
+func (a *app) benchDocsCommand() *cobra.Command {
+	var results string
+	c := &cobra.Command{
+		Use: "docs FILE...", Short: "Write the figures of results into Markdown", Hidden: true, Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			all, err := readResults(results)
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				b, err := os.ReadFile(filepath.Clean(f))
+				if err != nil {
+					return failure("give a Markdown file", "%s can't be read: %w", f, reason(err))
+				}
+				text, err := docs.Fill(string(b), all)
+				if err != nil {
+					return failure("see the package comment of bench/docs", "%s: %w", f, err)
+				}
+				if text == string(b) {
+					continue
+				}
+				if err := writeFile(f, []byte(text)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&results, "results", filepath.Join("docs", "bench"), "`folder` of the results")
+	return c
+}
+
+// readResults reads all results of a folder, by the names of their files.
+func readResults(dir string) (map[string]*bench.Result, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*bench.Result{}
+	for _, f := range files {
+		r, err := readResult(f)
+		if err != nil {
+			return nil, err
+		}
+		all[strings.TrimSuffix(filepath.Base(f), ".json")] = r
+	}
+	return all, nil
 }

@@ -12,6 +12,7 @@ import (
 )
 
 //go:generate go run ../../cmd/margay docs --out ../../docs/cli.md
+//go:generate go run ../../cmd/margay bench docs --results ../../docs/bench ../../docs/benchmarks.md ../../README.md
 
 // docsCommand writes docs/cli.md. It is for those who work on Margay.
 func (a *app) docsCommand() *cobra.Command {

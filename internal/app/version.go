@@ -13,16 +13,22 @@ import (
 var Version = ""
 
 func version() map[string]string {
-	v, rev := Version, ""
+	v, rev, changed := Version, "", false
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		if v == "" {
 			v = bi.Main.Version
 		}
 		for _, s := range bi.Settings {
-			if s.Key == "vcs.revision" {
+			switch s.Key {
+			case "vcs.revision":
 				rev = s.Value
+			case "vcs.modified":
+				changed = s.Value == "true"
 			}
 		}
+	}
+	if changed {
+		rev += "+changed" // the tree it was built from differs from it
 	}
 	if v == "" || v == "(devel)" {
 		v = "devel"

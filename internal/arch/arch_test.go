@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"internal/environ": {"flow", "secret", "secret/recognise"},
 	"internal/demo":    {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	"bench":            {},
+	"bench/docs":       {"bench"},
 	"bench/vectors":    {"bench", "secret", "secret/recognise", "stream"},
 	"bench/stats":      {},
 	"bench/report":     {"bench"},
@@ -65,7 +66,7 @@ var allowed = map[string][]string{
 	"internal/doctor":  {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":   {"internal/problem"},
 	"internal/app": {
-		"bench", "bench/gateway", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
+		"bench", "bench/docs", "bench/gateway", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "secret", "secret/recognise", "stream",
 	},
 	"cmd/margay": {"internal/app"},

@@ -1,0 +1,116 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/bench"
+	benchgateway "github.com/margaydev/margay/bench/gateway"
+	"github.com/margaydev/margay/bench/report"
+	"github.com/margaydev/margay/bench/vectors"
+)
+
+// errNoData says that a suite needs outside data and no folder was named.
+var errNoData = errors.New("no folder with outside data")
+
+// benchOptions are what suites are asked for.
+type benchOptions struct {
+	n        int // the suite's own default where it is negative
+	seed     uint64
+	seconds  float64
+	data     string
+	quick    bool // small, to see that it works
+	progress func(string)
+}
+
+// suite is one benchmark.
+type suite struct {
+	name, short string
+	flags       func(*cobra.Command, *benchOptions) // of its own; may be nil
+	run         func(context.Context, *benchOptions) (*bench.Result, []report.Figure, error)
+}
+
+func suites() []suite {
+	return []suite{
+		{
+			name: "vectors", short: "Recognisers and the safe cut, over credential vectors in plain and in disguise",
+			flags: func(c *cobra.Command, o *benchOptions) { c.Flags().IntVar(&o.n, "n", 200, "vectors drawn; 0 for all") },
+			run:   runVectors,
+		},
+		{
+			name: "gateway", short: "The gateway against a plain reverse proxy",
+			flags: func(c *cobra.Command, o *benchOptions) {
+				c.Flags().Float64Var(&o.seconds, "seconds", 2, "length of each measurement")
+			},
+			run: runGateway,
+		},
+	}
+}
+
+func runVectors(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	if o.data == "" {
+		return nil, nil, errNoData
+	}
+	v := vectors.Options{Data: o.data, N: o.n, Seed: o.seed, Progress: o.progress}
+	if o.n < 0 {
+		v.N = 200
+	}
+	if o.quick {
+		v.N, v.Million = 2, 10_000
+	}
+	r, err := vectors.Run(ctx, v)
+	return r, nil, err
+}
+
+func runGateway(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	g := benchgateway.Options{Seed: o.seed, Seconds: o.seconds, Progress: o.progress}
+	if o.quick {
+		g.Seconds, g.Streams = 0.1, 50
+	}
+	r, err := benchgateway.Run(ctx, g)
+	return r, nil, err
+}
+
+// change is a report.Delta for --json, which knows no NaN.
+type change struct {
+	Defence string      `json:"defence"`
+	Slice   string      `json:"slice"`
+	Metric  string      `json:"metric"`
+	Before  float64     `json:"before"`
+	After   float64     `json:"after"`
+	Change  float64     `json:"change"`
+	CI      *[2]float64 `json:"ci,omitempty"`
+}
+
+// showChanges prints what two results have in common and changed.
+func (a *app) showChanges(before, after *bench.Result) error {
+	all := []change{}
+	for _, d := range report.Deltas(before, after) {
+		c := change{d.Defence, d.Slice, d.Metric, d.Before, d.After, d.Change, nil}
+		if !math.IsNaN(d.CI[0]) {
+			c.CI = &d.CI
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return failure("give two results of the same suite", "the results have no row in common")
+	}
+	return a.print(all, func(w io.Writer) {
+		tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(tw, "slice\tdefence\tmetric\tbefore\tafter\tchange\t95 %")
+		for _, c := range all {
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%.6g\t%.6g\t%+.4g\t", c.Slice, c.Defence, c.Metric, c.Before, c.After, c.Change)
+			if c.CI != nil {
+				fmt.Fprintf(tw, "[%+.4g, %+.4g]", c.CI[0], c.CI[1])
+			}
+			fmt.Fprintln(tw)
+		}
+		_ = tw.Flush()
+	})
+}
