@@ -14,58 +14,89 @@ import (
 	"github.com/margaydev/margay/store/memory"
 )
 
+// pieces is a body that arrives n bytes at a time; with events, one event at
+// a time.
+type pieces struct {
+	b      []byte
+	n      int
+	events bool
+}
+
+func (p *pieces) Read(dst []byte) (int, error) {
+	if len(p.b) == 0 {
+		return 0, io.EOF
+	}
+	n := min(p.n, len(p.b))
+	if p.events {
+		n = bytes.Index(p.b, []byte("\n\n")) + 2
+	}
+	n = copy(dst, p.b[:n])
+	p.b = p.b[n:]
+	return n, nil
+}
+
+func (p *pieces) Close() error { return nil }
+
 // BenchmarkEvents is what a token of a clean stream costs between the
-// upstream's body and the client's.
+// upstream's body and the client's: where each arrives alone, and where they
+// come as fast as they are taken (a transport reads 4 KiB at a time).
 func BenchmarkEvents(b *testing.B) {
 	rules, err := recognise.Default()
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	u, err := url.Parse("http://up.example/v1")
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := New(Config{Engine: e, Upstream: u})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer g.Close()
-	var raw bytes.Buffer
-	const tokens = 1000
 	words := strings.SplitAfter("The committee met again in the long hall by the river and went through the papers one after another ", " ")
-	for i := range tokens - 2 {
-		raw.WriteString("data: " + delta(0, "content", words[i%(len(words)-1)]) + "\n\n")
-	}
-	raw.WriteString("data: " + finish(0, "stop") + "\n\ndata: [DONE]\n\n")
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://x/", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	buf := make([]byte, 8<<10)
-	b.ReportAllocs()
-	b.SetBytes(int64(raw.Len()))
-	for b.Loop() {
-		s, err := e.Session(context.Background(), &mediator.SessionRequest{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		body := newEvents(g, &call{g: g, session: s}, &http.Response{Request: req, Body: io.NopCloser(bytes.NewReader(raw.Bytes()))})
-		n := 0
-		for {
-			k, err := body.Read(buf)
-			n += k
+	const tokens = 400
+	for name, in := range map[string]struct {
+		choices int
+		alone   bool
+	}{
+		"burst": {choices: 1}, "alone": {choices: 1, alone: true}, "burst of 3 choices": {choices: 3},
+	} {
+		b.Run(name, func(b *testing.B) {
+			e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))})
 			if err != nil {
-				break
+				b.Fatal(err)
 			}
-		}
-		if n != raw.Len() {
-			b.Fatalf("%d bytes, want %d", n, raw.Len())
-		}
-		_ = body.Close()
+			g, err := New(Config{Engine: e, Upstream: &url.URL{Scheme: "http", Host: "up.example", Path: "/v1"}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer g.Close()
+			var raw bytes.Buffer
+			for i := range tokens - 1 - in.choices {
+				raw.WriteString("data: " + delta(i%in.choices, "content", words[i/in.choices%(len(words)-1)]) + "\n\n")
+			}
+			for c := range in.choices {
+				raw.WriteString("data: " + finish(c, "stop") + "\n\n")
+			}
+			raw.WriteString("data: [DONE]\n\n")
+			req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://x/", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s, err := e.Session(context.Background(), &mediator.SessionRequest{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			buf := make([]byte, burst)
+			b.ReportAllocs()
+			for b.Loop() {
+				body := newEvents(g, &call{g: g, session: s}, &http.Response{Request: req, Body: &pieces{raw.Bytes(), 4 << 10, in.alone}})
+				n := 0
+				for {
+					k, err := body.Read(buf)
+					n += k
+					if err != nil {
+						break
+					}
+				}
+				if n != raw.Len() {
+					b.Fatalf("%d bytes, want %d", n, raw.Len())
+				}
+				_ = body.Close()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/token")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/token")
 }

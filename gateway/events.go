@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/margaydev/margay/internal/sse"
@@ -19,7 +20,8 @@ import (
 const burst = 16 << 10
 
 // events is the body of a mediated stream. Read waits for the upstream, and
-// returns when at least one event is released and no other has arrived.
+// returns when at least one event is released. Events that have arrived
+// together are decided together and go out together.
 type events struct {
 	ctx    context.Context //nolint:containedctx // a body has no other way to get it
 	g      *Gateway
@@ -36,80 +38,116 @@ type events struct {
 	framed []byte // the last of them that were clean
 	ev     mediator.Event
 	idle   *time.Timer
-	out    []byte
+	out    []byte // what goes out next
+	rest   []byte // what did not fit into the last Read
 	end    bool
+	resp   *http.Response
 
 	stats    StreamStats
 	arrivals []time.Time // of events not yet released; kept only for Streamed
+	arrived  time.Time
 }
 
+var readers = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
+
 func newEvents(g *Gateway, c *call, resp *http.Response) *events {
-	e := &events{ctx: resp.Request.Context(), g: g, c: c, body: resp.Body, gen: c.session.Generate(resp.Request.Context())}
+	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp, body: resp.Body, gen: c.session.Generate(resp.Request.Context())}
 	e.parser.Limits.MaxBytes = g.cfg.MaxEvent
-	e.in = sse.NewReader(resp.Body, g.cfg.MaxEvent)
+	e.in = readers.Get().(*sse.Reader)
+	e.in.Reset(resp.Body, g.cfg.MaxEvent)
 	// A silent upstream ends the stream; closing the body wakes the read.
-	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = resp.Body.Close() })
+	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
 	return e
 }
 
 // Close implements io.Closer. It cancels the upstream.
 func (e *events) Close() error {
 	e.idle.Stop()
-	if f := e.g.cfg.Streamed; f != nil {
-		f(e.stats)
+	e.end = true
+	if e.in != nil {
+		e.in.Reset(nil, 0)
+		readers.Put(e.in)
+		e.in = nil
+		if f := e.g.cfg.Streamed; f != nil {
+			f(e.stats)
+		}
 	}
 	return e.body.Close()
 }
 
 // Read implements io.Reader.
 func (e *events) Read(p []byte) (int, error) {
+	if len(e.rest) > 0 {
+		n := copy(p, e.rest)
+		e.rest = e.rest[n:]
+		return n, nil
+	}
+	e.out = p[:0:len(p)]
 	for len(e.out) == 0 {
 		if e.end {
+			e.g.trailer(e.ctx, e.c, e.resp)
 			return 0, io.EOF
 		}
-		e.next()
-		e.idle.Reset(e.g.cfg.Idle)
+		e.batch()
 	}
-	for !e.end && len(e.out) < burst && e.in.Buffered() {
-		e.next()
+	n := min(len(e.out), len(p))
+	if len(e.out) > len(p) {
+		copy(p, e.out) // it moved to a larger place
+		e.rest = e.out[n:]
 	}
-	n := copy(p, e.out)
-	e.out = e.out[:copy(e.out, e.out[n:])]
 	return n, nil
 }
 
-// next takes one event from the upstream.
-func (e *events) next() {
+// batch takes the next event, for which it waits, and those that have arrived
+// with it, and writes what they release.
+func (e *events) batch() {
+	e.next()
+	e.idle.Reset(e.g.cfg.Idle)
+	for size := 0; !e.end && size < burst && e.in.Buffered(); {
+		size += e.next()
+	}
+	if !e.end {
+		e.release()
+	}
+}
+
+// next takes one event from the upstream and returns its size.
+func (e *events) next() int {
+	waits := e.g.cfg.Streamed != nil && !e.in.Buffered()
 	ev, err := e.in.Next()
+	if waits {
+		e.arrived = time.Now()
+	}
 	switch {
 	case errors.Is(err, io.EOF):
 		if len(e.seen) > 0 && !e.told {
 			// The end of a connection is not the end of an answer.
 			e.broken()
-			return
+			break
 		}
 		e.finish()
 		e.end = true
 	case errors.Is(err, sse.ErrTooLarge):
-		e.fail("too-large", "an event of the upstream is larger than margay decides")
+		e.stop("too-large", "an event of the upstream is larger than margay decides")
 	case err != nil:
 		e.broken()
 	case ev.Incomplete:
 		// A client drops it; so it is no loss.
 	case ev.Data == nil:
 		if e.clean(ev.Raw) { // a comment with a secret is dropped: nobody misses it
-			e.push(&ev, &openaichat.Chunk{})
+			e.add(&ev, &openaichat.Chunk{})
 		}
 	default:
 		e.event(&ev)
 	}
+	return len(ev.Raw)
 }
 
 // broken ends the stream where the upstream did not. What is held is not
 // released: it was never decided.
 func (e *events) broken() {
 	e.g.cfg.Log.Warn("upstream broke off", "upstream", e.g.cfg.Name)
-	e.fail("upstream-failed", "the upstream broke off in mid-stream")
+	e.stop("upstream-failed", "the upstream broke off in mid-stream")
 }
 
 // framing returns the lines of an event besides those of its data.
@@ -142,24 +180,24 @@ func (e *events) clean(raw []byte) bool {
 
 func (e *events) event(ev *sse.Event) {
 	if !e.clean(e.framing(ev)) {
-		e.fail("denied", "an event of the upstream holds a secret outside its data")
+		e.stop("denied", "an event of the upstream holds a secret outside its data")
 		return
 	}
 	chunk, err := e.parser.Parse(ev.Data)
 	if err != nil {
-		e.fail("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
+		e.stop("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
 		return
 	}
 	if chunk.Stray {
 		// Nobody has looked at these logprobs: the event goes on without.
 		data, err := openaichat.Render(ev.Data, &openaichat.Edit{DropLogprobs: true}, e.parser.Limits)
 		if err != nil {
-			e.fail("internal-error", "an event could not be edited")
+			e.stop("internal-error", "an event could not be edited")
 			return
 		}
 		ev = &sse.Event{Raw: sse.Append(nil, ev.Raw, data), Type: ev.Type, ID: ev.ID, Data: data}
 		if chunk, err = e.parser.Parse(data); err != nil {
-			e.fail("internal-error", "an event could not be edited")
+			e.stop("internal-error", "an event could not be edited")
 			return
 		}
 	}
@@ -178,7 +216,7 @@ func (e *events) event(ev *sse.Event) {
 		e.failure(ev, chunk)
 		return
 	}
-	e.push(ev, chunk)
+	e.add(ev, chunk)
 }
 
 // failure ends the stream with the upstream's own error. What is held is not
@@ -190,8 +228,12 @@ func (e *events) failure(ev *sse.Event, chunk *openaichat.Chunk) {
 			return
 		}
 	}
+	e.release()
+	if e.end {
+		return
+	}
 	e.gen = e.c.session.Generate(e.ctx)
-	e.push(ev, chunk)
+	e.add(ev, chunk)
 	if !e.end {
 		e.finish()
 	}
@@ -199,8 +241,9 @@ func (e *events) failure(ev *sse.Event, chunk *openaichat.Chunk) {
 	_ = e.body.Close()
 }
 
-func (e *events) push(ev *sse.Event, chunk *openaichat.Chunk) {
-	e.ev.Raw, e.ev.Data, e.ev.Deltas, e.ev.Choices = ev.Raw, ev.Data, chunk.Deltas, chunk.Choices
+func (e *events) add(ev *sse.Event, chunk *openaichat.Chunk) {
+	e.ev.Raw, e.ev.Data = ev.Raw, ev.Data
+	e.ev.Deltas, e.ev.Names, e.ev.Choices = chunk.Deltas, chunk.Names, chunk.Choices
 	e.ev.Finished = e.ev.Finished[:0]
 	for _, c := range chunk.Choices {
 		e.begin(c)
@@ -211,14 +254,21 @@ func (e *events) push(ev *sse.Event, chunk *openaichat.Chunk) {
 	}
 	if e.g.cfg.Streamed != nil {
 		e.stats.Events++
-		e.arrivals = append(e.arrivals, time.Now())
+		e.arrivals = append(e.arrivals, e.arrived)
 	}
-	out, err := e.gen.Push(&e.ev)
+	if err := e.gen.Add(&e.ev); err != nil {
+		e.halt(err)
+	}
+}
+
+// release writes what the events so far release.
+func (e *events) release() {
+	out, err := e.gen.Release()
 	e.write(out)
 	if e.g.cfg.Streamed != nil {
 		e.stats.MaxHeld = max(e.stats.MaxHeld, e.gen.Held())
 	}
-	if err != nil {
+	if err != nil && !e.end {
 		e.halt(err)
 	}
 }
@@ -236,9 +286,13 @@ func (e *events) begin(choice int) {
 
 // finish releases what waits at a regular end.
 func (e *events) finish() {
+	e.release()
+	if e.end {
+		return
+	}
 	out, err := e.gen.Close()
 	e.write(out)
-	if err != nil {
+	if err != nil && !e.end {
 		e.halt(err)
 	}
 }
@@ -278,6 +332,14 @@ func (e *events) halt(err error) {
 	e.out = sse.Append(e.out, nil, []byte("[DONE]"))
 	e.end = true
 	_ = e.body.Close()
+}
+
+// stop releases what the events before allow and ends the stream with an error
+// event.
+func (e *events) stop(code, detail string) {
+	if e.release(); !e.end {
+		e.fail(code, detail)
+	}
 }
 
 // fail ends the stream with an error event. Nothing that is held goes out.

@@ -115,6 +115,20 @@ type failing struct {
 
 func (f *failing) AppendDecisions(context.Context, []mediator.LogEntry) error { return f.err }
 
+// records are those of registered secrets.
+func records(t testing.TB, values ...string) []secret.Record {
+	t.Helper()
+	var out []secret.Record
+	for i, v := range values {
+		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, rec)
+	}
+	return out
+}
+
 func newRig(t testing.TB, change func(*mediator.Config, *Config), registered ...string) *rig {
 	t.Helper()
 	r := &rig{up: newUpstream(t), store: memory.New(), log: &bytes.Buffer{}}
@@ -122,14 +136,7 @@ func newRig(t testing.TB, change func(*mediator.Config, *Config), registered ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	mc := mediator.Config{Rules: set, Keys: keys, Store: r.store}
-	for i, v := range registered {
-		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mc.Ephemeral = append(mc.Ephemeral, rec)
-	}
+	mc := mediator.Config{Rules: set, Keys: keys, Store: r.store, Ephemeral: records(t, registered...)}
 	base, err := url.Parse(r.up.URL + "/v1")
 	if err != nil {
 		t.Fatal(err)

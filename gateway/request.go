@@ -67,8 +67,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
 			c.body = req.Rewrite(res.Edits)
 		}
 	}
-	w.Header().Set("Margay-Trajectory", string(c.session.Trajectory()))
-	g.forward(w, r, c)
+	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
 }
 
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, c *call) {

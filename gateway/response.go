@@ -26,6 +26,11 @@ func (g *Gateway) response(resp *http.Response) error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return &denied{status: http.StatusBadGateway, code: "redirect", detail: "the upstream redirects, which is not followed: set its final URL as the upstream"}
 	}
+	for _, h := range []http.Header{resp.Header, resp.Trailer} {
+		if err := g.scrub(resp.Request.Context(), c, h); err != nil {
+			return err
+		}
+	}
 	switch enc := strings.ToLower(resp.Header.Get("Content-Encoding")); enc {
 	case "", "identity":
 	case "gzip":
@@ -52,6 +57,7 @@ func (g *Gateway) response(resp *http.Response) error {
 	if err != nil {
 		return &denied{status: http.StatusBadGateway, code: "upstream-failed", detail: "the upstream's answer broke off or is too large"}
 	}
+	g.trailer(resp.Request.Context(), c, resp)
 	switch {
 	case len(body) == 0:
 	case typ == "application/json" || strings.HasSuffix(typ, "+json"):
@@ -94,12 +100,80 @@ func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, erro
 	for _, tc := range resp.Calls() {
 		a.Calls = append(a.Calls, mediator.ToolCallText{Name: tc.Name, Arguments: tc.Arguments})
 	}
+	a.Names = resp.Names()
 	res := c.session.Answer(ctx, &a)
 	if res.Denied() {
 		return nil, &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
 	}
 	return resp.Rewrite(res.Edits, res.Refused), nil
 }
+
+// scrub takes the headers out that hold a secret.
+func (g *Gateway) scrub(ctx context.Context, c *call, h http.Header) error {
+	var texts []mediator.Text
+	var names []string
+	for name, values := range h {
+		if len(values) == 1 && usual(name, values[0]) {
+			continue
+		}
+		names = append(names, name)
+		texts = append(texts, mediator.Text{ID: len(texts), Text: name + ": " + strings.Join(values, "\n"), Path: func() string { return "header" }})
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	res := c.session.Names(ctx, texts)
+	if res.Denied() {
+		return &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
+	}
+	for i := range res.Edits {
+		h.Del(names[i])
+		g.cfg.Log.Warn("a header of the upstream's held a secret and was left out", "upstream", g.cfg.Name)
+	}
+	return nil
+}
+
+// usual reports whether a header has one of the values that nearly every
+// response has.
+func usual(name, value string) bool {
+	switch name {
+	case "Date":
+		_, err := http.ParseTime(value)
+		return err == nil
+	case "Content-Type":
+		return value == "text/event-stream" || value == "text/event-stream; charset=utf-8" || value == "application/json"
+	case "Cache-Control":
+		return value == "no-cache"
+	}
+	return false
+}
+
+// trailer takes the trailers out that hold a secret. They are there when the
+// upstream's body has been read.
+func (g *Gateway) trailer(ctx context.Context, c *call, resp *http.Response) {
+	if len(resp.Trailer) > 0 && g.scrub(ctx, c, resp.Trailer) != nil {
+		clear(resp.Trailer)
+	}
+}
+
+// final is the client's side of a mediated response. The upstream's
+// informational responses are not passed on: nobody looks at them.
+type final struct {
+	http.ResponseWriter
+	trajectory string
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (f *final) WriteHeader(status int) {
+	if status < http.StatusOK {
+		return
+	}
+	f.Header().Set("Margay-Trajectory", f.trajectory)
+	f.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController find the writer below.
+func (f *final) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 // plain mediates an answer that is one text, such as a proxy's error page.
 func (g *Gateway) plain(ctx context.Context, c *call, body []byte) ([]byte, error) {

@@ -150,6 +150,9 @@ func (s *Session) Call(ctx context.Context, call flow.ToolCall) (flow.ToolCall, 
 type Answer struct {
 	Texts []Text
 	Calls []ToolCallText
+	// Names are the server's own: ids, models, fingerprints. They can't be
+	// edited: a known secret in one denies the answer.
+	Names []string
 }
 
 // ToolCallText is a call in an Answer: which text has its arguments.
@@ -204,6 +207,11 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 				r.Edits[t.ID] = string(edited)
 				j.denied = j.denied || t.Fixed
 			}
+		}
+		for _, name := range a.Names {
+			n := Result{Edits: map[int]string{}}
+			s.names(&n, &j, []Text{{Text: name, Path: func() string { return "id" }}})
+			j.denied = j.denied || len(n.Edits) > 0
 		}
 		s.conclude(&r, j)
 		if len(out.Refused) > 0 && r.Decision.Outcome == flow.Allow {

@@ -9,11 +9,15 @@ import (
 	"github.com/margaydev/margay/stream"
 )
 
-// Event is one unit of a model's streamed answer, as a wire decoded it.
+// Event is one unit of a model's streamed answer, as a wire decoded it. What
+// it points to must stay as it is until Release.
 type Event struct {
-	Raw    []byte // the event as it came; copied where it is held
+	Raw    []byte // the event as it came
 	Data   []byte // its payload
 	Deltas []flow.Delta
+	// Names are the server's own: ids, models, fingerprints. They can't be
+	// edited: a known secret in one ends the generation.
+	Names [][]byte
 	// Finished lists the choices that end with this event.
 	Finished []int
 	// Choices lists the choices that the event is about. One about none, or
@@ -56,52 +60,68 @@ const maxArguments = 8 << 20
 // Generation mediates one streamed answer. Events are delayed whole until all
 // their text is decided, and never re-cut: one that holds nothing to edit goes
 // out as it came. It is not safe for concurrent use.
+//
+// Events that arrived together are added one by one and released together:
+// their texts are then looked at in one go, which is most of what a token
+// costs. What is found does not depend on how a text is cut (package stream),
+// so neither does what goes out.
 type Generation struct {
 	s    *Session
 	ctx  context.Context //nolint:containedctx // one generation is one call
 	cfg  *stream.Config
 	text map[flow.StreamKey]*text
-	last *text // the text of the last delta: most deltas go on with it
+	last *text   // the text of the last delta: most deltas go on with it
+	news []*text // those with bytes that were not looked at
 
 	queue []*held
 	free  []*held
 	out   []Out
 	calls map[int]*calls // by choice
+	seen  []int          // choices that events were about
 
-	fresh  []FindingRecord // found, not yet recorded
-	logged int
-	halted bool
-	blocks []int // scratch: choices that wait
+	names   names
+	plain   map[string]struct{} // short strings outside the choices that are clean
+	settled text                // stands for them
+	fresh   []FindingRecord     // found, not yet recorded
+	halted  bool
+	blocks  []int // scratch: choices that wait
 }
 
 // text is one text of the answer.
 type text struct {
 	key    flow.StreamKey
-	scan   *stream.Scanner
-	args   []byte // of a tool call: all of it, decided when complete
-	len    int64
-	cut    int64
+	scan   *stream.Scanner // nil for a call's arguments, which are decided when complete
+	win    []byte          // the bytes from base on: what waits, and all of a call's arguments
+	base   int64
+	len    int64 // bytes so far
+	looked int64 // bytes that were looked at
+	cut    int64 // bytes that are decided
 	edits  []stream.Edit
 	done   bool
-	seen   int // findings taken
-	pieces int // deltas that wait
+	fresh  bool // in Generation.news
+	found  int  // findings taken
+	pieces int  // deltas that wait
 }
 
 // held is an event that waits.
 type held struct {
 	raw, data []byte
+	own       []byte // their memory, once they are kept over a Release
+	kept      bool
 	choices   []int
 	pieces    []piece
 	say       []Say
 	calls     bool // it carries part of a tool call
 	finish    bool
+
+	choice [1]int // where choices and pieces begin: most events have one
+	piece  [1]piece
 }
 
 // piece is a delta's place in its text.
 type piece struct {
 	t        *text
 	from, to int64
-	text     []byte
 }
 
 // calls are the tool calls of one choice.
@@ -120,32 +140,63 @@ func (s *Session) Generate(ctx context.Context) *Generation {
 	return g
 }
 
-// Push takes an event and returns those that are released by it. What it
-// returns is valid until the next call. After an error nothing more may be
-// sent to the client but what ends the stream.
-func (g *Generation) Push(ev *Event) (out []Out, err error) {
-	defer g.recover(&out, &err)
-	g.recycle()
+// Push takes an event and returns those that are released by it, as Add and
+// Release do.
+func (g *Generation) Push(ev *Event) ([]Out, error) {
+	if err := g.Add(ev); err != nil {
+		return nil, err
+	}
+	return g.Release()
+}
+
+// Add takes an event. Nothing is released before Release. After an error
+// nothing more may be sent to the client but what ends the stream.
+func (g *Generation) Add(ev *Event) (err error) {
+	defer g.recover(nil, &err)
 	h := g.hold(ev)
+	g.queue = append(g.queue, h)
 	for i := range ev.Deltas {
 		if err := g.delta(h, &ev.Deltas[i]); err != nil {
-			return nil, err
+			return err
+		}
+	}
+	for _, n := range ev.Names {
+		g.names.add(n)
+	}
+	for _, c := range ev.Choices {
+		if !contains(g.seen, c) {
+			g.seen = append(g.seen, c)
 		}
 	}
 	for _, c := range ev.Finished {
-		if err := g.finish(c); err != nil {
-			return nil, err
-		}
 		h.finish = true
+		if err := g.finish(c); err != nil {
+			return err
+		}
 	}
-	g.queue = append(g.queue, h)
+	return nil
+}
+
+// Release decides what was added and returns the events that may go out, in
+// order. What it returns is valid until the next call, and as long as the
+// memory of the events that were added. After an error nothing more may be
+// sent to the client but what it returns and what ends the stream.
+func (g *Generation) Release() (out []Out, err error) {
+	defer g.recover(&out, &err)
+	for i, t := range g.news {
+		g.news[i] = nil
+		t.fresh = false
+		if !t.done {
+			g.look(t)
+		}
+	}
+	g.news = g.news[:0]
 	return g.release()
 }
 
 // Close ends the answer: everything is decided and released.
 func (g *Generation) Close() (out []Out, err error) {
 	defer g.recover(&out, &err)
-	g.recycle()
 	for _, t := range g.text {
 		if err := g.end(t); err != nil {
 			return nil, err
@@ -166,29 +217,49 @@ func (g *Generation) Held() int64 {
 func (g *Generation) recover(out *[]Out, err *error) {
 	if p := recover(); p != nil {
 		g.s.failed(flow.Generate, "internal-error", fmt.Sprintf("internal error of type %T; please report it", p))
-		*out, *err = nil, ErrDenied
+		if out != nil {
+			*out = nil
+		}
+		*err = ErrDenied
 	}
 }
 
-func (g *Generation) recycle() {
-	for i := range g.out {
-		g.out[i] = Out{}
+func contains(s []int, n int) bool {
+	for _, x := range s {
+		if x == n {
+			return true
+		}
 	}
-	g.out = g.out[:0]
+	return false
 }
 
 func (g *Generation) hold(ev *Event) *held {
-	var h *held
-	if n := len(g.free); n > 0 {
-		h, g.free = g.free[n-1], g.free[:n-1]
-	} else {
-		h = &held{}
+	if len(g.free) == 0 {
+		some := make([]held, 8)
+		for i := range some {
+			h := &some[i]
+			h.choices, h.pieces = h.choice[:0], h.piece[:0]
+			g.free = append(g.free, h)
+		}
 	}
-	h.raw = append(h.raw[:0], ev.Raw...)
-	h.data = append(h.data[:0], ev.Data...)
+	n := len(g.free) - 1
+	h := g.free[n]
+	g.free = g.free[:n]
+	h.raw, h.data = ev.Raw, ev.Data
 	h.choices = append(h.choices[:0], ev.Choices...)
-	h.pieces, h.say, h.calls, h.finish = h.pieces[:0], nil, false, false
+	h.pieces, h.say, h.calls, h.finish, h.kept = h.pieces[:0], nil, false, false, false
 	return h
+}
+
+// keep copies an event that outlives the memory that it came in.
+func (h *held) keep() {
+	if h.kept {
+		return
+	}
+	h.kept = true
+	n := len(h.raw)
+	h.own = append(append(h.own[:0], h.raw...), h.data...)
+	h.raw, h.data = h.own[:n:n], h.own[n:]
 }
 
 func (g *Generation) delta(h *held, d *flow.Delta) error {
@@ -206,32 +277,27 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 		}
 		g.last = t
 	}
-	if t.done {
+	if t.done && len(d.Text) > 0 {
 		// Text behind its end: a stream that does this is not decided.
-		if len(d.Text) > 0 {
-			return g.deny("text-after-end", "the stream goes on with a text that it had ended")
-		}
+		return g.deny("text-after-end", "the stream goes on with a text that it had ended")
 	}
 	p := piece{t: t, from: t.len, to: t.len + int64(len(d.Text))}
-	t.len = p.to
-	n := len(h.pieces)
-	if n < cap(h.pieces) {
-		p.text = h.pieces[:n+1][n].text[:0]
-	}
-	p.text = append(p.text, d.Text...)
 	h.pieces = append(h.pieces, p)
 	t.pieces++
+	t.len = p.to
+	t.win = append(t.win, d.Text...)
 	if d.Key.Field == flow.FieldToolArguments {
 		h.calls = true
-		if len(t.args)+len(d.Text) > maxArguments {
+		if t.len > maxArguments {
 			return g.deny("too-large", "the arguments of a tool call are larger than can be decided")
 		}
-		t.args = append(t.args, d.Text...)
 		return nil
 	}
 	h.calls = h.calls || d.Key.Field == flow.FieldToolName
-	t.scan.Write(d.Text)
-	g.take(t)
+	if !t.fresh {
+		t.fresh = true
+		g.news = append(g.news, t)
+	}
 	return nil
 }
 
@@ -262,24 +328,44 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 	return t, nil
 }
 
-// whole decides a string outside the choices at once.
+// whole decides a string outside the choices at once. A stream mostly repeats
+// the same few.
 func (g *Generation) whole(h *held, d *flow.Delta) {
-	out, found := g.cfg.Text(append([]byte(nil), d.Text...))
-	t := &text{key: d.Key, done: true, len: int64(len(d.Text)), cut: int64(len(d.Text))}
+	if _, ok := g.plain[string(d.Text)]; ok || len(d.Text) == 0 {
+		h.pieces = append(h.pieces, piece{t: &g.settled})
+		g.settled.pieces++
+		return
+	}
+	own := append([]byte(nil), d.Text...)
+	out, found := g.cfg.Text(own)
+	t := &text{key: d.Key, done: true, win: own, len: int64(len(own)), cut: int64(len(own))}
 	if string(out) != string(d.Text) {
 		t.edits = []stream.Edit{{End: t.len, Text: out}}
 	}
 	g.note(t, found)
-	h.pieces = append(h.pieces, piece{t: t, to: t.len, text: append([]byte(nil), d.Text...)})
+	if len(found) == 0 && t.edits == nil && len(own) < 256 && len(g.plain) < 64 {
+		if g.plain == nil {
+			g.plain = map[string]struct{}{}
+		}
+		g.plain[string(own)] = struct{}{}
+	}
+	h.pieces = append(h.pieces, piece{t: t, to: t.len})
 	t.pieces++
+}
+
+// look reads the bytes of a text that were not looked at.
+func (g *Generation) look(t *text) {
+	t.scan.Write(t.win[t.looked-t.base:])
+	t.looked = t.len
+	g.take(t)
 }
 
 func (g *Generation) take(t *text) {
 	t.cut = t.scan.Cut()
 	t.edits = t.scan.Edits(t.edits)
-	if found := t.scan.Findings(); len(found) > t.seen {
-		g.note(t, found[t.seen:])
-		t.seen = len(found)
+	if found := t.scan.Findings(); len(found) > t.found {
+		g.note(t, found[t.found:])
+		t.found = len(found)
 	}
 }
 
@@ -303,6 +389,9 @@ func (g *Generation) end(t *text) error {
 		return g.endCall(t.key.Choice, t.key.Item)
 	}
 	t.done = true
+	if t.looked < t.len {
+		g.look(t)
+	}
 	t.scan.Close()
 	g.take(t)
 	t.scan = nil
@@ -313,19 +402,19 @@ func (g *Generation) end(t *text) error {
 func (g *Generation) endCall(choice, item int) error {
 	name := ""
 	if t := g.text[flow.StreamKey{Choice: choice, Field: flow.FieldToolName, Item: item}]; t != nil {
+		name = string(t.win[:min(len(t.win), 128)]) // it waits, so all of it is there
 		if err := g.end(t); err != nil {
 			return err
 		}
-		name = g.nameOf(t)
 	}
 	t := g.text[flow.StreamKey{Choice: choice, Field: flow.FieldToolArguments, Item: item}]
 	if t == nil || t.done {
 		return nil
 	}
 	t.done, t.cut = true, t.len
-	v := g.s.arguments(g.cfg, name, t.args)
+	v := g.s.arguments(g.cfg, name, t.win)
 	g.note(t, v.found)
-	t.edits, t.args = v.edits, nil
+	t.edits = v.edits
 	if v.refusal == "" {
 		return nil
 	}
@@ -341,19 +430,6 @@ func (g *Generation) endCall(choice, item int) error {
 	return nil
 }
 
-// nameOf returns a tool's name from the pieces that wait.
-func (g *Generation) nameOf(t *text) string {
-	var b []byte
-	for _, h := range g.queue {
-		for _, p := range h.pieces {
-			if p.t == t && len(b) < 128 {
-				b = append(b, p.text...)
-			}
-		}
-	}
-	return string(b[:min(len(b), 128)])
-}
-
 func (g *Generation) finish(choice int) error {
 	for k, t := range g.text {
 		if k.Choice == choice {
@@ -361,14 +437,6 @@ func (g *Generation) finish(choice int) error {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// policy halts where a finding asks for it.
-func (g *Generation) policy() error {
-	if g.halted {
-		return ErrHalted
 	}
 	return nil
 }
@@ -395,7 +463,6 @@ func (g *Generation) record() error {
 	if g.halted {
 		r.Decision.Outcome = flow.Deny
 	}
-	g.logged += len(fresh)
 	if err := g.s.record(g.ctx, &r); err != nil {
 		if !g.s.e.cfg.OnErrorPass {
 			return g.deny(codeStore, "the store failed: "+err.Error()+"; run margay doctor")

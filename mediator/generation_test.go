@@ -56,16 +56,36 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 			}
 		}
 	}
+	// What an event points to is written over once it was released or kept,
+	// as a reader's buffer is.
+	var lent [][]byte
+	lend := func(b []byte) []byte {
+		lent = append(lent, append([]byte(nil), b...))
+		return lent[len(lent)-1]
+	}
 	push := func(ev mediator.Event) {
 		if a.err != nil {
 			return
 		}
-		ev.Data = fmt.Append(nil, len(events))
-		ev.Raw = ev.Data
+		n := fmt.Append(nil, len(events))
 		events = append(events, ev)
+		in := ev
+		in.Raw, in.Data, in.Deltas = lend(n), lend(n), nil
+		for _, d := range ev.Deltas {
+			in.Deltas = append(in.Deltas, flow.Delta{Key: d.Key, Text: lend(d.Text)})
+		}
+		if a.err = g.Add(&in); a.err != nil || rng.IntN(3) > 0 {
+			return
+		}
 		var out []mediator.Out
-		out, a.err = g.Push(&events[len(events)-1])
+		out, a.err = g.Release()
 		take(out)
+		for _, b := range lent {
+			for i := range b {
+				b[i] = '#'
+			}
+		}
+		lent = nil
 	}
 	left := append([]source(nil), sources...)
 	choices := map[int]bool{}

@@ -1,8 +1,6 @@
 package mediator
 
 import (
-	"slices"
-
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/stream"
 )
@@ -10,33 +8,59 @@ import (
 // release returns the events at the head of each choice whose text is
 // decided. Choices do not wait for each other; an event about none waits for
 // all, and all behind it wait for it.
+//
+// A generation that is halted releases nothing behind the first edit: events
+// that happened to arrive with it are no longer its answer.
 func (g *Generation) release() ([]Out, error) {
+	for i := range g.out {
+		g.out[i] = Out{}
+	}
+	g.out = g.out[:0]
+	if err := g.checkNames(); err != nil {
+		return nil, err
+	}
 	if err := g.record(); err != nil {
 		return nil, err
 	}
 	g.blocks = g.blocks[:0]
 	barrier := false
 	kept := g.queue[:0]
-	for _, h := range g.queue {
+	for i, h := range g.queue {
+		if barrier || len(g.blocks) > 0 && len(g.blocks) == len(g.seen) {
+			kept = append(kept, g.queue[i:]...) // all the rest waits
+			break
+		}
 		all := len(h.choices) == 0
-		wait := barrier || all && len(g.blocks) > 0 || !h.decided() || !all && g.blocked(h.choices)
-		if !wait {
-			g.out = append(g.out, g.render(h))
-			g.done(h)
+		if all && len(g.blocks) > 0 || !h.decided() || !all && g.blocked(h.choices) {
+			kept = append(kept, h)
+			barrier = all
+			for _, c := range h.choices {
+				if !contains(g.blocks, c) {
+					g.blocks = append(g.blocks, c)
+				}
+			}
 			continue
 		}
-		kept = append(kept, h)
-		barrier = barrier || all
-		g.blocks = append(g.blocks, h.choices...)
+		g.out = append(g.out, g.render(h))
+		g.done(h)
+		if g.halted && g.out[len(g.out)-1].Edit != nil {
+			break
+		}
+	}
+	if g.halted {
+		return g.out, ErrHalted
 	}
 	clear(g.queue[len(kept):])
 	g.queue = kept
-	return g.out, g.policy()
+	for _, h := range kept {
+		h.keep()
+	}
+	return g.out, nil
 }
 
 func (g *Generation) blocked(choices []int) bool {
 	for _, c := range choices {
-		if slices.Contains(g.blocks, c) {
+		if contains(g.blocks, c) {
 			return true
 		}
 	}
@@ -63,16 +87,40 @@ func (h *held) decided() bool {
 func (g *Generation) done(h *held) {
 	for i := range h.pieces {
 		p := &h.pieces[i]
-		p.t.pieces--
-		if p.t.pieces == 0 && p.to == p.t.len {
-			p.t.edits = p.t.edits[:0]
-		}
+		p.t.drop(p.to)
 		p.t = nil
 	}
-	if cap(h.raw) < 1<<14 && len(g.free) < 64 {
+	if cap(h.own) > 1<<14 {
+		h.own = nil
+	}
+	if len(g.free) < 256 {
 		g.free = append(g.free, h)
 	}
 }
+
+// drop forgets a text up to an offset: the deltas of a text are released in
+// their order.
+func (t *text) drop(to int64) {
+	const much = 4096
+	switch t.pieces--; {
+	case t.pieces == 0:
+		t.base, t.win, t.edits = t.len, t.win[:0], t.edits[:0]
+		if cap(t.win) > 4*much {
+			t.win = nil
+		}
+	case to-t.base > much:
+		t.win = t.win[:copy(t.win, t.win[to-t.base:])]
+		t.base = to
+		n := 0
+		for n < len(t.edits) && t.edits[n].End <= to {
+			n++
+		}
+		t.edits = t.edits[:copy(t.edits, t.edits[n:])]
+	}
+}
+
+// bytes are those of a piece.
+func (p *piece) bytes() []byte { return p.t.win[p.from-p.t.base : p.to-p.t.base] }
 
 // render makes the edit of an event, if it needs one.
 func (g *Generation) render(h *held) Out {
@@ -80,13 +128,13 @@ func (g *Generation) render(h *held) Out {
 	var texts map[int][]byte
 	for i := range h.pieces {
 		p := &h.pieces[i]
-		if !touches(p.t.edits, p.from, p.to) {
+		if len(p.t.edits) == 0 || p.from == p.to || !touches(p.t.edits, p.from, p.to) {
 			continue
 		}
 		if texts == nil {
 			texts = map[int][]byte{}
 		}
-		texts[i] = apply(p.t.edits, p.from, p.text)
+		texts[i] = apply(p.t.edits, p.from, p.bytes())
 	}
 	var dropping *calls
 	if h.calls || h.finish {

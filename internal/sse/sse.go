@@ -3,7 +3,6 @@
 package sse
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,7 +13,8 @@ import (
 var ErrTooLarge = errors.New("server-sent event too large")
 
 // Event is one block of lines up to and including the empty line that ends
-// it. Its slices are valid until the next call of Next.
+// it. Its slices are valid until the reader reads on: until a call of Next
+// before which Buffered said that there is no further event.
 type Event struct {
 	// Raw are the bytes of the event as they came, the empty line included.
 	Raw []byte
@@ -30,161 +30,225 @@ type Event struct {
 	Incomplete bool
 }
 
+// span is a part of the open event, from its first byte on.
+type span struct{ from, to int }
+
 // Reader reads events incrementally. It is not safe for concurrent use.
 type Reader struct {
-	r     *bufio.Reader
-	max   int
-	raw   []byte
-	data  []byte
-	start bool
+	r   io.Reader
+	max int
+	err error // of the last read
+
+	buf      []byte
+	from, to int    // what is in buf and in no event yet
+	joined   []byte // data of several lines
+
+	// The open event, as far as its lines are there.
+	line    int // where its first line without an end begins
+	looked  int // there is no line end before
+	typ, id span
+	data    span
+	lines   int // of data
+	several []byte
+
+	ahead Event // an event that Buffered found
+	found bool
+	start bool // nothing was read yet
 	cr    bool // the last line ended with CR: a LF right behind it belongs to it
 }
 
+// firstRead is how much room the first read has. The buffer grows with the
+// largest event.
+const firstRead = 16 << 10
+
 // NewReader returns a reader of events of at most maxEvent bytes each.
 func NewReader(r io.Reader, maxEvent int) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, 16<<10), max: maxEvent, start: true}
+	return &Reader{r: r, max: maxEvent, start: true}
 }
 
-// Reset makes r read from another stream.
-func (r *Reader) Reset(rd io.Reader) {
-	r.r.Reset(rd)
-	r.start, r.cr = true, false
+// Reset makes r read another stream, in the memory that it has.
+func (r *Reader) Reset(rd io.Reader, maxEvent int) {
+	if len(r.buf) > 4*firstRead {
+		r.buf = nil
+	}
+	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, joined: r.joined[:0], several: r.several[:0]}
 }
 
 // Buffered reports whether a whole further event has been read already, so
 // that Next will not wait.
 func (r *Reader) Buffered() bool {
-	b, _ := r.r.Peek(r.r.Buffered())
-	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\r\n\r\n")) || bytes.Contains(b, []byte("\r\r"))
+	if !r.found {
+		r.ahead, r.found = r.take()
+	}
+	return r.found
 }
 
 // Next returns the next event. At the end of the stream it returns io.EOF;
 // bytes behind the last empty line come as an Incomplete event before that.
 func (r *Reader) Next() (Event, error) {
-	r.raw, r.data = r.raw[:0], r.data[:0]
-	var ev Event
-	var hasData bool
-	var typ, id [2]int // spans in raw: it may move while it grows
 	for {
-		from, to, err := r.line()
-		if err != nil {
-			if errors.Is(err, io.EOF) && len(r.raw) > 0 {
-				r.field(from, to, &hasData, &typ, &id)
-				ev.Incomplete = true
-				break
-			}
-			return Event{}, err
+		if r.Buffered() {
+			r.found = false
+			return r.ahead, nil
 		}
-		if from == to {
-			break
+		if r.to-r.from > r.max {
+			r.err, r.from, r.to = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max), 0, 0
 		}
-		r.field(from, to, &hasData, &typ, &id)
-	}
-	ev.Raw, ev.Type, ev.ID = r.raw, r.raw[typ[0]:typ[1]], r.raw[id[0]:id[1]]
-	if hasData {
-		ev.Data = r.data
-	}
-	return ev, nil
-}
-
-// line appends one line with its end to raw and returns where its content
-// lies. A byte order mark at the start is kept in raw and left out of it.
-func (r *Reader) line() (from, to int, err error) {
-	from = len(r.raw)
-	if !r.cr {
-		// The common case: a whole line is there and ends with LF.
-		b, _ := r.r.Peek(r.r.Buffered())
-		if i := bytes.IndexByte(b, '\n'); i >= 0 && bytes.IndexByte(b[:i], '\r') < 0 && len(r.raw)+i < r.max {
-			r.raw = append(r.raw, b[:i+1]...)
-			_, _ = r.r.Discard(i + 1)
-			to = len(r.raw) - 1
-			return r.mark(from, to), to, nil
-		}
-	}
-	for {
-		b, err := r.r.ReadByte()
-		if err != nil {
-			return from, len(r.raw), err
-		}
-		if r.cr {
-			r.cr = false
-			if b == '\n' {
-				// The second half of a CRLF that ended the line before.
-				r.raw = append(r.raw, b)
-				from++
-				continue
-			}
-		}
-		if len(r.raw) >= r.max {
-			return 0, 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max)
-		}
-		r.raw = append(r.raw, b)
-		if b != '\n' && b != '\r' {
+		if r.err == nil {
+			r.read()
 			continue
 		}
-		to = len(r.raw) - 1
-		if b == '\r' {
-			// Take a LF that is there already, so that an event's raw bytes
-			// end with its own line end; otherwise it comes with the next.
-			if next, err := r.peek(); err == nil && next == '\n' {
-				_, _ = r.r.Discard(1)
-				r.raw = append(r.raw, '\n')
-			} else {
-				r.cr = true
-			}
+		if !errors.Is(r.err, io.EOF) || r.from == r.to {
+			return Event{}, r.err
 		}
-		return r.mark(from, to), to, nil
+		r.field(span{r.mark(r.line), r.to - r.from})
+		ev := r.event(r.to - r.from)
+		ev.Incomplete = true
+		return ev, nil
 	}
+}
+
+// read makes room and reads once.
+func (r *Reader) read() {
+	r.joined = r.joined[:0]
+	switch {
+	case r.from == r.to:
+		r.from, r.to = 0, 0
+	case r.from > 0:
+		r.to = copy(r.buf, r.buf[r.from:r.to])
+		r.from = 0
+	}
+	if r.to == len(r.buf) {
+		grown := make([]byte, max(firstRead, 2*len(r.buf)))
+		copy(grown, r.buf[:r.to])
+		r.buf = grown
+	}
+	for range 100 {
+		var n int
+		n, r.err = r.r.Read(r.buf[r.to:])
+		r.to += n
+		if n > 0 || r.err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}
+
+var dataField = []byte("data: ")
+
+// take returns the next event if all of it is there.
+func (r *Reader) take() (Event, bool) {
+	b := r.buf[r.from:r.to]
+	if r.looked == 0 && !r.cr && !r.start && bytes.HasPrefix(b, dataField) {
+		// Nearly every event of a model's stream is one line of data.
+		if i := bytes.IndexByte(b, '\n'); i >= 0 && i+1 < len(b) && b[i+1] == '\n' && i+2 <= r.max && bytes.IndexByte(b[:i], '\r') < 0 {
+			r.from += i + 2
+			return Event{Raw: b[: i+2 : i+2], Data: b[len(dataField):i:i]}, true
+		}
+	}
+	for {
+		from, to, ok := r.nextLine()
+		if !ok {
+			return Event{}, false
+		}
+		if r.line > r.max {
+			return Event{}, false // Next says so
+		}
+		if from == to {
+			return r.event(r.line), true
+		}
+		r.field(span{from, to})
+	}
+}
+
+// nextLine returns the content of the open event's next line, if its end is
+// there.
+func (r *Reader) nextLine() (from, to int, ok bool) {
+	b := r.buf[r.from:r.to]
+	if r.cr && r.line < len(b) {
+		r.cr = false
+		if b[r.line] == '\n' {
+			// The second half of a CRLF that ended the line before.
+			r.line++
+			r.looked = max(r.looked, r.line)
+		}
+	}
+	i := bytes.IndexAny(b[r.looked:], "\r\n")
+	if i < 0 {
+		r.looked = len(b)
+		return 0, 0, false
+	}
+	from, to = r.line, r.looked+i
+	r.line = to + 1
+	if b[to] == '\r' {
+		// Take a LF that is there already, so that an event's raw bytes end
+		// with its own line end; otherwise it comes with the next.
+		if r.line < len(b) && b[r.line] == '\n' {
+			r.line++
+		} else {
+			r.cr = r.line == len(b)
+		}
+	}
+	r.looked = r.line
+	return r.mark(from), to, true
 }
 
 // mark skips the byte order mark of the first line.
-func (r *Reader) mark(from, to int) int {
+func (r *Reader) mark(from int) int {
 	if r.start {
 		r.start = false
-		if bytes.HasPrefix(r.raw[from:to], []byte("\xef\xbb\xbf")) {
+		if bytes.HasPrefix(r.buf[r.from+from:r.to], []byte("\xef\xbb\xbf")) {
 			from += 3
 		}
 	}
 	return from
 }
 
-// peek looks at a byte that has been read already, or waits for it where the
-// line before ended with CR inside an event: a client waits there, too.
-func (r *Reader) peek() (byte, error) {
-	if r.r.Buffered() == 0 {
-		return 0, io.ErrNoProgress
+// event ends the open event behind its first n bytes.
+func (r *Reader) event(n int) Event {
+	raw := r.buf[r.from : r.from+n : r.from+n]
+	ev := Event{Raw: raw, Type: raw[r.typ.from:r.typ.to], ID: raw[r.id.from:r.id.to]}
+	switch {
+	case r.lines == 1:
+		ev.Data = raw[r.data.from:r.data.to:r.data.to]
+	case r.lines > 1:
+		at := len(r.joined)
+		r.joined = append(r.joined, r.several...)
+		ev.Data = r.joined[at:len(r.joined):len(r.joined)]
 	}
-	b, err := r.r.Peek(1)
-	if err != nil {
-		return 0, err
-	}
-	return b[0], nil
+	r.from += n
+	r.line, r.looked, r.lines = 0, 0, 0
+	r.typ, r.id = span{}, span{}
+	return ev
 }
 
-func (r *Reader) field(from, to int, hasData *bool, typ, id *[2]int) {
-	line := r.raw[from:to]
-	name, value := line, line[len(line):]
-	at := to
+func (r *Reader) field(s span) {
+	b := r.buf[r.from:r.to]
+	line := b[s.from:s.to]
+	name, at := line, s.to
 	if i := bytes.IndexByte(line, ':'); i >= 0 {
-		name, value = line[:i], line[i+1:]
-		at = from + i + 1
-		if len(value) > 0 && value[0] == ' ' {
-			value = value[1:]
+		name, at = line[:i], s.from+i+1
+		if at < s.to && b[at] == ' ' {
 			at++
 		}
 	}
+	value := span{at, s.to}
 	switch string(name) {
 	case "data":
-		if *hasData {
-			r.data = append(r.data, '\n')
+		if r.lines++; r.lines == 1 {
+			r.data = value
+			return
 		}
-		*hasData = true
-		r.data = append(r.data, value...)
+		if r.lines == 2 {
+			r.several = append(r.several[:0], b[r.data.from:r.data.to]...)
+		}
+		r.several = append(r.several, '\n')
+		r.several = append(r.several, b[value.from:value.to]...)
 	case "event":
-		*typ = [2]int{at, to}
+		r.typ = value
 	case "id":
-		if bytes.IndexByte(value, 0) < 0 {
-			*id = [2]int{at, to}
+		if bytes.IndexByte(b[value.from:value.to], 0) < 0 {
+			r.id = value
 		}
 	}
 }

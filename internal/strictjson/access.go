@@ -37,16 +37,20 @@ func (d *Doc) KeyIs(i int, key string) bool {
 	if !n.KeyEscaped {
 		return string(d.Raw[n.KeyStart:n.KeyEnd]) == key && d.Nodes[max(n.Parent, 0)].Kind == Object
 	}
-	return string(unescape(nil, d.Raw[n.KeyStart:n.KeyEnd])) == key
+	return string(d.KeyBytes(i)) == key
 }
 
 // Key returns the decoded key of node i.
-func (d *Doc) Key(i int) string {
+func (d *Doc) Key(i int) string { return string(d.KeyBytes(i)) }
+
+// KeyBytes returns the decoded key of node i. It aliases Raw where the key has
+// no escapes.
+func (d *Doc) KeyBytes(i int) []byte {
 	n := &d.Nodes[i]
 	if n.KeyEscaped {
-		return string(unescape(nil, d.Raw[n.KeyStart:n.KeyEnd]))
+		return unescape(nil, d.Raw[n.KeyStart:n.KeyEnd])
 	}
-	return string(d.Raw[n.KeyStart:n.KeyEnd])
+	return d.Raw[n.KeyStart:n.KeyEnd]
 }
 
 // Value returns the raw bytes of node i.
@@ -65,6 +69,27 @@ func (d *Doc) Bytes(i int) []byte {
 	}
 	return unescape(make([]byte, 0, len(raw)), raw)
 }
+
+// AppendBytes appends the decoded text of string i.
+func (d *Doc) AppendBytes(dst []byte, i int) []byte {
+	n := &d.Nodes[i]
+	if n.Kind != String {
+		return dst
+	}
+	return unescape(dst, d.Raw[n.Start+1:n.End-1])
+}
+
+// Content returns the length of a string literal's content, which raw begins
+// with: up to the quote that ends it. It is for bytes that are known to be
+// UTF-8.
+func Content(raw []byte) (n int, ok bool) {
+	d := Doc{Raw: raw, pos: -1} // the opening quote is before raw
+	_, err := d.str()
+	return d.pos - 1, err == nil
+}
+
+// AppendUnescaped appends the decoded content of a valid string literal.
+func AppendUnescaped(dst, content []byte) []byte { return unescape(dst, content) }
 
 // Text returns the decoded text of string i.
 func (d *Doc) Text(i int) string {

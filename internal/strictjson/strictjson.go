@@ -5,6 +5,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -365,7 +366,7 @@ func (d *Doc) object(me, depth int) error {
 			return err
 		}
 		end := d.pos - 1
-		if big, err = d.addKey(base, start, end, escaped, big); err != nil {
+		if big, err = d.addKey(me, base, start, end, escaped, big); err != nil {
 			return err
 		}
 		d.space()
@@ -387,13 +388,13 @@ func (d *Doc) object(me, depth int) error {
 // manyKeys is from where on an object's keys are kept in a map.
 const manyKeys = 24
 
-func (d *Doc) addKey(base, start, end int, escaped bool, big map[string]struct{}) (map[string]struct{}, error) {
+func (d *Doc) addKey(me, base, start, end int, escaped bool, big map[string]struct{}) (map[string]struct{}, error) {
 	folded := d.foldKey(start, end, escaped)
 	if big == nil {
 		h := hash(folded)
 		for _, k := range d.keys[base:] {
 			if k.hash == h {
-				return nil, d.clash(start)
+				return nil, d.clash(me, start, end, escaped)
 			}
 		}
 		d.keys = append(d.keys, keyRef{hash: h, node: start})
@@ -416,7 +417,7 @@ func (d *Doc) addKey(base, start, end int, escaped bool, big map[string]struct{}
 		return big, nil
 	}
 	if _, ok := big[string(folded)]; ok {
-		return nil, d.clash(start)
+		return nil, d.clash(me, start, end, escaped)
 	}
 	big[string(folded)] = struct{}{}
 	return big, nil
@@ -424,21 +425,17 @@ func (d *Doc) addKey(base, start, end int, escaped bool, big map[string]struct{}
 
 // clash tells a duplicate key from a case variant. A collision of hashes is
 // refused as well; it takes an attacker to make one.
-func (d *Doc) clash(at int) error {
-	end := at
-	for d.Raw[end] != '"' {
-		if d.Raw[end] == '\\' {
-			end++
-		}
-		end++
+func (d *Doc) clash(me, start, end int, escaped bool) error {
+	key := d.Raw[start:end]
+	if escaped {
+		key = unescape(nil, key)
 	}
-	for i := range d.Nodes {
-		n := &d.Nodes[i]
-		if n.KeyEnd > n.KeyStart && n.KeyStart != at && string(d.Raw[n.KeyStart:n.KeyEnd]) == string(d.Raw[at:end]) {
-			return &Error{DuplicateKey, at, "duplicate key"}
+	for i := me + 1; i < len(d.Nodes); i++ {
+		if d.Nodes[i].Parent == me && bytes.Equal(d.KeyBytes(i), key) {
+			return &Error{DuplicateKey, start, "duplicate key"}
 		}
 	}
-	return &Error{CaseVariant, at, "two keys of an object differ by case alone"}
+	return &Error{CaseVariant, start, "two keys of an object differ by case alone"}
 }
 
 // foldKey returns a key decoded and case-folded, valid until the next call.

@@ -20,7 +20,13 @@ func TestRefused(t *testing.T) {
 	}
 	for in, want := range map[string]Code{
 		`{"a":1,"a":2}`:                       DuplicateKey,
-		`{"a":1,"\u0061":2}`:                  CaseVariant, // the same key, written otherwise
+		`{"a":1,"\u0061":2}`:                  DuplicateKey, // the same key, written otherwise
+		`{"\u0061":1,"a":2}`:                  DuplicateKey,
+		`{"\u0061":1,"A":2}`:                  CaseVariant,
+		`{"":1,"":2}`:                         DuplicateKey,
+		`{"x":{"A":1},"a":1,"A":2}`:           CaseVariant, // another object's key is no duplicate
+		many(40, `"":1,"":2`):                 DuplicateKey,
+		many(40, `"\u006bey7":1`):             DuplicateKey,
 		`{"a":1,"A":2}`:                       CaseVariant,
 		`{"straße":1,"STRAßE":2}`:             CaseVariant,
 		`{"k":1,"K":2}`:                       CaseVariant, // Kelvin sign

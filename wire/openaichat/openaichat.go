@@ -39,6 +39,8 @@ type document struct {
 	// server: the ids in it were made by the server. Those in a request may
 	// be anything.
 	server bool
+	names  []string
+	values map[int]bool // nodes that are taken as one text, as they are written
 }
 
 // Parts returns the strings of the body in order.
@@ -98,7 +100,7 @@ func (d *document) walk(n int, s scope) {
 	doc := &d.doc
 	node := &doc.Nodes[n]
 	if node.KeyEnd > node.KeyStart {
-		key := doc.Raw[node.KeyStart:node.KeyEnd]
+		key := doc.KeyBytes(n)
 		if f, ok := fieldOf(string(key)); ok {
 			s.field = f
 		}
@@ -109,6 +111,11 @@ func (d *document) walk(n int, s scope) {
 		if len(key) >= 4 && !knownKey(key) {
 			d.add(n, &scope{message: s.message, choice: s.choice, role: s.role}, doc.Key(n), "", true)
 		}
+	}
+	if d.values[n] {
+		s.field = flow.FieldToolArguments
+		d.add(n, &s, string(doc.Value(n)), "", false)
+		return
 	}
 	switch node.Kind {
 	case strictjson.Object:
@@ -127,11 +134,15 @@ func (d *document) walk(n int, s scope) {
 func (d *document) str(n int, s scope) {
 	doc := &d.doc
 	node := &doc.Nodes[n]
-	key := doc.Raw[node.KeyStart:node.KeyEnd]
-	if raw := doc.Raw[node.Start+1 : node.End-1]; structural(key, raw) && (d.server || isWord(raw)) {
+	key, raw := doc.KeyBytes(n), doc.Raw[node.Start+1:node.End-1]
+	if structural(key, raw) && (d.server || isWord(raw)) {
 		return
 	}
-	if opaque := media(key, doc.Raw[node.Start+1:node.End-1], s.media); opaque != "" {
+	if d.server && (isID(key, raw) || string(key) == "model" && doc.Nodes[node.Parent].Parent < 0 && isModel(raw)) {
+		d.names = append(d.names, string(raw))
+		return
+	}
+	if opaque := media(key, raw, s.media); opaque != "" {
 		d.add(n, &s, "", opaque, false)
 		return
 	}
@@ -180,18 +191,35 @@ func isBase64(b []byte) bool {
 	return true
 }
 
-// structural reports whether a string is a name of the API's own: a type, a
-// role, an object kind, or an id that the server makes.
+// structural reports whether a string is a word of the API's own: a type, a
+// role, an object kind.
 func structural(key, raw []byte) bool {
 	switch string(key) {
 	case "type", "role", "object", "finish_reason", "detail", "format", "encoding_format", "service_tier", "reasoning_effort", "tool_choice", "verbosity":
 		return isWord(raw)
-	case "id", "tool_call_id", "system_fingerprint":
-		return isName(raw, 64)
 	case "embedding":
 		return len(raw) > 256 && isBase64(raw) // a vector; numbers are no strings anyway
 	}
 	return false
+}
+
+// isID reports whether a string is an id that the server makes.
+func isID(key, raw []byte) bool {
+	switch string(key) {
+	case "id", "tool_call_id", "system_fingerprint":
+		return isName(raw, 64)
+	}
+	return false
+}
+
+// isModel reports whether a string can be the name of a model.
+func isModel(raw []byte) bool {
+	for name := range bytes.SplitSeq(raw, []byte("/")) {
+		if !isName(name, 96) {
+			return false
+		}
+	}
+	return len(raw) <= 96
 }
 
 // isWord reports whether a string is a word of the API itself. The list need

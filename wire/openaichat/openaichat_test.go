@@ -3,6 +3,7 @@ package openaichat
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -185,6 +186,7 @@ func TestResponseRefusal(t *testing.T) {
 func FuzzChunk(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"index":0,"delta":{"content":"a","tool_calls":[{"index":0,"function":{"arguments":"x"}}]},"finish_reason":"stop"}]}`), []byte("new"))
 	f.Add([]byte(`{"choices":[{"text":"x"}],"error":"y"}`), []byte{0xff})
+	f.Add([]byte(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":{"a":1}}},{"id":"x"}]}}],"some_key":1}`), []byte(`{"b":2}`))
 	f.Fuzz(func(t *testing.T, data, text []byte) {
 		var p ChunkParser
 		c, err := p.Parse(data)
@@ -192,6 +194,9 @@ func FuzzChunk(f *testing.F) {
 			return
 		}
 		n := len(c.Deltas)
+		if _, err := Render(data, &Edit{Text: map[int][]byte{n: text}}, Limits{}); err == nil {
+			t.Fatal("an edit past the texts was taken")
+		}
 		if got, err := Render(data, &Edit{}, Limits{}); err != nil || !bytes.Equal(got, bytes.TrimSpace(data)) {
 			t.Fatal("no edits changed the chunk")
 		}
@@ -199,6 +204,9 @@ func FuzzChunk(f *testing.F) {
 			return
 		}
 		got, err := Render(data, &Edit{Text: map[int][]byte{0: text}}, Limits{})
+		if errors.Is(err, errKey) || errors.Is(err, errPlace) || errors.Is(err, errValue) {
+			return
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

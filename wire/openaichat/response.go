@@ -17,7 +17,7 @@ type CallAt struct {
 	Choice, Index int // Index is -1 for the legacy function_call
 	Name          string
 	Arguments     int // its part's ID
-	node          int
+	node, message int
 }
 
 // ParseResponse reads a response. Errors are of type *strictjson.Error.
@@ -54,13 +54,14 @@ func (r *Response) choice(i int) {
 	if n, ok := d.Int(d.Find(i, "index")); ok {
 		s.choice = n
 	}
+	msg := d.Find(i, "message")
+	r.written(msg)
 	d.Children(i, func(c int) bool {
 		if !d.KeyIs(c, "logprobs") {
 			r.walk(c, s)
 		}
 		return true
 	})
-	msg := d.Find(i, "message")
 	if lp := d.Find(i, "logprobs"); lp >= 0 && d.Nodes[lp].Kind != strictjson.Null {
 		text := d.Text(d.Find(msg, "content")) + d.Text(d.Find(msg, "refusal")) + d.Text(d.Find(i, "text"))
 		if !repeats(d, lp, []byte(text)) {
@@ -70,29 +71,56 @@ func (r *Response) choice(i int) {
 			r.stray[s.choice] = true
 		}
 	}
-	if msg < 0 {
-		return
-	}
 	byNode := map[int]int{}
 	for id, n := range r.node {
 		byNode[n] = id
 	}
+	r.eachCall(msg, func(fn, args, index, node int) {
+		if id, ok := byNode[args]; ok {
+			r.parts[id].Field = flow.FieldToolArguments
+			r.calls = append(r.calls, CallAt{Choice: s.choice, Index: index, Name: d.Text(d.Find(fn, "name")), Arguments: id, node: node, message: msg})
+		}
+	})
+}
+
+// eachCall calls f for each tool call of a message: where its function is, or
+// its custom tool, its arguments, its index, and what is taken out with it.
+func (r *Response) eachCall(msg int, f func(fn, args, index, node int)) {
+	d := &r.doc
 	note := func(fn, index, node int) {
-		args := d.Find(fn, "arguments")
-		if id, ok := byNode[args]; ok && args >= 0 {
-			r.calls = append(r.calls, CallAt{Choice: s.choice, Index: index, Name: d.Text(d.Find(fn, "name")), Arguments: id, node: node})
+		for _, key := range [...]string{"arguments", "input"} {
+			if args := d.Find(fn, key); args >= 0 && d.Nodes[args].Kind != strictjson.Null {
+				f(fn, args, index, node)
+			}
 		}
 	}
 	if tc := d.Find(msg, "tool_calls"); tc >= 0 && d.Nodes[tc].Kind == strictjson.Array {
 		d.Children(tc, func(c int) bool {
 			note(d.Find(c, "function"), d.Nodes[c].Index, c)
+			note(d.Find(c, "custom"), d.Nodes[c].Index, c)
 			return true
 		})
 	}
-	if fc := d.Find(msg, "function_call"); fc >= 0 && d.Nodes[fc].Kind == strictjson.Object {
+	if fc := d.Find(msg, "function_call"); fc >= 0 {
 		note(fc, -1, fc)
 	}
 }
+
+// written finds arguments that are JSON and not a string of it.
+func (r *Response) written(msg int) {
+	r.eachCall(msg, func(_, args, _, _ int) {
+		if r.doc.Nodes[args].Kind == strictjson.String {
+			return
+		}
+		if r.values == nil {
+			r.values = map[int]bool{}
+		}
+		r.values[args] = true
+	})
+}
+
+// Names returns the identifiers that the server gave.
+func (r *Response) Names() []string { return r.names }
 
 // Calls returns the tool calls of all choices.
 func (r *Response) Calls() []CallAt { return r.calls }
@@ -108,34 +136,37 @@ func (r *Response) Rewrite(edits map[int]string, refuse Refusals) []byte {
 	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 {
 		return r.doc.Raw
 	}
-	w := responseWriter{r: r, texts: map[int]string{}, touched: map[int]bool{}, drop: map[int]bool{}, say: map[int]string{}}
+	w := responseWriter{
+		r: r, texts: map[int]string{}, touched: map[int]bool{}, drop: map[int]bool{}, refused: map[int]bool{}, say: map[int]string{}, left: map[int]int{},
+	}
 	for id, text := range edits {
 		if p := &r.parts[id]; !p.Key && p.Opaque == "" {
 			w.texts[r.node[id]] = text
 			w.touched[p.Choice] = true
 		}
 	}
-	left := map[int]int{}
 	for i, c := range r.calls {
 		if text, ok := refuse[i]; ok {
-			w.drop[c.node] = true
-			w.touched[c.Choice] = true
-			w.say[c.Choice] += text
-		} else {
-			left[c.Choice]++
+			w.drop[c.node], w.touched[c.Choice], w.refused[c.Choice] = true, true, true
+			w.say[c.message] += text
 		}
 	}
-	w.left = left
+	for i, c := range r.calls {
+		if _, ok := refuse[i]; !ok && !w.drop[c.node] {
+			w.left[c.Choice]++
+		}
+	}
 	return w.value(nil, 0, -1)
 }
 
 type responseWriter struct {
 	r       *Response
 	texts   map[int]string
-	touched map[int]bool // choices
-	drop    map[int]bool // nodes of calls
-	say     map[int]string
-	left    map[int]int
+	touched map[int]bool   // choices
+	refused map[int]bool   // choices with a refused call
+	drop    map[int]bool   // nodes of calls
+	say     map[int]string // by message
+	left    map[int]int    // by choice: calls that are made
 }
 
 func (w *responseWriter) value(dst []byte, i, choice int) []byte {
@@ -148,49 +179,95 @@ func (w *responseWriter) value(dst []byte, i, choice int) []byte {
 			choice = n.Index
 		}
 	}
-	inMessage := n.Parent >= 0 && d.KeyIs(n.Parent, "message")
 	switch {
 	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice]):
 		return append(dst, "null"...)
-	case d.KeyIs(i, "content") && inMessage && w.say[choice] != "":
-		text, ok := w.texts[i]
-		if !ok {
-			text = d.Text(i)
-		}
-		return strictjson.AppendQuote(dst, []byte(text+w.say[choice]))
-	case d.KeyIs(i, "finish_reason") && w.say[choice] != "" && w.left[choice] == 0:
+	case d.KeyIs(i, "content") && w.say[n.Parent] != "":
+		return w.content(dst, i)
+	case d.KeyIs(i, "finish_reason") && w.refused[choice] && w.left[choice] == 0:
 		return append(dst, `"stop"`...)
 	case d.KeyIs(i, "function_call") && w.drop[i]:
 		return append(dst, "null"...)
-	case d.KeyIs(i, "tool_calls") && n.Kind == strictjson.Array && w.say[choice] != "":
-		if w.left[choice] == 0 {
-			return append(dst, "null"...)
-		}
-		dst = append(dst, '[')
-		first := true
-		for c := i + 1; c < n.Next; c = d.Nodes[c].Next {
-			if w.drop[c] {
-				continue
-			}
-			if !first {
-				dst = append(dst, ',')
-			}
-			first = false
-			dst = w.value(dst, c, choice)
-		}
-		return append(dst, ']')
+	case d.KeyIs(i, "tool_calls") && n.Kind == strictjson.Array && w.refused[choice]:
+		return w.calls(dst, i, choice)
 	}
 	if text, ok := w.texts[i]; ok {
-		return strictjson.AppendQuote(dst, []byte(text))
+		return w.text(dst, i, text)
 	}
 	if n.Kind != strictjson.Object && n.Kind != strictjson.Array {
 		return append(dst, d.Value(i)...)
 	}
 	at := n.Start
+	if say := w.say[i]; say != "" && d.Find(i, "content") < 0 {
+		// A message with calls alone may leave its content out.
+		dst = strictjson.AppendQuote(append(dst, `{"content":`...), []byte(say))
+		dst, at = append(dst, ','), n.Start+1
+	}
+	return w.children(dst, i, at, choice)
+}
+
+// children writes a value's bytes from at on.
+func (w *responseWriter) children(dst []byte, i, at, choice int) []byte {
+	d := &w.r.doc
+	n := &d.Nodes[i]
 	for c := i + 1; c < n.Next; c = d.Nodes[c].Next {
 		dst = append(dst, d.Raw[at:d.Nodes[c].Start]...)
 		dst = w.value(dst, c, choice)
 		at = d.Nodes[c].End
 	}
 	return append(dst, d.Raw[at:n.End]...)
+}
+
+// content writes a message's content with what is said of its calls.
+func (w *responseWriter) content(dst []byte, i int) []byte {
+	d := &w.r.doc
+	n := &d.Nodes[i]
+	say := w.say[n.Parent]
+	if n.Kind == strictjson.Array {
+		dst = w.children(dst, i, n.Start, -1)
+		dst = dst[:len(dst)-1]
+		if n.Next > i+1 {
+			dst = append(dst, ',')
+		}
+		dst = strictjson.AppendQuote(append(dst, `{"type":"text","text":`...), []byte(say))
+		return append(dst, "}]"...)
+	}
+	text, ok := w.texts[i]
+	if !ok {
+		text = d.Text(i)
+	}
+	return strictjson.AppendQuote(dst, []byte(text+say))
+}
+
+// text writes an edited text. What was JSON and is not any more is left out.
+func (w *responseWriter) text(dst []byte, i int, text string) []byte {
+	if w.r.doc.Nodes[i].Kind == strictjson.String {
+		return strictjson.AppendQuote(dst, []byte(text))
+	}
+	var check strictjson.Doc
+	if check.Parse([]byte(text), strictjson.Limits{MaxBytes: 2 * len(w.r.doc.Raw)}) != nil {
+		return append(dst, "null"...)
+	}
+	return append(dst, text...)
+}
+
+// calls writes the tool calls that are made.
+func (w *responseWriter) calls(dst []byte, i, choice int) []byte {
+	if w.left[choice] == 0 {
+		return append(dst, "null"...)
+	}
+	d := &w.r.doc
+	dst = append(dst, '[')
+	first := true
+	for c := i + 1; c < d.Nodes[i].Next; c = d.Nodes[c].Next {
+		if w.drop[c] {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = w.value(dst, c, choice)
+	}
+	return append(dst, ']')
 }

@@ -2,55 +2,150 @@ package openaichat
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/strictjson"
 )
 
-// template is a chunk with one text, which the next chunk of a stream mostly
-// repeats byte for byte around another text. What is the same as in a chunk
-// that was parsed needs no parsing: the text is a string without escapes, so
-// that it ends where it ended in the template.
+// template is a chunk that was parsed. The next chunks of a stream mostly
+// repeat it byte for byte around other texts, and what is the same as in a
+// chunk that was parsed needs no parsing. A hole is the content of a string
+// whose meaning does not depend on it; it ends at the first quote that is not
+// escaped, so that the chunk around it reads as the template does.
+//
+// Names outside holes are not told again: they are those of the template.
 type template struct {
-	data     []byte
-	from, to int // the content of the text's literal
-	set      bool
+	data  []byte
+	holes []hole
+	chunk Chunk
+	used  bool
 }
 
-// learn takes the chunk that was just parsed as the template, if it is fit.
+// hole is a string of a template: that of a delta or that of a name.
+type hole struct {
+	from, to int // its content
+	at       int // in Chunk.Deltas; -1 for a name
+}
+
+// learn keeps the chunk that was just parsed as a template, if it is fit.
 func (p *ChunkParser) learn(data []byte) {
-	t, c := &p.tmpl, &p.chunk
-	t.set = len(c.Deltas) == 1 && c.Deltas[0].Key.Field != flow.FieldOther && len(c.Finished) == 0 && !c.Error && !c.Done && !p.probs && p.nodes[0] >= 0
-	if !t.set {
+	c := &p.chunk
+	if len(c.Finished) > 0 || c.Error || p.probs || c.Usage {
 		return
 	}
-	n := &p.doc.Nodes[p.nodes[0]]
-	t.data, t.from, t.to = append(t.data[:0], data...), n.Start+1, n.End-1
+	for i := range c.Deltas {
+		k := &c.Deltas[i].Key
+		if k.Choice < 0 || p.nodes[i] == nowhere {
+			continue // it is the same in every chunk that fits
+		}
+		if k.Field == flow.FieldOther || p.doc.Nodes[p.nodes[i]].Kind != strictjson.String {
+			return // another text might not be read as one
+		}
+	}
+	at := (p.latest + 1) % len(p.templates)
+	for i := range p.templates {
+		if !p.templates[i].used {
+			at = i
+			break
+		}
+	}
+	p.latest = at
+	t := &p.templates[at]
+	t.used, t.data, t.holes = true, append(t.data[:0], data...), t.holes[:0]
+	t.chunk = Chunk{
+		Deltas: append(t.chunk.Deltas[:0], c.Deltas...), Choices: append(t.chunk.Choices[:0], c.Choices...), Names: t.chunk.Names[:0],
+	}
+	for i := range t.chunk.Deltas {
+		d := &t.chunk.Deltas[i]
+		if d.Key.Choice < 0 || p.nodes[i] == nowhere {
+			d.Text = bytes.Clone(d.Text)
+			continue
+		}
+		n := &p.doc.Nodes[p.nodes[i]]
+		t.holes = append(t.holes, hole{n.Start + 1, n.End - 1, i})
+	}
+	if p.pad > 0 {
+		n := &p.doc.Nodes[p.pad]
+		t.holes = append(t.holes, hole{n.Start + 1, n.End - 1, -1})
+		t.chunk.Names = append(t.chunk.Names, nil)
+	}
+	slices.SortFunc(t.holes, func(a, b hole) int { return a.from - b.from })
 }
 
-// same reports whether data is the template around another text, and sets the
-// chunk, which is still the template's, to that text.
-func (p *ChunkParser) same(data []byte) bool {
-	t := &p.tmpl
-	if !t.set || p.Limits.MaxBytes > 0 && len(data) > p.Limits.MaxBytes {
-		return false
+// recall returns the chunk if one of the templates fits.
+func (p *ChunkParser) recall(data []byte) *Chunk {
+	if p.Limits.MaxBytes > 0 && len(data) > p.Limits.MaxBytes {
+		return nil
 	}
-	tail := t.data[t.to:]
-	end := len(data) - len(tail)
-	if end < t.from || !bytes.Equal(data[:t.from], t.data[:t.from]) || !bytes.Equal(data[end:], tail) {
-		return false
+	for i := range p.templates {
+		at := (p.latest + i) % len(p.templates)
+		t := &p.templates[at]
+		if !t.used {
+			continue
+		}
+		p.buf = p.buf[:0]
+		if p.fits(t, data) {
+			p.latest = at
+			return &t.chunk
+		}
 	}
-	text := data[t.from:end]
-	ascii := true
-	for _, b := range text {
-		if b < ' ' || b == '"' || b == '\\' {
+	return nil
+}
+
+// fits reports whether data is the template around other texts, and sets its
+// chunk to them.
+func (p *ChunkParser) fits(t *template, data []byte) bool {
+	last := 0
+	for i := range t.holes {
+		h := &t.holes[i]
+		rest, ok := bytes.CutPrefix(data, t.data[last:h.from])
+		if !ok {
 			return false
 		}
-		ascii = ascii && b < utf8.RuneSelf
+		n, text := p.content(rest)
+		if n < 0 {
+			return false
+		}
+		if h.at < 0 {
+			t.chunk.Names[0] = text
+		} else {
+			t.chunk.Deltas[h.at].Text = text
+		}
+		data, last = rest[n:], h.to
 	}
-	if !ascii && !utf8.Valid(text) {
-		return false
+	return bytes.Equal(data, t.data[last:])
+}
+
+// content reads the content of a string up to its quote. It returns its
+// length, -1 if it is none, and the text.
+func (p *ChunkParser) content(b []byte) (int, []byte) {
+	ascii := true
+	for i, c := range b {
+		switch {
+		case c == '"':
+			if !ascii && !utf8.Valid(b[:i]) {
+				return -1, nil
+			}
+			return i, b[:i]
+		case c == '\\':
+			return p.escaped(b)
+		case c < ' ':
+			return -1, nil
+		}
+		ascii = ascii && c < utf8.RuneSelf
 	}
-	p.chunk.Deltas[0].Text = text
-	return true
+	return -1, nil
+}
+
+// escaped is content for a string with escapes.
+func (p *ChunkParser) escaped(b []byte) (int, []byte) {
+	n, ok := strictjson.Content(b)
+	if !ok || !utf8.Valid(b[:n]) {
+		return -1, nil
+	}
+	at := len(p.buf)
+	p.buf = strictjson.AppendUnescaped(p.buf, b[:n])
+	return n, p.buf[at:]
 }
