@@ -6,11 +6,11 @@ package monitor
 // it cuts small: digits by three, long words by four bytes, capitals and
 // letters without a vowel by three.
 const (
-	wholeWord  = 7  // bytes of a word that stays one piece
-	wordPart   = 4  // bytes of a long word's parts
-	randomPart = 3  // bytes of the parts of digits, capitals and random letters
-	spaceRun   = 8  // spaces in one piece
-	sameRun    = 4  // equal punctuation marks in one piece
+	wholeWord  = 7 // bytes of a word that stays one piece
+	wordPart   = 4 // bytes of a long word's parts
+	randomPart = 3 // bytes of the parts of digits, capitals and random letters
+	spaceRun   = 8 // spaces in one piece
+	sameRun    = 4 // equal punctuation marks in one piece
 )
 
 type class uint8
@@ -60,17 +60,17 @@ func NextPiece(text string) int {
 // depend on the chunks. It is always true of ten bytes and more.
 func CompletePiece(text string) (n int, complete bool) { return piece(text) }
 
-func piece(text string) (n int, complete bool) {
-	if text == "" {
+func piece[T string | []byte](text T) (n int, complete bool) {
+	if len(text) == 0 {
 		return 0, false
 	}
 	i := 0
 	switch classes[text[0]] {
 	case newline:
-		i = run(text, 0, 2, func(c class) bool { return c == newline })
+		i = run(text, 0, 2)
 		return i, i == 2 || i < len(text)
 	case space:
-		i = run(text, 0, spaceRun+1, func(c class) bool { return c == space })
+		i = run(text, 0, spaceRun+1)
 		switch {
 		case i > spaceRun:
 			return spaceRun, true
@@ -85,7 +85,7 @@ func piece(text string) (n int, complete bool) {
 	// i is 1 if a space joins.
 	switch classes[text[i]] {
 	case digit:
-		n = run(text, i, randomPart, func(c class) bool { return c == digit })
+		n = run(text, i, randomPart)
 		return n, n == i+randomPart || n < len(text)
 	case other:
 		n = i + 1
@@ -100,7 +100,7 @@ func piece(text string) (n int, complete bool) {
 // word finds the piece of the letters at i. A capital after a small letter
 // begins a new word; capitals before a small letter stand alone but for the
 // last.
-func word(text string, i int) (n int, complete bool) {
+func word[T string | []byte](text T, i int) (n int, complete bool) {
 	end := i + wholeWord + 1
 	n = i
 	for n < len(text) && n < end && classes[text[n]] == upper {
@@ -148,11 +148,11 @@ func word(text string, i int) (n int, complete bool) {
 	return n, n < len(text)
 }
 
-// run returns the end of the characters from i on that are in the class, at
-// most most of them.
-func run(text string, i, most int, in func(class) bool) int {
-	end := i + most
-	for i < len(text) && i < end && in(classes[text[i]]) {
+// run returns the end of the characters from i on that are of the class of
+// the first, at most most of them.
+func run[T string | []byte](text T, i, most int) int {
+	end, of := i+most, classes[text[i]]
+	for i < len(text) && i < end && classes[text[i]] == of {
 		i++
 	}
 	return i

@@ -15,7 +15,7 @@ func NewSource(texts ...string) *Source {
 		var g grams
 		for text != "" {
 			n := NextPiece(text)
-			if h, ok := g.add(text[:n]); ok {
+			if h, ok := g.add(hashPiece(text[:n])); ok {
 				s.grams[h] = struct{}{}
 			}
 			text = text[n:]
@@ -35,11 +35,10 @@ type grams struct {
 	n    int
 }
 
-// add returns the 3-gram that ends with the piece. Spaces and line ends alone
-// are no pieces here.
-func (g *grams) add(piece string) (gram uint64, ok bool) {
-	h, ok := hashPiece(piece)
-	if !ok {
+// add returns the 3-gram that ends with the piece of hash h. Spaces and line
+// ends alone, where word is false, are no pieces here.
+func (g *grams) add(h uint64, word bool) (gram uint64, ok bool) {
+	if !word {
 		return 0, false
 	}
 	gram, ok = g.with(h), g.n >= 2
@@ -50,20 +49,20 @@ func (g *grams) add(piece string) (gram uint64, ok bool) {
 
 // with is the 3-gram that a piece of hash h would end.
 func (g *grams) with(h uint64) uint64 {
-	return mix(mix(g.last[0])+3*mix(g.last[1]) + h)
+	return mix(mix(g.last[0]) + 3*mix(g.last[1]) + h)
 }
 
 // hashPiece hashes a piece without the space before it.
-func hashPiece(p string) (h uint64, ok bool) {
+func hashPiece[T string | []byte](p T) (h uint64, word bool) {
 	for len(p) > 0 && (classes[p[0]] == space || classes[p[0]] == newline) {
 		p = p[1:]
 	}
-	return hash(p), p != ""
+	return hash(p), len(p) > 0
 }
 
 // hash is FNV-1a with a last mixing. Nobody gains by a collision: it is one
 // of sixteen features, and of a set of the reader's own making.
-func hash(s string) uint64 {
+func hash[T string | []byte](s T) uint64 {
 	h := uint64(14695981039346656037)
 	for i := 0; i < len(s); i++ {
 		h = (h ^ uint64(s[i])) * 1099511628211
@@ -76,4 +75,77 @@ func mix(h uint64) uint64 {
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb
 	return h ^ h>>31
+}
+
+// overlap compares the last Window pieces of a text with a source. The text
+// is cut into pieces anew, as its tokens are another tokenizer's.
+type overlap struct {
+	source *Source
+	grams  grams
+	ring   [Window - 2]struct {
+		gram uint64
+		hit  bool
+	}
+	n       int // 3-grams seen
+	rest    [restSize]byte
+	restLen int // bytes that don't make a whole piece yet
+}
+
+const restSize = 32
+
+// next reads a token's text and returns the share of the window's distinct
+// 3-grams that the source has, the unfinished piece taken as it is.
+func (o *overlap) next(text string) float64 {
+	for text != "" {
+		n := copy(o.rest[o.restLen:], text)
+		text = text[n:]
+		o.restLen += n
+		o.cut()
+	}
+	hits, distinct := 0, 0
+	kept := min(o.n, len(o.ring))
+	unfinished, ok := uint64(0), false
+	if h, word := hashPiece(o.rest[:o.restLen]); word && o.grams.n >= 2 {
+		unfinished, ok = o.grams.with(h), true
+		distinct++
+		if o.source.has(unfinished) {
+			hits++
+		}
+	}
+	for i := range kept {
+		g := &o.ring[i]
+		known := ok && g.gram == unfinished
+		for j := 0; j < i && !known; j++ {
+			known = o.ring[j].gram == g.gram
+		}
+		if known {
+			continue
+		}
+		distinct++
+		if g.hit {
+			hits++
+		}
+	}
+	if distinct == 0 {
+		return 0
+	}
+	return float64(hits) / float64(distinct)
+}
+
+// cut takes the whole pieces off the rest.
+func (o *overlap) cut() {
+	at := 0
+	for at < o.restLen {
+		n, whole := piece(o.rest[at:o.restLen])
+		if !whole {
+			break
+		}
+		if g, ok := o.grams.add(hashPiece(o.rest[at : at+n])); ok {
+			e := &o.ring[o.n%len(o.ring)]
+			e.gram, e.hit = g, o.source.has(g)
+			o.n++
+		}
+		at += n
+	}
+	o.restLen = copy(o.rest[:], o.rest[at:o.restLen])
 }

@@ -1,0 +1,106 @@
+package monitor
+
+import "math"
+
+// HStar is the bound of Theorem 1: the normalised entropy that a token of
+// fidelity q can't exceed, [h(q) + (1-q) ln(V-1)] / ln V for q in [1/V, 1]
+// and a vocabulary of V >= 2, where h is the binary entropy in nats. It falls
+// from 1 to 0.
+func HStar(q float64, vocabulary int) float64 {
+	v := float64(max(vocabulary, 2))
+	q = math.Min(math.Max(q, 1/v), 1)
+	h := 0.0
+	if q < 1 {
+		h = -q*math.Log(q) - (1-q)*math.Log1p(-q)
+	}
+	return (h + (1-q)*math.Log(v-1)) / math.Log(v)
+}
+
+// QStar is the inverse of HStar in q (Corollary 2): the fidelity that a token
+// of normalised entropy h can have at most, by bisection.
+func QStar(h float64, vocabulary int) float64 {
+	low, high := 1/float64(max(vocabulary, 2)), 1.0
+	switch {
+	case h <= 0:
+		return high
+	case h >= 1:
+		return low
+	}
+	for range 64 {
+		if q := (low + high) / 2; HStar(q, vocabulary) > h {
+			low = q
+		} else {
+			high = q
+		}
+	}
+	return (low + high) / 2
+}
+
+// distribution is what a truncated list of a token's alternatives tells.
+type distribution struct {
+	least, most float64 // bounds of the normalised entropy
+	top3        float64 // mass of the three most probable
+	unsafe      float64 // mass of those that look like parts of credentials
+}
+
+// look reads t's distribution; ok is false if it is not one, or too short.
+//
+// The listed k alternatives leave a mass m. Entropy is least if one symbol
+// has all of it and most if the V-k others share it; both are exact bounds.
+// The token itself counts as listed: its probability is known.
+func look(t *Token, vocabulary int) (d distribution, ok bool) {
+	if len(t.Top) < MinAlternatives || !(t.Logprob <= 0) {
+		return d, false
+	}
+	var sum, entropy, a, b, c float64
+	listed := false
+	for i := range t.Top {
+		e := &t.Top[i]
+		if !(e.Logprob <= 0) { // NaN too
+			return d, false
+		}
+		p := math.Exp(e.Logprob)
+		if p > 0 {
+			sum += p
+			entropy -= p * e.Logprob
+			if credentialLike(e.Text) {
+				d.unsafe += p
+			}
+		}
+		switch {
+		case p > a:
+			a, b, c = p, a, b
+		case p > b:
+			b, c = p, b
+		case p > c:
+			c = p
+		}
+		listed = listed || e.Text == t.Text
+	}
+	k := len(t.Top)
+	if !listed {
+		if p := math.Exp(t.Logprob); p > 0 {
+			sum += p
+			entropy -= p * t.Logprob
+			if credentialLike(t.Text) {
+				d.unsafe += p
+			}
+		}
+		k++
+	}
+	if sum > 1+massTolerance {
+		return d, false
+	}
+	most := entropy
+	if m := 1 - sum; m > 0 {
+		spread := -m * math.Log(m)
+		entropy += spread
+		most += spread + m*math.Log(math.Max(float64(vocabulary-k), 1))
+	}
+	norm := math.Log(float64(max(vocabulary, k)))
+	d.least, d.most = unit(entropy/norm), unit(most/norm)
+	d.top3, d.unsafe = unit(a+b+c), unit(d.unsafe)
+	return d, true
+}
+
+func unit(x float64) float64 { return math.Min(math.Max(x, 0), 1) }

@@ -1,0 +1,168 @@
+package monitor
+
+import "strings"
+
+// The words and prefixes that give credentials away, found in one pass by an
+// Aho-Corasick automaton over the text in small letters.
+
+type kind uint8
+
+const (
+	none        kind = iota
+	keyword          // names a credential wherever it stands
+	wordOnly         // does so as a word, or as a word of an identifier
+	nameOnly         // does so within an identifier, or before : or =
+	prefix           // begins a credential, in exactly these letters
+	placeholder      // says that what it stands in is none
+)
+
+// lexicon is what is looked for, by kind.
+var lexicon = map[kind]string{
+	keyword: "password passwd passphrase passcode secret credential apikey api_key api-key api+key " +
+		"accesskey access_key access-key access+key privatekey private_key private-key private+key " +
+		"signingkey signing_key signing-key signing+key encryptionkey encryption_key encryption+key " +
+		"masterkey master_key master+key authtoken auth_token auth-token auth+token " +
+		"connectionstring connection_string connection+string conn_str",
+	wordOnly: "token pwd passwort bearer jwt dsn otp psk creds hmac",
+	nameOnly: "key pass auth pat cred salt pin seed license",
+	prefix: "AKIA ASIA ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- sk_live_ sk_test_ rk_live_ rk_test_ whsec_ " +
+		"sk- xoxb- xoxp- xoxa- xoxr- xoxs- xapp- SG. AIza ya29. npm_ pypi- hf_ dop_v1_ shpat_ shpss_ sq0csp- sq0atp- " +
+		"eyJ hvs. dckr_pat_ glsa_ lin_api_ rzp_live_ FLWSECK AGE-SECRET-KEY- PMAK- dapi NRAK- atlasv1. sntrys_ figd_",
+	placeholder: "example xxxx **** redacted placeholder changeme change_me dummy",
+}
+
+// pattern is an entry of the lexicon.
+type pattern struct {
+	kind   kind
+	length int
+	// The last eight bytes, as written, of a prefix, and which of them count.
+	tail, mask uint64
+}
+
+const alphabet = 26 + 10 + 6 // letters, digits, - _ . space *, and the rest
+
+// symbols maps a byte to the automaton's alphabet.
+var symbols = func() (s [256]uint8) {
+	for b := range s {
+		switch c := byte(b); {
+		case 'a' <= c && c <= 'z':
+			s[b] = c - 'a'
+		case 'A' <= c && c <= 'Z':
+			s[b] = c - 'A'
+		case '0' <= c && c <= '9':
+			s[b] = 26 + c - '0'
+		default:
+			s[b] = 36 + uint8(strings.IndexByte("-_. *", c)+1)
+		}
+	}
+	return s
+}()
+
+type automaton struct {
+	next [][alphabet]uint16
+	out  []pattern // of the state, of kind none where nothing ends there
+	also []uint16  // the next shorter suffix at which something ends, or 0
+}
+
+var words = build()
+
+func build() *automaton {
+	a := &automaton{next: make([][alphabet]uint16, 1), out: make([]pattern, 1)}
+	for k, list := range lexicon {
+		for w := range strings.FieldsSeq(list) {
+			a.insert(strings.ReplaceAll(w, "+", " "), k)
+		}
+	}
+	a.link()
+	return a
+}
+
+func (a *automaton) insert(w string, k kind) {
+	s := uint16(0)
+	for i := range len(w) {
+		c := symbols[w[i]]
+		if a.next[s][c] == 0 {
+			a.next = append(a.next, [alphabet]uint16{})
+			a.out = append(a.out, pattern{})
+			a.next[s][c] = uint16(len(a.next) - 1)
+		}
+		s = a.next[s][c]
+	}
+	p := pattern{kind: k, length: len(w)}
+	if k == prefix {
+		for i := range min(len(w), 8) {
+			p.tail |= uint64(w[len(w)-1-i]) << (8 * i)
+			p.mask |= 0xff << (8 * i)
+		}
+	}
+	a.out[s] = p
+}
+
+// link adds the transitions on failure, breadth first.
+func (a *automaton) link() {
+	fail := make([]uint16, len(a.next))
+	a.also = make([]uint16, len(a.next))
+	var queue []uint16
+	for _, s := range a.next[0] {
+		if s != 0 {
+			queue = append(queue, s)
+		}
+	}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		if f := fail[s]; a.out[f].kind != none {
+			a.also[s] = f
+		} else {
+			a.also[s] = a.also[f]
+		}
+		for c := range a.next[s] {
+			t := a.next[s][c]
+			if t == 0 {
+				a.next[s][c] = a.next[fail[s]][c]
+				continue
+			}
+			fail[t] = a.next[fail[s]][c]
+			queue = append(queue, t)
+		}
+	}
+}
+
+// credentialLike says whether a token looks like a part of a random string:
+// no new word, and letters beside digits, a capital past the start, three
+// letters without a vowel, or three digits.
+func credentialLike(text string) bool {
+	if len(text) < 2 || len(text) > 24 {
+		return false
+	}
+	var digits, letters, capitals, vowels int
+	for i := range len(text) {
+		switch classes[text[i]] {
+		case digit:
+			digits++
+		case upper:
+			if i > 0 {
+				capitals++
+			}
+			letters++
+			vowels += int(vowel[text[i]])
+		case lower:
+			letters++
+			vowels += int(vowel[text[i]])
+		case other:
+			if text[i] != '_' && text[i] != '-' {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return digits > 0 && letters > 0 || capitals > 0 || digits > 2 || letters > 2 && vowels == 0
+}
+
+var vowel = func() (v [256]uint8) {
+	for _, c := range "aeiouyAEIOUY" {
+		v[c] = 1
+	}
+	return v
+}()

@@ -1,0 +1,259 @@
+package monitor
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the default model
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+)
+
+// ModelVersion is the version of the file's format.
+const ModelVersion = 1
+
+// ErrModel is returned for a file that is no model of this version, or whose
+// hash does not match its content.
+var ErrModel = errors.New("bad monitor model")
+
+// Where the lower and upper thresholds may lie (PRISM, B.2).
+const (
+	Tau1Least = 0.25
+	Tau1Most  = 0.35
+	Tau2Least = 0.55
+	Tau2Most  = 0.65
+)
+
+// Trends, by what trajectory_trend is a share of.
+const (
+	TrendWindow = "window" // the last ten steps
+	TrendAll    = "all"    // all steps, as the paper has it
+)
+
+// Spec is a model as its file has it (docs/format/monitor-model.md).
+type Spec struct {
+	Version  int      `json:"version"`
+	Name     string   `json:"name"`
+	Features []string `json:"features"`
+	Window   int      `json:"window"`
+	Trend    string   `json:"trend"`
+	White    Fit      `json:"white_box"`
+	Black    Fit      `json:"black_box"`
+	Training Training `json:"training"`
+	Hash     string   `json:"hash"` // SHA-256 of the rest, in hexadecimal
+}
+
+// Fit is a logistic regression on standardised features, with its thresholds.
+type Fit struct {
+	Weights []float64 `json:"weights"`
+	Bias    float64   `json:"bias"`
+	Mean    []float64 `json:"mean"`
+	Scale   []float64 `json:"scale"` // standard deviation; 0: constant in training, so the feature counts nothing
+	Tau1    float64   `json:"tau1"`
+	Tau2    float64   `json:"tau2"`
+	Lambda  float64   `json:"lambda"`
+	Rows    string    `json:"rows"`  // what it was fitted on: windows, or outputs
+	Shift   float64   `json:"shift"` // what was added to the fitted bias for the clean outputs' sake
+}
+
+// Training says what a model was made of, and how it did.
+type Training struct {
+	Data        string                        `json:"data"` // SHA-256 of the traces
+	Sources     []string                      `json:"sources"`
+	Vocabulary  int                           `json:"vocabulary"`
+	Seed        uint64                        `json:"seed"`
+	Outputs     int                           `json:"outputs"`
+	Leaking     int                           `json:"leaking"`
+	Tokens      int                           `json:"tokens"`
+	Metrics     map[string]map[string]float64 `json:"metrics"`
+	Calibration map[string][]Bin              `json:"calibration"`
+}
+
+// Bin is a point of a calibration curve.
+type Bin struct {
+	Predicted float64 `json:"predicted"` // mean risk
+	Observed  float64 `json:"observed"`  // share that leaks
+	N         int     `json:"n"`
+}
+
+// Model is a Spec that was checked. It never changes; any number of
+// goroutines may share it.
+type Model struct {
+	spec         Spec
+	white, black scale
+}
+
+// scale is a fit with the standardisation multiplied out.
+type scale struct {
+	weights, mean [count]float64
+	bias          float64
+	tau1, tau2    float64
+}
+
+// NewModel checks a spec and fills in its hash.
+func NewModel(s Spec) (*Model, error) {
+	if s.Version != ModelVersion {
+		return nil, fmt.Errorf("%w: version %d, not %d", ErrModel, s.Version, ModelVersion)
+	}
+	if !slices.Equal(s.Features, Features()) || s.Window != Window {
+		return nil, fmt.Errorf("%w: other features, or another window, than this version's", ErrModel)
+	}
+	if s.Trend != TrendWindow && s.Trend != TrendAll {
+		return nil, fmt.Errorf("%w: trend %q", ErrModel, s.Trend)
+	}
+	m := &Model{spec: s}
+	for _, f := range []struct {
+		name string
+		fit  *Fit
+		to   *scale
+	}{{"white_box", &s.White, &m.white}, {"black_box", &s.Black, &m.black}} {
+		var err error
+		if *f.to, err = f.fit.scale(); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrModel, f.name, err)
+		}
+	}
+	var err error
+	m.spec.Hash, err = s.hash()
+	return m, err
+}
+
+func (f *Fit) scale() (s scale, err error) {
+	if len(f.Weights) != count || len(f.Mean) != count || len(f.Scale) != count {
+		return s, fmt.Errorf("not %d weights, means and scales", count)
+	}
+	if !(f.Tau1 >= Tau1Least && f.Tau1 <= Tau1Most && f.Tau2 >= Tau2Least && f.Tau2 <= Tau2Most) {
+		return s, fmt.Errorf("thresholds %g and %g outside [%g,%g] x [%g,%g]", f.Tau1, f.Tau2, Tau1Least, Tau1Most, Tau2Least, Tau2Most)
+	}
+	s.bias, s.tau1, s.tau2 = f.Bias, f.Tau1, f.Tau2
+	for i, sd := range f.Scale {
+		if !(sd >= 0) {
+			return s, fmt.Errorf("scale %d is %g", i, sd)
+		}
+		if s.mean[i] = f.Mean[i]; sd > 0 {
+			s.weights[i] = f.Weights[i] / sd
+		}
+		s.bias -= s.weights[i] * s.mean[i]
+		if finite := s.weights[i] * s.mean[i]; math.IsNaN(finite) || math.IsInf(finite, 0) || math.IsInf(s.weights[i], 0) {
+			return s, fmt.Errorf("weight %d is not finite", i)
+		}
+	}
+	if math.IsNaN(s.bias) || math.IsInf(s.bias, 0) {
+		return s, errors.New("the bias is not finite")
+	}
+	return s, nil
+}
+
+// hash is of the compact JSON without the hash.
+func (s Spec) hash() (string, error) {
+	s.Hash = ""
+	b, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+const modelLimit = 1 << 20
+
+// Load reads a model and checks its hash.
+func Load(r io.Reader) (*Model, error) {
+	b, err := io.ReadAll(io.LimitReader(r, modelLimit+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > modelLimit {
+		return nil, fmt.Errorf("%w: longer than %d bytes", ErrModel, modelLimit)
+	}
+	var s Spec
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: something follows it", ErrModel)
+	}
+	m, err := NewModel(s)
+	if err == nil && m.spec.Hash != s.Hash {
+		return nil, fmt.Errorf("%w: its hash is %s, not %s", ErrModel, m.spec.Hash, s.Hash)
+	}
+	return m, err
+}
+
+// Write writes the model's file.
+func (m *Model) Write(w io.Writer) error {
+	b, err := json.MarshalIndent(m.spec, "", " ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// Hash is the SHA-256, in hexadecimal, of the model's content.
+func (m *Model) Hash() string { return m.spec.Hash }
+
+// Spec is the model's content, which must not be changed.
+func (m *Model) Spec() Spec { return m.spec }
+
+//go:embed default.json
+var defaultModel []byte
+
+var loadDefault = sync.OnceValue(func() *Model {
+	m, err := Load(bytes.NewReader(defaultModel))
+	if err != nil {
+		panic(err) // a defect of the build, which a test finds
+	}
+	return m
+})
+
+// Default is the model that Margay ships.
+func Default() *Model { return loadDefault() }
+
+// Without returns the model with the named features unavailable: they count
+// as their means. raw takes them as 0 instead, as the paper's ablations do.
+func (m *Model) Without(raw bool, names ...string) (*Model, error) {
+	s := m.spec
+	for _, fit := range []*Fit{&s.White, &s.Black} {
+		fit.Weights = slices.Clone(fit.Weights)
+		for _, name := range names {
+			i := slices.Index(s.Features, name)
+			if i < 0 {
+				return nil, fmt.Errorf("no feature %q", name)
+			}
+			if raw && fit.Scale[i] > 0 {
+				fit.Bias -= fit.Weights[i] * fit.Mean[i] / fit.Scale[i]
+			}
+			fit.Weights[i] = 0
+		}
+	}
+	return NewModel(s)
+}
+
+// PaperBlackBox is the paper's black-box variant: the white-box weights and
+// thresholds with the features that are then unavailable zeroed, which are
+// nine, or eight where the private context is known.
+func (m *Model) PaperBlackBox(contextKnown bool) (*Model, error) {
+	s := m.spec
+	s.Black = s.White
+	drop := slices.Concat(s.Features[:ngramOverlap], s.Features[divergence:unsafeTokens+1])
+	if !contextKnown {
+		drop = append(drop, s.Features[ngramOverlap])
+	}
+	copied, err := NewModel(s)
+	if err != nil {
+		return nil, err
+	}
+	out, err := copied.Without(true, drop...)
+	if err != nil {
+		return nil, err
+	}
+	s.Black = out.spec.Black
+	return NewModel(s)
+}

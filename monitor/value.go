@@ -1,0 +1,190 @@
+package monitor
+
+// value follows what stands behind a keyword, behind a credential's prefix
+// and in the user part of a URL, and says where a credential is being
+// written: early, as each character that goes out before is lost.
+type value struct {
+	state    uint8
+	distance uint8 // bytes since the keyword
+	lines    uint8 // line ends before the value
+	length   uint8
+	digits   uint8
+	humps    uint8 // capitals after small letters
+	letters  bool
+	marked   bool // it looks like a credential
+	again    bool // the value holds a keyword, and may be a name itself
+	url      uint8
+}
+
+// States of a value.
+const (
+	nowhere     uint8 = iota
+	afterName         // a keyword was read; a connector may follow
+	expected          // the connector was read
+	inValue           // within the value
+	afterPrefix       // a credential's prefix was read
+	inBody            // within the credential behind a prefix
+)
+
+// States of a URL.
+const (
+	noURL uint8 = iota
+	inAuthority
+	inUserinfo // behind a colon, which may be the port's
+)
+
+const (
+	connectorWithin = 40 // bytes from a keyword to its connector
+	longDigits      = 6  // digits that are a credential without a letter
+)
+
+// named takes a keyword.
+func (v *value) named() {
+	switch v.state {
+	case nowhere, afterName, expected:
+		v.state, v.distance = afterName, 0
+	case inValue:
+		v.again = true
+	}
+}
+
+// prefixed takes a credential's prefix.
+func (v *value) prefixed() {
+	if v.state != inBody {
+		v.state = afterPrefix
+	}
+}
+
+// deny takes a word that says that the value around it is an example, and
+// says whether there is one.
+func (v *value) deny() bool {
+	if v.state < inValue {
+		return false
+	}
+	v.state = nowhere
+	return true
+}
+
+// next says whether c belongs to a credential. last are the last eight bytes,
+// c the lowest.
+func (v *value) next(c byte, cl class, last uint64) bool {
+	credential := v.nextURL(c, cl, last)
+	switch v.state {
+	case afterName:
+		v.connect(c, last)
+	case expected:
+		v.begin(c, cl)
+	case inValue:
+		v.more(c, cl)
+	case afterPrefix:
+		v.state = nowhere
+		if alphanumeric(c) {
+			v.state = inBody
+		}
+	case inBody:
+		if !alphanumeric(c) && !within(c, "_-./+=%~") {
+			v.state = nowhere
+		}
+	}
+	return credential || v.state == inBody || v.state == inValue && v.marked
+}
+
+// connect looks for what leads from a keyword to its value.
+func (v *value) connect(c byte, last uint64) {
+	v.distance++
+	switch {
+	case c == '=', c == ':', c == '|', c == '`',
+		c == ' ' && (tail(last, " is ") || tail(last, " was ") || tail(last, " to ")),
+		c == ' ' && v.distance == 1 && (tail(last, "earer ") || tail(last, "EARER ")):
+		v.state, v.lines = expected, 0
+	case c == '\n', v.distance > connectorWithin, tail(last, ". "), tail(last, "; "):
+		v.state = nowhere
+	}
+}
+
+// begin takes what stands before a value, and its first byte. A bracket or a
+// dollar begins a reference or a place to fill in, not a value.
+func (v *value) begin(c byte, cl class) {
+	switch {
+	case cl == newline:
+		if v.lines++; v.lines > 1 {
+			v.state = nowhere
+		}
+	case cl == space, within(c, "\"'`>:=*|-\\"):
+	case within(c, "<([{$,;.)]}"):
+		v.state = nowhere
+	default:
+		v.state, v.length, v.digits, v.humps = inValue, 0, 0, 0
+		v.letters, v.marked, v.again = false, false, false
+		v.more(c, cl)
+	}
+}
+
+// more takes a byte of a value. Digits beside letters, signs that words have
+// not, and capitals in between make it a credential.
+func (v *value) more(c byte, cl class) {
+	switch {
+	case cl == space, cl == newline, within(c, "\"'`,;)]}<>|"):
+		v.state = nowhere
+		if v.again && !v.marked {
+			v.state, v.distance = afterName, 0
+		}
+		return
+	case c == '(', c == '{', c == '[': // a call, a template
+		v.state = nowhere
+		return
+	case cl == digit:
+		v.digits++
+	case cl == upper && v.length > 0 && v.letters:
+		v.humps++
+		v.letters = false
+	case cl == lower:
+		v.letters = true
+	case within(c, "!@#$%^&*+~?"):
+		v.marked = v.marked || v.length > 0
+	}
+	if v.length < 255 {
+		v.length++
+	}
+	word := v.length > v.digits
+	v.marked = v.marked || v.digits > 0 && word || v.digits >= longDigits || v.humps > 1 && 4*v.humps > v.length
+}
+
+// nextURL finds the password in scheme://user:password@host. A colon followed
+// by digits may still be a port.
+func (v *value) nextURL(c byte, cl class, last uint64) bool {
+	switch {
+	case c == '/' && tail(last, "://"):
+		v.url = inAuthority
+	case v.url == noURL:
+	case cl == space, cl == newline, within(c, "/\"'`()[]{}<>,;?$"):
+		v.url = noURL
+	case c == '@':
+		was := v.url
+		v.url = noURL
+		return was == inUserinfo
+	case v.url == inAuthority && c == ':':
+		v.url = inUserinfo
+	case v.url == inUserinfo:
+		return cl != digit && c != '.'
+	}
+	return false
+}
+
+// tail says whether the last bytes are s, of at most eight.
+func tail(last uint64, s string) bool {
+	var t uint64
+	for i := range len(s) {
+		t = t<<8 | uint64(s[i])
+	}
+	return last&(1<<(8*len(s))-1) == t
+}
+
+func within(c byte, set string) bool {
+	for i := range len(set) {
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}
