@@ -31,9 +31,14 @@ const (
 // pass and fits the cache where buckets would not.
 func filterBits(tag uint64) uint64 { return 1<<(tag>>16&63) | 1<<(tag>>22&63) | 1<<(tag>>28&63) }
 
+func (g *grams) may(tag uint64) bool {
+	m := filterBits(tag)
+	return g.filter[tag>>g.fshift]&m == m
+}
+
 // find returns the record of a tag, and whether a whole text may begin there.
 func (g *grams) find(tag uint64) (rec uint32, head, ok bool) {
-	if m := filterBits(tag); g.filter[tag>>g.fshift]&m != m {
+	if !g.may(tag) {
 		return 0, false, false
 	}
 	b := tag >> g.shift

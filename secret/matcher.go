@@ -119,31 +119,10 @@ func (ix *Index) NewMatcher(now, maxHeld int64) *Matcher {
 // ended (Continues), as long as it may still be a secret.
 func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
 	if len(m.ix.wholes) > 0 {
-		for i := range in {
-			u := &in[i]
-			switch {
-			case u.C == canon.Alnum:
-				hits = m.step(hits, skeleton, u)
-				if m.ix.hasExact {
-					hits = m.step(hits, exact, u)
-				}
-			case u.C == canon.Punct:
-				hits = m.alpha[skeleton].skip(hits, u, m.ix.hasLead)
-				if m.ix.hasExact {
-					hits = m.step(hits, exact, u)
-				}
-			case u.C == canon.Break:
-				m.reset()
-			case u.C != canon.Space:
-				hits = m.alpha[skeleton].skip(hits, u, m.ix.hasLead)
-				if m.ix.hasExact {
-					hits = m.alpha[exact].skip(hits, u, m.ix.hasLead)
-				}
-			case m.ix.hasLead:
-				for a := range m.alpha {
-					m.alpha[a].gap.space(u)
-				}
-			}
+		for rest := in; len(rest) > 0; {
+			n := min(len(rest), probeLen)
+			hits = m.write(hits, rest[:n])
+			rest = rest[n:]
 		}
 	}
 	if m.words != nil {
@@ -152,6 +131,62 @@ func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
 		}
 	}
 	return hits
+}
+
+// probeLen is how many units are probed together.
+const probeLen = 64
+
+func (m *Matcher) write(hits []Hit, in []canon.Unit) []Hit {
+	var grams [probeLen]bool
+	if m.ix.dense {
+		m.probe(&grams, in)
+	}
+	for i := range in {
+		u := &in[i]
+		switch {
+		case u.C == canon.Alnum:
+			hits = m.step(hits, skeleton, u, grams[i])
+			if m.ix.hasExact {
+				hits = m.step(hits, exact, u, true)
+			}
+		case u.C == canon.Punct:
+			hits = m.alpha[skeleton].skip(hits, u, m.ix.hasLead)
+			if m.ix.hasExact {
+				hits = m.step(hits, exact, u, true)
+			}
+		case u.C == canon.Break:
+			m.reset()
+		case u.C != canon.Space:
+			hits = m.alpha[skeleton].skip(hits, u, m.ix.hasLead)
+			if m.ix.hasExact {
+				hits = m.alpha[exact].skip(hits, u, m.ix.hasLead)
+			}
+		case m.ix.hasLead:
+			for a := range m.alpha {
+				m.alpha[a].gap.space(u)
+			}
+		}
+	}
+	return hits
+}
+
+// probe says for which units the last eight letters and digits may be a gram.
+// A large filter does not fit the cache: probes that do not wait for each
+// other wait together.
+func (m *Matcher) probe(grams *[probeLen]bool, in []canon.Unit) {
+	var tags [probeLen]uint64
+	w := m.alpha[skeleton].w
+	for i := range in {
+		if in[i].C == canon.Alnum {
+			w = w<<8 | uint64(in[i].B)
+			tags[i] = m.ix.h.gramTag(w, skeleton)
+		}
+	}
+	for i := range in {
+		if in[i].C == canon.Alnum {
+			grams[i] = m.ix.grams.may(tags[i])
+		}
+	}
 }
 
 // Close ends the text.
@@ -263,7 +298,9 @@ func (m *Matcher) SameAs(o *Matcher) bool {
 	return true
 }
 
-func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
+// step reads one character of an alphabet's text. In a dense index, may says
+// whether a gram may end there.
+func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	s := &m.alpha[a]
 	if s.tail.pads > 0 {
 		s.tail = tail{}
@@ -297,7 +334,7 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit) []Hit {
 	}
 	var rec uint32
 	var head, ok bool
-	if s.pre&(1<<prefixLen|1) == 1<<prefixLen|1 {
+	if s.pre&(1<<prefixLen|1) == 1<<prefixLen|1 && (may || !m.ix.dense) {
 		rec, head, ok = m.ix.grams.find(m.ix.h.gramTag(s.w, a))
 	}
 	if ok && m.ix.expired(rec, m.now) {
