@@ -9,8 +9,11 @@ import (
 	"github.com/margaydev/margay/secret/recognise"
 )
 
-// RuleVault is the Finding.Rule of what was found by fingerprint.
-const RuleVault = "vault"
+// Finding.Rule of what no recogniser's rule found.
+const (
+	RuleVault = "vault" // by fingerprint
+	RuleRisk  = "risk"  // by the risk model, through Mark
+)
 
 // Finding is one matched span. It holds no value.
 type Finding struct {
@@ -124,6 +127,8 @@ func rank(f *Finding) int {
 		return 9
 	case f.Capped:
 		return 8
+	case f.Rule == RuleRisk:
+		return 6
 	case f.Fragment:
 		return 2
 	case f.Rule == RuleVault && f.Source == secret.SourceRegistered:

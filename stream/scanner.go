@@ -146,6 +146,15 @@ func (s *Scanner) addMatch(m *recognise.Match, start, end int64, view string) {
 	})
 }
 
+// Mark adds a finding of another detector's: one that judges text as it comes
+// and holds nothing. Its bytes should not have been written yet; those that
+// are decided already can't be taken back. It goes on where one of the same
+// kind ended if continues says so.
+func (s *Scanner) Mark(f Finding, continues bool) {
+	f.continues = continues
+	s.add(f)
+}
+
 func (s *Scanner) add(f Finding) {
 	if f.Start < s.pos {
 		// Only what goes on from a region that is being cut out may.

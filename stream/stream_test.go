@@ -319,3 +319,30 @@ func FuzzEditor(f *testing.F) {
 		}
 	})
 }
+
+func TestMark(t *testing.T) {
+	cfg := &Config{Plain: true}
+	s := cfg.NewScanner()
+	for i, tok := range []string{"the ", "key ", "is ", "k4Qz", "7mfp", "9Lw2", " so ", "there"} {
+		if f := (Finding{Start: s.Len(), End: s.Len() + int64(len(tok)), Kind: "risk", Rule: RuleRisk}); i >= 3 && i < 6 {
+			s.Mark(f, i > 3)
+		}
+		s.Write([]byte(tok))
+		if s.Cut() != s.Len() {
+			t.Fatal("a mark holds nothing")
+		}
+	}
+	s.Close()
+	edits := s.Edits(nil)
+	if len(edits) == 0 || edits[0].Start != 11 || edits[len(edits)-1].End != 23 || string(edits[0].Text) != "[REDACTED:risk]" {
+		t.Fatalf("edits %+v", edits)
+	}
+	for _, e := range edits[1:] {
+		if len(e.Text) > 0 {
+			t.Fatal("what goes on is not told twice")
+		}
+	}
+	if n := len(s.Findings()); n != 1 {
+		t.Fatalf("%d findings", n)
+	}
+}
