@@ -75,7 +75,7 @@ func look(t *Token, vocabulary int) (d distribution, ok bool) {
 		case p > c:
 			c = p
 		}
-		listed = listed || e.Text == t.Text
+		listed = listed || t.is(e)
 	}
 	k := len(t.Top)
 	if !listed {

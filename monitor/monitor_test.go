@@ -219,7 +219,7 @@ func TestFailSafe(t *testing.T) {
 		{"above 1", func(t *Token) { t.Top[0].Logprob = 0.3 }, ErrProbability, false},
 		{"own above 1", func(t *Token) { t.Logprob = 0.3 }, ErrProbability, false},
 		{"sum", func(t *Token) { t.Top[1].Logprob = math.Log(0.6) }, ErrMass, false},
-		{"own beside all", func(t *Token) { t.Text = "y" }, ErrMass, false},
+		{"own beside all", func(t *Token) { t.Text, t.Logprob = "y", -0.1 }, ErrMass, false},
 	} {
 		m := Default().New(Options{})
 		ok, bad := good(), good()

@@ -94,7 +94,7 @@ func (t *Token) Check() error {
 			return fmt.Errorf("%w: exp(%g)", ErrProbability, a.Logprob)
 		}
 		sum += math.Exp(a.Logprob)
-		listed = listed || a.Text == t.Text
+		listed = listed || t.is(a)
 	}
 	if !listed {
 		sum += math.Exp(t.Logprob)
@@ -104,3 +104,8 @@ func (t *Token) Check() error {
 	}
 	return nil
 }
+
+// is says whether a is t itself. The number tells as well as the text, which
+// servers garble where a token is a part of a character; another token of the
+// same number only widens the bounds of the entropy.
+func (t *Token) is(a *Alternative) bool { return a.Logprob == t.Logprob || a.Text == t.Text }
