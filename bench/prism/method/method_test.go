@@ -27,6 +27,39 @@ func TestPromptNeedsAModel(t *testing.T) {
 	}
 }
 
+func TestSet(t *testing.T) {
+	ctx := context.Background()
+	s, err := New(ctx, Options{Traces: toy(40, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range s.Methods {
+		names = append(names, m.Name())
+	}
+	if got, want := strings.Join(names, " "), "none guardrail entropy rules pii gbt tagger monitor monitor-novault monitor-risk monitor-blackbox"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	notes := strings.Join(s.Notes(), "\n")
+	for _, left := range []string{"prompt: left out", "judge: left out", "detect-secrets: left out", "presidio: left out"} {
+		if !strings.Contains(notes, left) {
+			t.Errorf("no note %q in %q", left, notes)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := New(ctx, Options{Only: []string{"magic"}}); err == nil {
+		t.Error("a defence nobody knows")
+	}
+	if s, err = New(ctx, Options{Only: []string{"tagger", "none"}}); err != nil || len(s.Methods) != 1 {
+		t.Error("without traces", s, err)
+	}
+	if _, err := New(ctx, Options{Traces: toy(2, 1)[1:], Only: []string{"gbt"}}); err == nil {
+		t.Error("one class only")
+	}
+}
+
 // removed returns what a method takes out of a text.
 func removed(t *testing.T, m Method, text string) []string {
 	t.Helper()
