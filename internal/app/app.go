@@ -111,7 +111,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err, c.CommandPath()} })
 	root.AddCommand(
 		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(),
-		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
+		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.trainCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
 	wrapArgs(root)
 	return root
