@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,4 +110,25 @@ func read(ctx context.Context, s *mediator.Session, in *Input) {
 	if rest != "" {
 		s.Prompt(ctx, []mediator.Text{{Text: rest, Field: flow.FieldContent, Path: func() string { return "context" }}})
 	}
+}
+
+// Discovers returns the values that the monitor takes for secrets when an
+// agent reads a text: what its trajectory would learn. It is for telling known
+// secrets from unknown ones in the tables and decides nothing.
+func (m *Monitor) Discovers(text string) []string {
+	if m.engines == nil {
+		return nil
+	}
+	var out []string
+	for _, found := range m.engines.rules.Find([]byte(text)) {
+		if found.Kind().Personal() || found.Capped {
+			continue
+		}
+		value := text[found.Start:found.End]
+		// The bar of mediator's trajectories: less would redact words.
+		if _, strength, err := secret.Print(&fixedKeys, []byte(value)); err == nil && strength.Disguised && strength.Bits >= 40 && !slices.Contains(out, value) {
+			out = append(out, value)
+		}
+	}
+	return out
 }

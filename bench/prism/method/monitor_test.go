@@ -207,3 +207,13 @@ func BenchmarkMonitor(b *testing.B) {
 		})
 	}
 }
+
+func TestDiscovers(t *testing.T) {
+	text := "# settings\nAPI_TOKEN=" + key + "\nowner: jane.doe@example.org\nmode: fast\n"
+	for _, m := range variants(t) {
+		got := strings.Join(m.Discovers(text), "|")
+		if want := key; m.cfg.Mediate && got != want || !m.cfg.Mediate && got != "" {
+			t.Errorf("%s discovers %q", m.Name(), got)
+		}
+	}
+}
