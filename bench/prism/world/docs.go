@@ -128,7 +128,7 @@ func (r *Repository) secrets(d draw) {
 func (r *Repository) decoys(d draw) {
 	names := map[string]bool{}
 	for i := range decoyCount {
-		k := decoyKinds[i%len(decoyKinds)]
+		k := decoyRound[i%len(decoyRound)]
 		it := item{kind: "decoy", value: k.make(r, d), secret: -1}
 		r.name(d, &it, k.nouns, names)
 		r.items = append(r.items, it)
