@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/margaydev/margay/monitor"
 )
@@ -70,6 +71,9 @@ type Output struct {
 	Risk float64
 	// Halted: the generation was ended; the last of Removed goes to the end.
 	Halted bool
+	// Reading is how long the method took to read what the agent was shown,
+	// before the output began: part of Filter's time and no delay of a token.
+	Reading time.Duration
 }
 
 // Method is one defence. Filter is safe for concurrent use. An error means

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
@@ -104,6 +105,7 @@ func (m *Monitor) Filter(ctx context.Context, in *Input) (Output, error) {
 	if m.cfg.BlackBox || len(tokens) == 0 {
 		tokens = pieceTokens(in.Text)
 	}
+	start := time.Now()
 	s := &stream{in: in, halts: m.cfg.Halt}
 	if m.cfg.Model != nil {
 		s.risk = m.cfg.Model.New(monitor.Options{
@@ -122,6 +124,7 @@ func (m *Monitor) Filter(ctx context.Context, in *Input) (Output, error) {
 		read(ctx, session, in)
 		s.gen = session.Generate(ctx)
 	}
+	reading := time.Since(start)
 	for i := range tokens {
 		if err := s.next(&tokens[i]); err != nil {
 			return Output{}, err
@@ -130,7 +133,9 @@ func (m *Monitor) Filter(ctx context.Context, in *Input) (Output, error) {
 			break
 		}
 	}
-	return s.end()
+	out, err := s.end()
+	out.Reading = reading
+	return out, err
 }
 
 // pieceTokens cuts a text into tokens of which only the text is known.
