@@ -3,6 +3,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -27,8 +28,15 @@ type Store struct {
 	secrets map[string]secret.Record
 	same    map[identity]string // the id of the record with a fingerprint and name
 	allows  map[string]secret.Allow
-	log     []mediator.LogEntry // in the order of their ids
+	log     []logged // in the order of their ids
+	arrived int64    // number of the last
 	epoch   uint64
+}
+
+// logged is an entry with its number in the order of arrival.
+type logged struct {
+	mediator.LogEntry
+	arrived int64
 }
 
 // identity is what makes two records the same one under different ids.
@@ -235,14 +243,15 @@ func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry
 		en.At = stored(en.At)
 		at, ok := s.find(en.ID)
 		if ok {
-			s.log[at] = en
+			s.log[at].LogEntry = en
 			continue
 		}
-		s.log = slices.Insert(s.log, at, en)
+		s.arrived++
+		s.log = slices.Insert(s.log, at, logged{en, s.arrived})
 		if len(s.log) > s.maxDecisions {
 			// Cutting at the front moves nothing; the slot is cleared so
 			// that its findings can be collected before the array is.
-			s.log[0] = mediator.LogEntry{}
+			s.log[0] = logged{}
 			s.log = s.log[1:]
 		}
 	}
@@ -255,7 +264,7 @@ func clonedEntry(en mediator.LogEntry) mediator.LogEntry {
 }
 
 func (s *Store) find(id string) (int, bool) {
-	return slices.BinarySearchFunc(s.log, id, func(e mediator.LogEntry, id string) int { return strings.Compare(e.ID, id) })
+	return slices.BinarySearchFunc(s.log, id, func(e logged, id string) int { return strings.Compare(e.ID, id) })
 }
 
 // Decision implements mediator.Log.
@@ -266,7 +275,7 @@ func (s *Store) Decision(ctx context.Context, id string) (mediator.LogEntry, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i, ok := s.find(id); ok {
-		return clonedEntry(s.log[i]), nil
+		return clonedEntry(s.log[i].LogEntry), nil
 	}
 	return mediator.LogEntry{}, secret.ErrNotFound
 }
@@ -303,7 +312,40 @@ func (s *Store) Decisions(ctx context.Context, after string, limit int) ([]media
 	}
 	out := make([]mediator.LogEntry, 0, min(len(s.log)-i, max(0, limit)))
 	for _, en := range s.log[i : i+cap(out)] {
-		out = append(out, clonedEntry(en))
+		out = append(out, clonedEntry(en.LogEntry))
 	}
 	return out, nil
+}
+
+// Arrived returns up to limit entries in the order in which they were added,
+// beginning behind the one that had the number after, and the number of the
+// last of them. It looks through the whole log.
+func (s *Store) Arrived(ctx context.Context, after int64, limit int) ([]mediator.LogEntry, int64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, after, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []logged
+	for _, en := range s.log {
+		if en.arrived > after {
+			found = append(found, en)
+		}
+	}
+	slices.SortFunc(found, func(a, b logged) int { return cmp.Compare(a.arrived, b.arrived) })
+	var out []mediator.LogEntry
+	for _, en := range found[:min(len(found), max(0, limit))] {
+		out, after = append(out, clonedEntry(en.LogEntry)), en.arrived
+	}
+	return out, after, nil
+}
+
+// LastArrival returns the number of the entry that was added last.
+func (s *Store) LastArrival(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.arrived, nil
 }

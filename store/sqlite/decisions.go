@@ -253,3 +253,40 @@ func (s *Store) Decisions(ctx context.Context, after string, limit int) ([]media
 	}
 	return out, s.explain(ctx, rows.Err())
 }
+
+// Arrived returns up to limit entries in the order in which they were added,
+// beginning behind the one that had the number after, and the number of the
+// last of them. Entries that are replaced keep their place. Unlike the order
+// of ids, which are given when a decision begins, this one never gains an
+// entry before one that was already returned, whichever process added it.
+func (s *Store) Arrived(ctx context.Context, after int64, limit int) ([]mediator.LogEntry, int64, error) {
+	rows, err := s.arrived.QueryContext(ctx, after, max(0, limit))
+	if err != nil {
+		return nil, after, s.explain(ctx, err)
+	}
+	defer func() { _ = rows.Close() }()
+	var out []mediator.LogEntry
+	last := after
+	for rows.Next() {
+		var text sql.RawBytes
+		if err := rows.Scan(&last, &text); err != nil {
+			return nil, after, s.explain(ctx, err)
+		}
+		en, err := s.entryOf(ctx, text)
+		if err != nil {
+			return nil, after, err
+		}
+		out = append(out, en)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, after, s.explain(ctx, err)
+	}
+	return out, last, nil
+}
+
+// LastArrival returns the number of the entry that was added last.
+func (s *Store) LastArrival(ctx context.Context) (int64, error) {
+	var n int64
+	err := s.last.QueryRowContext(ctx).Scan(&n)
+	return n, s.explain(ctx, err)
+}

@@ -51,7 +51,7 @@ type Store struct {
 	e    *sql.DB // one connection for Epoch, so that it never waits for an iteration
 
 	epoch                                       *sql.Stmt // on e
-	decision, finding, page                     *sql.Stmt // on r
+	decision, finding, page, arrived, last      *sql.Stmt // on r
 	putSecret, bump                             *sql.Stmt // on w, as the following
 	newEntry, setEntry, unlink, link, n, oldest *sql.Stmt
 
@@ -116,6 +116,8 @@ func (s *Store) open(ctx context.Context) (err error) {
 		{&s.decision, s.r, "SELECT entry FROM decisions WHERE id = ?"},
 		{&s.finding, s.r, "SELECT decision FROM findings WHERE id = ? ORDER BY decision DESC LIMIT 1"},
 		{&s.page, s.r, "SELECT entry FROM decisions WHERE id > ? ORDER BY id LIMIT ?"},
+		{&s.arrived, s.r, "SELECT rowid, entry FROM decisions WHERE rowid > ? ORDER BY rowid LIMIT ?"},
+		{&s.last, s.r, "SELECT coalesce(max(rowid), 0) FROM decisions"},
 		{&s.putSecret, s.w, `INSERT OR REPLACE INTO secrets
 			(id, name, kind, source, origin, fingerprint, print, length, sealed, created, expires) VALUES (?,?,?,?,?,?,?,?,?,?,?)`},
 		{&s.bump, s.w, "UPDATE meta SET value = value + 1 WHERE key = 'epoch'"},

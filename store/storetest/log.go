@@ -84,6 +84,55 @@ func tail(t *testing.T, s mediator.Store) {
 	page(last, 10, 5, 6)
 }
 
+// arrivals is what an engine has besides mediator.Log, for those who follow it.
+type arrivals interface {
+	Arrived(ctx context.Context, after int64, limit int) ([]mediator.LogEntry, int64, error)
+	LastArrival(ctx context.Context) (int64, error)
+}
+
+// arrival: whatever their ids, entries come in the order in which they were
+// added, each once.
+func arrival(t *testing.T, s mediator.Store) {
+	ctx := context.Background()
+	log, ok := s.(arrivals)
+	if !ok {
+		t.Fatal("the engine does not tell the order of arrival")
+	}
+	at := int64(0)
+	next := func(limit int, want ...int) {
+		t.Helper()
+		got, n, err := log.Arrived(ctx, at, limit)
+		check(t, err)
+		if len(got) != len(want) || n < at || (n == at) != (len(want) == 0) {
+			t.Fatalf("after %d: %d decisions up to %d, want %d", at, len(got), n, len(want))
+		}
+		for i, w := range want {
+			if !same(got[i], entry(w)) {
+				t.Errorf("after %d: decision %d is %s", at, i, got[i].ID)
+			}
+		}
+		at = n
+	}
+	last := func() {
+		t.Helper()
+		if n, err := log.LastArrival(ctx); err != nil || n != at {
+			t.Errorf("the last is %d, %v; want %d", n, err, at)
+		}
+	}
+	next(10)
+	last()
+	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(4), entry(1)}))
+	next(10, 4, 1)
+	last()
+	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(0), entry(4), entry(2)})) // 4 keeps its place
+	next(1, 0)
+	next(0)
+	next(-1)
+	next(10, 2)
+	last()
+	next(10)
+}
+
 func replaceEntry(t *testing.T, s mediator.Store) {
 	ctx := context.Background()
 	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(1), entry(2)}))

@@ -57,6 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"epoch", u.epoch},
 		{"log/round trip", u.logRoundTrip},
 		{"log/tail", tail},
+		{"log/arrival", arrival},
 		{"log/replace", replaceEntry},
 		{"log/all or none", logAllOrNone},
 		{"concurrency", u.concurrency},
