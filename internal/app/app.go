@@ -107,14 +107,28 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON: one document, or one a line")
 	root.Version = version()["version"]
 	root.SetVersionTemplate("margay {{.Version}}\n")
-	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err, c.CommandPath()} })
 	root.AddCommand(
 		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(),
 		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.trainCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = helpTopic
+		}
+	}
 	wrapArgs(root)
 	return root
+}
+
+// helpTopic refuses what is no command; cobra would print its help instead.
+func helpTopic(c *cobra.Command, args []string) error {
+	if found, rest, err := c.Root().Find(args); err != nil || found == nil || len(rest) > 0 {
+		return usage("margay --help lists the commands", "there is no command %q", strings.Join(args, " "))
+	}
+	return nil
 }
 
 // wrapArgs makes cobra's complaints about arguments usage errors.
@@ -235,8 +249,7 @@ func (a *app) configCommand() *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "Show and check the configuration"}
 	c.AddCommand(
 		&cobra.Command{Use: "example", Short: "Print a commented configuration with the defaults", RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.out, config.Example)
-			return err
+			return a.print(map[string]string{"yaml": config.Example}, func(w io.Writer) { fmt.Fprint(w, config.Example) })
 		}},
 		&cobra.Command{Use: "path", Short: "Print where the configuration is looked for", RunE: func(*cobra.Command, []string) error {
 			path := a.config

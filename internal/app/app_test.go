@@ -13,6 +13,7 @@ import (
 
 	"github.com/margaydev/margay/bench/docs"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/memory"
@@ -65,6 +66,7 @@ func logged(id string) mediator.LogEntry {
 // id is less than the last one printed.
 func TestFollow(t *testing.T) {
 	store := memory.New()
+	long := before(time.Now().Add(-time.Hour)) // an answer that was an hour under way
 	early, first := flow.NewID(), flow.NewID()
 	add := func(id string) {
 		t.Helper()
@@ -97,6 +99,8 @@ func TestFollow(t *testing.T) {
 	expect(first)
 	add(early)
 	expect(early)
+	add(long)
+	expect(long)
 	last := flow.NewID()
 	add(last)
 	expect(last)
@@ -172,5 +176,25 @@ func TestExpiry(t *testing.T) {
 	allows := []secret.Allow{{ID: "x", Fingerprint: fp, Expires: until}}
 	if !mediator.Allowed(allows, fp, "r", "", now) || mediator.Allowed(allows, fp, "r", "", now.Add(2*time.Hour)) {
 		t.Error("the expiry does not count")
+	}
+}
+
+func TestTell(t *testing.T) {
+	var out bytes.Buffer
+	a := &app{err: &out}
+	f := mediator.FindingRecord{ID: "F1", Kind: "api-key", Rule: "r", View: "raw+base64", Action: flow.ActRedact, Path: "messages[0]"}
+	sum := serve.Summary{Requests: 2, Denied: 1, Findings: map[string]int{"redact api-key": 3}, Listed: []mediator.FindingRecord{f}, More: 4, MaxHeld: 99, MaxDelay: 1234 * time.Microsecond}
+	if err := a.tell(sum, true); err != nil {
+		t.Fatal(err)
+	}
+	want := "margay: 2 requests, 1 denied; redact api-key ×3 (observing: nothing was changed); at most 99 bytes held back, for 1.2ms\n" +
+		"  redact: api-key by r in base64 at messages[0]; undo: margay allow add F1\n  and 4 more: margay log\n"
+	if out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+	out.Reset()
+	a.json = true
+	if err := a.tell(serve.Summary{Findings: map[string]int{}}, false); err != nil || !strings.HasPrefix(out.String(), `{"requests":0,"denied":0,"findings":{},"listed":[],`) {
+		t.Errorf("got %q, %v", out.String(), err)
 	}
 }

@@ -20,8 +20,8 @@ import (
 
 const (
 	logPage = 1000
-	// logLate is how much later than its id's time a decision may appear:
-	// ids are given when a decision begins.
+	// logLate is for how long before a listing begins its decisions are
+	// remembered, so that they are not followed, too.
 	logLate = time.Minute
 	logPoll = 300 * time.Millisecond
 )
@@ -34,6 +34,9 @@ func (a *app) logCommand() *cobra.Command {
 		Use: "log", Short: "Show what was decided and why",
 		Long: "Show the decisions that had findings or were denials, oldest first. Values are not in the log.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if n < 0 {
+				return usage("0 shows all", "--lines %d is less than none", n)
+			}
 			from := time.Time{}
 			if since != "" {
 				d, err := parseDuration(since)
@@ -77,13 +80,19 @@ func before(t time.Time) string {
 	return id.String()
 }
 
-func (a *app) showLog(ctx context.Context, log mediator.Log, from time.Time, n int, follow bool) error {
+func (a *app) showLog(ctx context.Context, log state.Store, from time.Time, n int, follow bool) error {
+	// What arrives from here on is followed; what is listed of it below is
+	// not shown again.
+	start, err := log.LastArrival(ctx)
+	if err != nil {
+		return failure(problem.Doctor, "%w", err)
+	}
 	var last []mediator.LogEntry // the newest n; all are printed at once where n is 0
-	seen := map[string]bool{}
+	listed := map[string]bool{}
 	window := before(time.Now().Add(-logLate))
-	err := each(ctx, log, before(from), func(en *mediator.LogEntry) error {
-		if en.ID >= window {
-			seen[en.ID] = true
+	err = each(ctx, log, before(from), func(en *mediator.LogEntry) error {
+		if follow && en.ID >= window {
+			listed[en.ID] = true
 		}
 		if n == 0 {
 			return a.printEntry(en)
@@ -105,7 +114,7 @@ func (a *app) showLog(ctx context.Context, log mediator.Log, from time.Time, n i
 	if !follow {
 		return nil
 	}
-	return a.follow(ctx, log, seen)
+	return a.follow(ctx, log, start, listed)
 }
 
 // each calls f with all entries after an id.
@@ -127,28 +136,28 @@ func each(ctx context.Context, log mediator.Log, after string, f func(*mediator.
 	}
 }
 
-// follow prints decisions as they appear, until ctx ends. It looks back a
-// while each time, since an entry may appear later than others with greater
-// ids; seen are those of that time that are known.
-func (a *app) follow(ctx context.Context, log mediator.Log, seen map[string]bool) error {
+// follow prints decisions as they arrive, until ctx ends: those behind the one
+// with the number after, but for those already listed.
+func (a *app) follow(ctx context.Context, log state.Store, after int64, listed map[string]bool) error {
 	tick := time.NewTicker(logPoll)
 	defer tick.Stop()
 	for {
-		window := before(time.Now().Add(-logLate))
-		err := each(ctx, log, window, func(en *mediator.LogEntry) error {
-			if seen[en.ID] {
-				return nil
-			}
-			seen[en.ID] = true
-			return a.printEntry(en)
-		})
+		page, next, err := log.Arrived(ctx, after, logPage)
 		if err != nil {
-			return err
+			return failure(problem.Doctor, "%w", err)
 		}
-		for id := range seen {
-			if id < window {
-				delete(seen, id)
+		for i := range page {
+			if listed[page[i].ID] {
+				delete(listed, page[i].ID)
+				continue
 			}
+			if err := a.printEntry(&page[i]); err != nil {
+				return err
+			}
+		}
+		after = next
+		if len(page) == logPage {
+			continue
 		}
 		select {
 		case <-ctx.Done():

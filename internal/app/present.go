@@ -31,7 +31,7 @@ type listed struct {
 // agent's.
 func (a *app) tell(s serve.Summary, observe bool) error {
 	if a.json {
-		out := summary{Requests: s.Requests, Denied: s.Denied, Findings: s.Findings, MaxHeld: s.MaxHeld, MaxDelay: s.MaxDelay, Observe: observe}
+		out := summary{Requests: s.Requests, Denied: s.Denied, Findings: s.Findings, Listed: []listed{}, MaxHeld: s.MaxHeld, MaxDelay: s.MaxDelay, Observe: observe}
 		for _, f := range s.Listed {
 			out.Listed = append(out.Listed, listed{f, allowCommandOf(f.ID)})
 		}

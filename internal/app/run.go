@@ -58,6 +58,7 @@ where a signal ended it.`,
 	}
 	c.Flags().SetInterspersed(false)
 	c.Flags().StringVar(&f.upstream, "upstream", "", "base `URL` of the model API, or the name of a configured upstream")
+	complete(c, "upstream", a.upstreams)
 	c.Flags().BoolVar(&f.noImport, "no-import", false, "do not protect the credentials of environment and .env files")
 	c.Flags().BoolVar(&f.observe, "observe", false, "report findings and change nothing")
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "print nothing of Margay's own but errors")

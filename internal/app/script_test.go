@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){
 		"code": code, "clean": clean, "plant": plant, "serve": startServer, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
-		"lock": lock, "same": same, "field": field, "corrupt": corrupt,
+		"lock": lock, "same": same, "field": field, "corrupt": corrupt, "binary": binary,
 	}
 	maps.Copy(cmds, moreCommands)
 	testscript.Run(t, testscript.Params{
@@ -239,6 +239,16 @@ func corrupt(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = f.WriteAt(bytes.Repeat([]byte("noise"), 100), 0)
 	ts.Check(err)
 	ts.Check(f.Close())
+}
+
+// binary makes a file that is no text.
+func binary(ts *testscript.TestScript, _ bool, args []string) {
+	r := rand.New(rand.NewPCG(9, 9))
+	b := make([]byte, 4096)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
 }
 
 // occupy takes a port and puts its address into $TAKEN.

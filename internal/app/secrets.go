@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -69,6 +70,7 @@ func (a *app) secretsCommand() *cobra.Command {
 		},
 	}
 	add.Flags().StringVar(&kind, "kind", "", "its `kind`, such as api-key, token or password (default: by its name)")
+	complete(add, "kind", config.Kinds)
 	add.Flags().StringVar(&expires, "expires", "", "for how long, a `duration` such as 12h or 30d (default: until removed)")
 	var all bool
 	imp := &cobra.Command{
@@ -111,6 +113,7 @@ func (a *app) importFile(ctx context.Context, path string, all bool) error {
 	var b []byte
 	var err error
 	if path == "-" {
+		path = "stdin"
 		b, err = io.ReadAll(io.LimitReader(a.in, environ.MaxFile+1))
 	} else {
 		b, err = readSmall(path)
@@ -196,6 +199,9 @@ func (a *app) readValue(name string) (string, error) {
 		return "", failure(`printf %s "$VALUE" | margay secrets add NAME`, "standard input can't be read: %w", err)
 	}
 	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return "", failure("messages are text: register the value as it is written in them, in base64 or hexadecimal", "standard input is binary")
+	}
 	if len(b) == 0 {
 		return "", usage(`printf %s "$VALUE" | margay secrets add NAME`, "standard input is empty: there is no value to register")
 	}
@@ -239,8 +245,15 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 			recs[i] = rec
 			out[i] = registered{rec.ID, rec.Name, rec.Kind, rec.Origin, rec.Created, until, strength.Note}
 		}
+		others, err := namesakes(ctx, st, recs)
+		if err != nil {
+			return err
+		}
 		if err := st.Store.PutSecrets(ctx, recs); err != nil {
 			return failure(problem.Doctor, "%w", err)
+		}
+		for _, o := range others {
+			a.note("%s has another value, too, and that stays protected until: margay secrets remove %s", o.Name, o.ID)
 		}
 		for i := range out {
 			if err := a.print(&out[i], func(w io.Writer) { fmt.Fprintf(w, "registered %s (%s)\n", out[i].Name, out[i].Kind) }); err != nil {
@@ -249,6 +262,24 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 		}
 		return nil
 	})
+}
+
+// namesakes returns what is registered under the same names with other values.
+func namesakes(ctx context.Context, st *state.State, recs []secret.Record) ([]secret.Record, error) {
+	values := map[string]secret.Fingerprint{}
+	for i := range recs {
+		values[recs[i].Name] = recs[i].Fingerprint
+	}
+	var out []secret.Record
+	for r, err := range st.Store.Secrets(ctx) {
+		if err != nil {
+			return nil, failure(problem.Doctor, "%w", err)
+		}
+		if fp, ok := values[r.Name]; ok && fp != r.Fingerprint {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 func (a *app) listSecrets(ctx context.Context, st *state.State) error {

@@ -52,6 +52,7 @@ configuration, each is also served below /NAME/v1.`,
 	}
 	c.Flags().StringVar(&addr, "listen", "", "`address` to listen on (default "+config.DefaultListen+")")
 	c.Flags().StringVar(&upstream, "upstream", "", "base `URL` of the model API, or the name of a configured upstream")
+	complete(c, "upstream", a.upstreams)
 	c.Flags().BoolVar(&observe, "observe", false, "report findings and change nothing")
 	return c
 }

@@ -39,6 +39,11 @@ func version() map[string]string {
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version", RunE: func(*cobra.Command, []string) error {
 		v := version()
-		return a.print(v, func(w io.Writer) { fmt.Fprintf(w, "margay %s %s %s/%s\n", v["version"], v["go"], v["os"], v["arch"]) })
+		return a.print(v, func(w io.Writer) {
+			fmt.Fprintf(w, "margay %s %s %s/%s\n", v["version"], v["go"], v["os"], v["arch"])
+			if v["revision"] != "" {
+				fmt.Fprintf(w, "revision %s\n", v["revision"])
+			}
+		})
 	}}
 }

@@ -35,6 +35,12 @@ func Actions() []string {
 	return out
 }
 
+// isPort reports whether s is a port's number or a service's name.
+func isPort(s string) bool {
+	_, err := net.LookupPort("tcp", s)
+	return err == nil && s != ""
+}
+
 var upstreamName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // Check holds the values to what they may be. Its errors are of type *Error.
@@ -42,7 +48,7 @@ func (c *Config) Check() error {
 	if c.Version != Version {
 		return &Error{key: "version", Detail: fmt.Sprintf("version %d is unknown: this program reads version %d", c.Version, Version), Hint: "upgrade margay, or see margay config example"}
 	}
-	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || !isPort(port) {
 		return &Error{key: "listen", Detail: "listen must be HOST:PORT", Hint: "the default is " + DefaultListen}
 	}
 	for _, one := range [][3]string{
@@ -88,7 +94,7 @@ func (l *Limits) check() error {
 func (u *Upstream) check(name string) error {
 	key := "upstreams." + name
 	if !upstreamName.MatchString(name) || name == "v1" {
-		return &Error{key: key, Detail: fmt.Sprintf("%q can't name an upstream", name), Hint: "use lower-case letters, digits and dashes"}
+		return &Error{key: key, Detail: shown(name) + " can't name an upstream", Hint: "use lower-case letters, digits and dashes"}
 	}
 	if u.URL == "" {
 		return &Error{key: key, Detail: key + ".url is missing", Hint: "add the API's base URL, such as " + DefaultUpstream}
@@ -134,7 +140,7 @@ func (p *Policy) check(key string) error {
 		for _, k := range slices.Sorted(maps.Keys(d.of)) {
 			at := key + "." + d.name + "." + k
 			if !slices.Contains(Kinds(), k) {
-				return &Error{key: at, Detail: fmt.Sprintf("%q is no kind of finding", k), Hint: meant(k, Kinds(), "kinds are ")}
+				return &Error{key: at, Detail: shown(k) + " is no kind of finding", Hint: meant(k, Kinds(), "kinds are ")}
 			}
 			if err := oneOf(at, d.of[k], Actions()); err != nil {
 				return err

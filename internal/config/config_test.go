@@ -87,6 +87,7 @@ func TestMistakes(t *testing.T) {
 		"limits: {held: 3}":                                   "limits.held must be at least 64",
 		"limits: {idle: soon}":                                "limits.idle",
 		"listen: nowhere":                                     "f.yaml:1:9: listen must be HOST:PORT",
+		"listen: 127.0.0.1:99999":                             "f.yaml:1:9: listen must be HOST:PORT",
 		"listen: a\nlisten: b\n":                              "f.yaml:2:1:",
 		"upstreams:\n  a:\n    url: https://x\n   u: y\n":     "f.yaml:",
 		"version: 2":                                          "f.yaml:1:10: version 2 is unknown",
@@ -103,6 +104,24 @@ func TestMistakes(t *testing.T) {
 		got := e.Error() + " | " + e.Hint
 		if !strings.Contains(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What stands in the place of a key may be a secret, put there by mistake.
+func TestMistakesDoNotRepeatSecrets(t *testing.T) {
+	s := "sk_" + "live_Zq83hdk29sQpLmX7"
+	for _, text := range []string{
+		"API_KEY=" + s, s, s + ": x", "listen: " + s, "limits: " + s, "limits:\n  body: " + s, "access: {token: [" + s + "]}",
+		"policy: {prompt: {" + s + ": block}}", "policy: {prompt: {api-key: " + s + "}}", "observe: " + s, "version: " + s, "access:\n token: \"" + s,
+		"upstreams: {" + s + ": {url: http://x}}", "upstreams: {a: {url: " + s + "}}", "log: {level: " + s + "}", "a: b: " + s, "- " + s,
+		"listen: &" + s + " a\nupstream: *x" + s, "access: {hosts: " + s + "}", "\"" + s, "limits: {idle: " + s + "}", "listen: x\n" + s + "\nupstream: y",
+		"access:\n  token: " + s + "\n  token: " + s,
+	} {
+		_, err := Parse("f.yaml", []byte(text))
+		var e *Error
+		if !errors.As(err, &e) || strings.Contains(e.Error()+e.Hint, s) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

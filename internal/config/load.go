@@ -95,12 +95,27 @@ func (c *Config) parse(name string, b []byte) error {
 		out.Detail = firstLine(y.GetMessage())
 	}
 	if m := unknownField.FindStringSubmatch(out.Detail); m != nil {
-		out.Detail = fmt.Sprintf("unknown key %q", m[1])
+		out.Detail = "unknown key " + shown(m[1])
 		if hint := meant(m[1], keysOf(reflect.TypeFor[Config]()), ""); hint != "" {
 			out.Hint = hint
 		}
 	}
+	out.Detail = quoted.ReplaceAllStringFunc(out.Detail, func(q string) string { return shown(q[1 : len(q)-1]) })
 	return out
+}
+
+var (
+	quoted  = regexp.MustCompile(`"[^"]*"`)
+	keyLike = regexp.MustCompile(`^[A-Za-z_-]*([0-9][A-Za-z_-]*){0,2}$`)
+)
+
+// shown quotes a name that stands in the file, for a message. A secret may
+// stand there by mistake: what is not like a key is not repeated.
+func shown(name string) string {
+	if len(name) > 40 || !keyLike.MatchString(name) {
+		return "(not shown: it is not like a key)"
+	}
+	return `"` + name + `"`
 }
 
 var unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)

@@ -86,6 +86,9 @@ type Summary struct {
 func (t *tally) summary() Summary {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.byAction == nil {
+		t.byAction = map[string]int{}
+	}
 	return Summary{
 		Requests: t.requests, Denied: t.denied, Findings: maps.Clone(t.byAction), Listed: slices.Clone(t.findings), More: t.more,
 		MaxHeld: t.maxHeld, MaxDelay: t.maxDelay,

@@ -22,10 +22,21 @@ import (
 	"github.com/margaydev/margay/store/sqlite"
 )
 
+// Store is what a mediator needs, and the order in which its log grew.
+type Store interface {
+	mediator.Store
+	// Arrived returns up to limit entries of the log in the order in which
+	// they were added, behind the one with the number after, and the number
+	// of the last of them.
+	Arrived(ctx context.Context, after int64, limit int) ([]mediator.LogEntry, int64, error)
+	// LastArrival returns the number of the entry that was added last.
+	LastArrival(ctx context.Context) (int64, error)
+}
+
 // State is what lies in the state folder. Close releases it.
 type State struct {
 	Keys  secret.Keys
-	Store mediator.Store
+	Store Store
 }
 
 // Close releases the store.
@@ -63,6 +74,8 @@ func loadKeys(ctx context.Context, c *config.Config) (secret.Keys, error) {
 	switch {
 	case errors.Is(err, keys.ErrOpen):
 		return k, problem.Failure("a key that others could read should be replaced: see SECURITY.md", "%w", err)
+	case errors.As(err, new(*fs.PathError)), errors.As(err, new(*os.LinkError)):
+		return k, problem.Failure("choose a folder that you may write to with --state-dir", "%w", err)
 	case err != nil:
 		return k, problem.Failure(problem.Doctor, "%w", err)
 	}
