@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 
 	"github.com/margaydev/margay/monitor"
@@ -21,7 +22,7 @@ const (
 
 const (
 	taggerBits   = 18 // of hashed features
-	taggerEpochs = 8
+	taggerEpochs = 16
 )
 
 // Tagger is the span tagger: an averaged structured perceptron (Collins 2002)
@@ -263,10 +264,11 @@ func taggerFeatures(text string, pieces []span) [][]uint32 {
 		f.add("p", shape(piece(i-1))+"|"+shape(s)+"|"+shape(piece(i+1)))
 		if w < len(words) {
 			word := &words[w]
+			look := string(rune('a'+word.classes)) + string(rune('a'+min(word.end-word.start, 80)/4)) + string(rune('a'+int(word.entropy*2)))
 			f.add("l", string(rune('a'+min(word.end-word.start, 80)/4)))
 			f.add("c", string(rune('a'+word.classes)))
 			f.add("h", string(rune('a'+int(word.entropy*2))))
-			f.add("x", string(rune('a'+word.classes))+string(rune('a'+min(word.end-word.start, 80)/4))+string(rune('a'+int(word.entropy*2))))
+			f.add("x", look)
 			f.add("b", string(rune('a'+min(p.start-word.start, 25)/5)))
 			if word.start > 0 {
 				f.add("q", text[word.start-1:word.start])
@@ -276,6 +278,15 @@ func taggerFeatures(text string, pieces []span) [][]uint32 {
 				f.add("v"+string(rune('0'+k)), words[w-k].keyword+string(rune('a'+word.classes)))
 			}
 			f.add("kw", word.keyword)
+			for k := -2; k <= 2; k++ {
+				if k != 0 && w+k >= 0 && w+k < len(words) {
+					f.add("o"+string(rune('4'+k)), words[w+k].tail)
+					f.add("t"+string(rune('4'+k)), words[w+k].tail+"|"+look)
+				}
+			}
+			if w > 0 {
+				f.add("u", words[w-1].tail+"|"+shape(s))
+			}
 		}
 		f.add("", "")
 		out[i] = f.list
@@ -283,20 +294,28 @@ func taggerFeatures(text string, pieces []span) [][]uint32 {
 	return out
 }
 
+// taggerWord parts a name from what is assigned to it.
+var taggerWord = regexp.MustCompile("[^\\s\"'`<>(){}\\[\\],;=]+")
+
 // word is a run of what is neither space nor quote, with what is known of it.
 type word struct {
 	span
 	classes int
 	entropy float64
 	keyword string
+	tail    string // the last part of a name, in lower case
 }
 
 func wordsAt(text string) []word {
 	var out []word
-	for _, m := range wordOf.FindAllStringIndex(text, -1) {
+	for _, m := range taggerWord.FindAllStringIndex(text, -1) {
 		s := text[m[0]:m[1]]
 		w := word{span: span{m[0], m[1]}, classes: classesOf(s), entropy: shannon(s, false)}
 		low := strings.ToLower(s)
+		w.tail = strings.Trim(low, "=:.`*")
+		if i := strings.LastIndexAny(w.tail, "_.-/"); i >= 0 && len(w.tail)-i > 3 {
+			w.tail = w.tail[i+1:]
+		}
 		for _, k := range keywords {
 			if strings.Contains(low, k) {
 				w.keyword = k
