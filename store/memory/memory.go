@@ -31,6 +31,7 @@ type Store struct {
 	log     []logged // in the order of their ids
 	arrived int64    // number of the last
 	epoch   uint64
+	values  map[place]value
 }
 
 // logged is an entry with its number in the order of arrival.
@@ -66,6 +67,7 @@ func New(opts ...Option) *Store {
 		secrets:      map[string]secret.Record{},
 		same:         map[identity]string{},
 		allows:       map[string]secret.Allow{},
+		values:       map[place]value{},
 	}
 	for _, o := range opts {
 		o(s)

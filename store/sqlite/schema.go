@@ -36,6 +36,13 @@ CREATE TABLE findings (
   PRIMARY KEY (decision, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX findings_id ON findings (id, decision);
+`, `
+CREATE TABLE pseudonyms (
+  owner BLOB NOT NULL CHECK (length(owner) = 32), name TEXT NOT NULL CHECK (name <> ''),
+  sealed BLOB NOT NULL CHECK (length(sealed) > 0), used INTEGER NOT NULL,
+  PRIMARY KEY (owner, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX pseudonyms_used ON pseudonyms (used);
 `}
 
 // cheapCheck is the size in bytes up to which a file is always checked when

@@ -33,6 +33,17 @@ func fromMillis(ms sql.NullInt64) time.Time {
 
 // change runs f in a transaction that also moves the epoch on.
 func (s *Store) change(ctx context.Context, f func(*sql.Tx) error) error {
+	return s.transact(ctx, func(tx *sql.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		_, err := tx.StmtContext(ctx, s.bump).ExecContext(ctx)
+		return err
+	})
+}
+
+// transact runs f in a transaction that is durable when it returns nil.
+func (s *Store) transact(ctx context.Context, f func(*sql.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -42,9 +53,6 @@ func (s *Store) change(ctx context.Context, f func(*sql.Tx) error) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	if err := f(tx); err != nil {
-		return s.explain(ctx, err)
-	}
-	if _, err := tx.StmtContext(ctx, s.bump).ExecContext(ctx); err != nil {
 		return s.explain(ctx, err)
 	}
 	return s.explain(ctx, tx.Commit())

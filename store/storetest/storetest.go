@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"log/arrival", arrival},
 		{"log/replace", replaceEntry},
 		{"log/all or none", logAllOrNone},
+		{"values", u.sealedValues},
 		{"concurrency", u.concurrency},
 		{"cancelled", cancelled},
 	} {
