@@ -16,19 +16,22 @@ import (
 )
 
 // burst is how many bytes are gathered from events that have arrived already
-// before they are handed on.
-const burst = 16 << 10
+// before they are handed on, and together how many are decided in one go: more
+// would make that no cheaper, only larger.
+const (
+	burst    = 32 << 10
+	together = 4 << 10
+)
 
 // events is the body of a mediated stream. Read waits for the upstream, and
 // returns when at least one event is released. Events that have arrived
 // together are decided together and go out together.
 type events struct {
-	ctx    context.Context //nolint:containedctx // a body has no other way to get it
-	g      *Gateway
-	c      *call
-	body   io.ReadCloser
-	in     *sse.Reader
-	parser openaichat.ChunkParser
+	ctx  context.Context //nolint:containedctx // a body has no other way to get it
+	g    *Gateway
+	c    *call
+	body io.ReadCloser
+	*reading
 	gen    *mediator.Generation
 	style  openaichat.Style
 	styled bool
@@ -48,12 +51,18 @@ type events struct {
 	arrived  time.Time
 }
 
-var readers = sync.Pool{New: func() any { return sse.NewReader(nil, 0) }}
+// reading is the memory that a stream leaves to the next one.
+type reading struct {
+	in     *sse.Reader
+	parser openaichat.ChunkParser
+}
+
+var readings = sync.Pool{New: func() any { return &reading{in: sse.NewReader(nil, 0)} }}
 
 func newEvents(g *Gateway, c *call, resp *http.Response) *events {
 	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp, body: resp.Body, gen: c.session.Generate(resp.Request.Context())}
-	e.parser.Limits.MaxBytes = g.cfg.MaxEvent
-	e.in = readers.Get().(*sse.Reader)
+	e.reading = readings.Get().(*reading)
+	e.parser.Reset(openaichat.Limits{MaxBytes: g.cfg.MaxEvent})
 	e.in.Reset(resp.Body, g.cfg.MaxEvent)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
@@ -64,10 +73,11 @@ func newEvents(g *Gateway, c *call, resp *http.Response) *events {
 func (e *events) Close() error {
 	e.idle.Stop()
 	e.end = true
-	if e.in != nil {
+	if e.reading != nil {
 		e.in.Reset(nil, 0)
-		readers.Put(e.in)
-		e.in = nil
+		readings.Put(e.reading)
+		e.reading = nil
+		e.gen.Free()
 		if f := e.g.cfg.Streamed; f != nil {
 			f(e.stats)
 		}
@@ -90,6 +100,9 @@ func (e *events) Read(p []byte) (int, error) {
 		}
 		e.batch()
 	}
+	for !e.end && len(e.out)+2*together < len(p) && e.in.Buffered() {
+		e.batch()
+	}
 	n := min(len(e.out), len(p))
 	if len(e.out) > len(p) {
 		copy(p, e.out) // it moved to a larger place
@@ -101,9 +114,12 @@ func (e *events) Read(p []byte) (int, error) {
 // batch takes the next event, for which it waits, and those that have arrived
 // with it, and writes what they release.
 func (e *events) batch() {
-	e.next()
-	e.idle.Reset(e.g.cfg.Idle)
-	for size := 0; !e.end && size < burst && e.in.Buffered(); {
+	waits := !e.in.Buffered()
+	size := e.next()
+	if waits {
+		e.idle.Reset(e.g.cfg.Idle)
+	}
+	for !e.end && size < together && e.in.Buffered() {
 		size += e.next()
 	}
 	if !e.end {

@@ -1,9 +1,11 @@
 package mediator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -33,11 +35,9 @@ func (s *Session) arguments(cfg *stream.Config, name string, args []byte) verdic
 	if s.e.cfg.Observe {
 		return v
 	}
-	for _, at := range s.t.names.FindAll(string(args)) {
-		if at.Valid {
-			v.refusal = refusal(told(cfg, name), at.Name, at.Kind)
-			return v
-		}
+	if at := s.pseudonym(args); at != nil {
+		v.refusal = refusal(told(cfg, name), at.Name, at.Kind)
+		return v
 	}
 	for i := range v.found {
 		if f := &v.found[i]; f.Kind == secret.KindPrivateKey && f.Action != flow.ActReport {
@@ -54,6 +54,39 @@ func (s *Session) arguments(cfg *stream.Config, name string, args []byte) verdic
 		v.edits = edits
 	}
 	return v
+}
+
+// pseudonym finds a pseudonym of the trajectory's in arguments, as they are
+// written and as a tool reads them.
+func (s *Session) pseudonym(args []byte) *secret.PseudonymAt {
+	find := func(text string) *secret.PseudonymAt {
+		for _, at := range s.t.names.FindAll(text) {
+			if at.Valid {
+				return &at
+			}
+		}
+		return nil
+	}
+	if at := find(string(args)); at != nil || !bytes.ContainsRune(args, '\\') {
+		return at
+	}
+	var d strictjson.Doc
+	if d.Parse(args, strictjson.Limits{MaxBytes: maxArguments}) != nil {
+		return nil
+	}
+	for i := range d.Nodes {
+		if d.Nodes[i].KeyEscaped {
+			if at := find(d.Key(i)); at != nil {
+				return at
+			}
+		}
+		if d.Nodes[i].Escaped {
+			if at := find(d.Text(i)); at != nil {
+				return at
+			}
+		}
+	}
+	return nil
 }
 
 // told is a name as it may be told: models and clients choose names, and may
@@ -208,9 +241,11 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 				j.denied = j.denied || t.Fixed
 			}
 		}
-		for _, name := range a.Names {
+		if len(a.Names) > 0 && !s.ordinary([]byte(strings.Join(a.Names, "\n"))) {
 			n := Result{Edits: map[int]string{}}
-			s.names(&n, &j, []Text{{Text: name, Path: func() string { return "id" }}})
+			for _, name := range a.Names {
+				s.names(&n, &j, []Text{{Text: name, Path: func() string { return "id" }}})
+			}
 			j.denied = j.denied || len(n.Edits) > 0
 		}
 		s.conclude(&r, j)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/stream"
@@ -73,9 +74,7 @@ type Generation struct {
 	last *text   // the text of the last delta: most deltas go on with it
 	news []*text // those with bytes that were not looked at
 
-	queue []*held
-	free  []*held
-	out   []Out
+	*room
 	calls map[int]*calls // by choice
 	seen  []int          // choices that events were about
 
@@ -86,6 +85,15 @@ type Generation struct {
 	halted  bool
 	blocks  []int // scratch: choices that wait
 }
+
+// room is the memory that a generation leaves to the next one.
+type room struct {
+	queue []*held // events that wait, in order
+	free  []*held
+	out   []Out
+}
+
+var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // text is one text of the answer.
 type text struct {
@@ -134,7 +142,7 @@ type calls struct {
 // Generate begins to mediate a streamed answer.
 func (s *Session) Generate(ctx context.Context) *Generation {
 	overlay, _ := s.t.discovered()
-	g := &Generation{s: s, ctx: ctx, text: map[flow.StreamKey]*text{}, calls: map[int]*calls{}}
+	g := &Generation{s: s, ctx: ctx, room: rooms.Get().(*room), text: map[flow.StreamKey]*text{}, calls: map[int]*calls{}}
 	g.cfg = s.config(flow.Generate, overlay, nil, nil)
 	g.cfg.HoldURLs = !s.e.cfg.Observe
 	return g
@@ -203,6 +211,20 @@ func (g *Generation) Close() (out []Out, err error) {
 		}
 	}
 	return g.release()
+}
+
+// Free gives the generation's memory to the next one. Neither the generation
+// nor what it returned may be used after it. It need not be called.
+func (g *Generation) Free() {
+	r := g.room
+	if r == nil {
+		return
+	}
+	g.room = nil
+	clear(r.out[:cap(r.out)])
+	clear(r.queue[:cap(r.queue)])
+	r.out, r.queue = r.out[:0], r.queue[:0]
+	rooms.Put(r)
 }
 
 // Held returns the bytes of text that wait.
@@ -307,7 +329,7 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 	if len(g.text) >= maxTexts {
 		return nil, g.deny("too-large", "the stream has too many texts")
 	}
-	t := &text{key: k}
+	t := &text{key: k, win: make([]byte, 0, 256)}
 	if k.Field == flow.FieldToolArguments || k.Field == flow.FieldToolName {
 		c := g.calls[k.Choice]
 		if c == nil {

@@ -3,6 +3,7 @@ package mediator
 import (
 	"bytes"
 	"context"
+	"sync"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
@@ -60,6 +61,43 @@ func nameConfig(cfg *stream.Config) *stream.Config {
 	return &c
 }
 
+// nameScanner reads names, one after the other. It is kept for the next
+// generations with the same secrets: making its views costs more than the
+// names do.
+type nameScanner struct {
+	snap    *snapshot
+	overlay *secret.Index
+	scan    *stream.Scanner
+}
+
+var nameScanners = sync.Pool{New: func() any { return new(nameScanner) }}
+
+// afterNames is read behind names, so that they are decided.
+var afterNames = []byte("\n and so it is. \n")
+
+// ordinary reports whether nothing at all is found in names that are read
+// together. Otherwise each is decided alone, for what is found may be between
+// them, or allowed.
+func (s *Session) ordinary(names []byte) bool {
+	overlay, _ := s.t.discovered()
+	n := nameScanners.Get().(*nameScanner)
+	if n.scan == nil || n.snap != s.snap || n.overlay != overlay {
+		cfg := nameConfig(&stream.Config{
+			Rules: s.e.cfg.Rules, Vaults: []*secret.Index{s.snap.index, s.e.ephemeral, overlay},
+			Decide: func(*stream.Finding, []byte) flow.Action { return flow.ActRedact },
+		})
+		*n = nameScanner{s.snap, overlay, cfg.NewScanner()}
+	}
+	n.scan.Write(names)
+	end := n.scan.Len()
+	n.scan.Write(afterNames)
+	if n.scan.Cut() < end || len(n.scan.Findings()) > 0 {
+		return false
+	}
+	nameScanners.Put(n)
+	return true
+}
+
 // checkNames looks at the names that were added. They go out with their
 // events, so that a secret in one ends the generation.
 func (g *Generation) checkNames() error {
@@ -67,9 +105,8 @@ func (g *Generation) checkNames() error {
 	if len(n.fresh) == 0 {
 		return nil
 	}
-	cfg := nameConfig(g.cfg)
-	if out, _ := cfg.Text(n.fresh); !bytes.Equal(out, n.fresh) {
-		// All at once, they may read as something that none of them is.
+	if !g.s.ordinary(n.fresh) {
+		cfg := nameConfig(g.cfg)
 		if err := n.each(func(name []byte) error {
 			out, found := cfg.Text(name)
 			if bytes.Equal(out, name) {
@@ -99,6 +136,13 @@ func (g *Generation) checkNames() error {
 func (s *Session) Names(ctx context.Context, texts []Text) Result {
 	return s.guard(ctx, flow.Generate, func() (Result, error) {
 		r := Result{Decision: s.decision(flow.Generate), Edits: map[int]string{}}
+		var all []byte
+		for i := range texts {
+			all = append(append(all, texts[i].Text...), '\n')
+		}
+		if s.ordinary(all) {
+			return r, nil
+		}
 		var j judged
 		s.names(&r, &j, texts)
 		s.conclude(&r, j)

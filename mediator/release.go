@@ -90,10 +90,11 @@ func (g *Generation) done(h *held) {
 		p.t.drop(p.to)
 		p.t = nil
 	}
-	if cap(h.own) > 1<<14 {
+	h.raw, h.data, h.say = nil, nil, nil
+	if cap(h.own) > 1<<12 {
 		h.own = nil
 	}
-	if len(g.free) < 256 {
+	if len(g.free) < 64 {
 		g.free = append(g.free, h)
 	}
 }
@@ -101,11 +102,11 @@ func (g *Generation) done(h *held) {
 // drop forgets a text up to an offset: the deltas of a text are released in
 // their order.
 func (t *text) drop(to int64) {
-	const much = 4096
+	const much = 512
 	switch t.pieces--; {
 	case t.pieces == 0:
 		t.base, t.win, t.edits = t.len, t.win[:0], t.edits[:0]
-		if cap(t.win) > 4*much {
+		if cap(t.win) > 16*much {
 			t.win = nil
 		}
 	case to-t.base > much:

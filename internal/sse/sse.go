@@ -40,6 +40,7 @@ type Reader struct {
 	err error // of the last read
 
 	buf      []byte
+	filled   bool   // the last read filled it
 	from, to int    // what is in buf and in no event yet
 	joined   []byte // data of several lines
 
@@ -57,9 +58,12 @@ type Reader struct {
 	cr    bool // the last line ended with CR: a LF right behind it belongs to it
 }
 
-// firstRead is how much room the first read has. The buffer grows with the
-// largest event.
-const firstRead = 16 << 10
+// The buffer begins small, for most streams are slow. It grows while reads
+// fill it, and with the largest event.
+const (
+	firstRead = 4 << 10
+	wideRead  = 32 << 10
+)
 
 // NewReader returns a reader of events of at most maxEvent bytes each.
 func NewReader(r io.Reader, maxEvent int) *Reader {
@@ -68,7 +72,7 @@ func NewReader(r io.Reader, maxEvent int) *Reader {
 
 // Reset makes r read another stream, in the memory that it has.
 func (r *Reader) Reset(rd io.Reader, maxEvent int) {
-	if len(r.buf) > 4*firstRead {
+	if len(r.buf) > wideRead {
 		r.buf = nil
 	}
 	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, joined: r.joined[:0], several: r.several[:0]}
@@ -118,7 +122,7 @@ func (r *Reader) read() {
 		r.to = copy(r.buf, r.buf[r.from:r.to])
 		r.from = 0
 	}
-	if r.to == len(r.buf) {
+	if r.to == len(r.buf) || r.filled && len(r.buf) < wideRead {
 		grown := make([]byte, max(firstRead, 2*len(r.buf)))
 		copy(grown, r.buf[:r.to])
 		r.buf = grown
@@ -127,6 +131,7 @@ func (r *Reader) read() {
 		var n int
 		n, r.err = r.r.Read(r.buf[r.to:])
 		r.to += n
+		r.filled = r.to == len(r.buf)
 		if n > 0 || r.err != nil {
 			return
 		}

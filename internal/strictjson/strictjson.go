@@ -117,6 +117,9 @@ func (d *Doc) Parse(raw []byte, lim Limits) error {
 		}
 		return &Error{InvalidUTF8, at, "invalid UTF-8"}
 	}
+	if d.Nodes == nil {
+		d.Nodes = make([]Node, 0, min(4+len(raw)/24, 1<<10))
+	}
 	d.space()
 	if err := d.value(-1, 0, 0, 0, false, 0); err != nil {
 		return err

@@ -29,6 +29,14 @@ type hole struct {
 	at       int // in Chunk.Deltas; -1 for a name
 }
 
+// Reset makes the parser ready for another stream, in the memory that it has.
+func (p *ChunkParser) Reset(lim Limits) {
+	p.Limits, p.latest = lim, 0
+	for i := range p.templates {
+		p.templates[i].used = false
+	}
+}
+
 // learn keeps the chunk that was just parsed as a template, if it is fit.
 func (p *ChunkParser) learn(data []byte) {
 	c := &p.chunk
