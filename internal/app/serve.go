@@ -71,6 +71,9 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	defer stop()
 	// The second interrupt ends the process at once.
 	defer context.AfterFunc(ctx, stop)()
+	if err := serve.CheckLoop(c, c.Listen); err != nil {
+		return err
+	}
 	ln, err := serve.Listen(c, c.Listen)
 	if err != nil {
 		return err

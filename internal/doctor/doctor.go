@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 
@@ -92,6 +93,9 @@ func checkConfig(c *config.Config, cs *checkups) {
 	if err != nil {
 		cs.add("upstream", Fail, "see upstream in margay config example", "%v", err)
 		return
+	}
+	if u, err := url.Parse(main.URL); err == nil && u.Host == c.Listen {
+		cs.add("upstream", Warn, "margay serve would call itself: name the model API in upstream, or unset OPENAI_BASE_URL", "%s is where margay serve listens", main.URL)
 	}
 	if open := c.OpenOnError(&main); len(open) > 0 {
 		cs.add("on_error", Warn, "set on_error: deny", "what Margay fails to decide goes out as it is, to %s", strings.Join(open, " "))

@@ -81,6 +81,35 @@ func Loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// CheckLoop refuses a configuration one of whose upstreams is the address to
+// listen on: each request would come back as another one.
+func CheckLoop(c *config.Config, addr string) error {
+	ups := map[string]config.Upstream{}
+	maps.Copy(ups, c.Upstreams)
+	name, main, err := c.Named("")
+	if err != nil {
+		return err
+	}
+	ups[name] = main
+	for _, name := range slices.Sorted(maps.Keys(ups)) {
+		if same(addr, ups[name].URL) {
+			return problem.Usage("name the model API with --upstream; OPENAI_BASE_URL counts where nothing else names one", "the upstream %s is this gateway itself", ups[name].URL)
+		}
+	}
+	return nil
+}
+
+// same reports whether a URL leads to a listener's address.
+func same(addr, upstream string) bool {
+	u, err := url.Parse(upstream)
+	host, port, aerr := net.SplitHostPort(addr)
+	if err != nil || aerr != nil || u.Port() != port {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return u.Hostname() == host || Loopback(u.Hostname()) && (Loopback(host) || ip != nil && ip.IsUnspecified())
+}
+
 // New wires gateways for the configured upstreams. Errors are of type
 // *problem.Error or *config.Error. Serve must be called to release them.
 func New(c *config.Config, st *state.State, o Options) (*Server, error) {

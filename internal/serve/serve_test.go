@@ -1,0 +1,70 @@
+package serve
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/problem"
+)
+
+func TestSame(t *testing.T) {
+	for _, c := range []struct {
+		addr, upstream string
+		want           bool
+	}{
+		{"127.0.0.1:7878", "http://127.0.0.1:7878/v1", true},
+		{"127.0.0.1:7878", "http://localhost:7878/v1", true},
+		{"[::]:7878", "http://[::1]:7878/v1", true},
+		{"0.0.0.0:7878", "http://127.0.0.1:7878/v1", true},
+		{"10.0.0.5:7878", "http://10.0.0.5:7878/v1", true},
+		{"10.0.0.5:7878", "http://127.0.0.1:7878/v1", false}, // another program may listen there
+		{"127.0.0.1:7878", "http://127.0.0.1:11434/v1", false},
+		{"127.0.0.1:7878", "https://api.openai.com/v1", false},
+		{"127.0.0.1:7878", "http://model.example:7878/v1", false},
+		{"0.0.0.0:7878", "http://model.example:7878/v1", false},
+	} {
+		if got := same(c.addr, c.upstream); got != c.want {
+			t.Errorf("%s and %s: %v", c.addr, c.upstream, got)
+		}
+	}
+}
+
+func TestListen(t *testing.T) {
+	c := config.Default()
+	for addr, want := range map[string]int{"0.0.0.0:0": problem.BadUsage, "nonsense": problem.BadUsage, "127.0.0.1:0": 0} {
+		ln, err := Listen(c, addr)
+		var p *problem.Error
+		if want == 0 && err != nil || want != 0 && (!errors.As(err, &p) || p.Code != want || p.Hint == "") {
+			t.Errorf("%s: %v", addr, err)
+		}
+		if ln == nil {
+			continue
+		}
+		if _, err := Listen(c, ln.Addr().String()); !errors.As(err, &p) || p.Code != problem.Failed {
+			t.Errorf("a port in use: %v", err)
+		}
+		_ = ln.Close()
+	}
+	c.Access.Token = "t"
+	ln, err := Listen(c, "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = ln.Close()
+}
+
+func TestCheckLoop(t *testing.T) {
+	const addr = "127.0.0.1:7878"
+	c := config.Default()
+	c.Upstreams = map[string]config.Upstream{"a": {URL: "http://model.example/v1"}}
+	c.Upstream = "a"
+	if err := CheckLoop(c, addr); err != nil {
+		t.Error(err)
+	}
+	c.Upstreams["b"] = config.Upstream{URL: "http://localhost:7878/v1"}
+	var p *problem.Error
+	if err := CheckLoop(c, addr); !errors.As(err, &p) || p.Code != problem.BadUsage {
+		t.Errorf("a loop through a named upstream: %v", err)
+	}
+}
