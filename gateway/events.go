@@ -339,7 +339,7 @@ func (e *events) write(out []mediator.Out) {
 // halt ends the client's stream in the API's own terms.
 func (e *events) halt(err error) {
 	if !errors.Is(err, mediator.ErrHalted) {
-		e.fail("denied", "the answer could not be decided and was stopped; see margay log")
+		e.fail("denied", "the answer was stopped: "+err.Error())
 		return
 	}
 	for _, c := range e.seen {

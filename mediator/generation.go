@@ -52,7 +52,8 @@ type Say struct {
 // client's stream in the API's own terms and cancels the upstream.
 var ErrHalted = errors.New("generation halted")
 
-// ErrDenied ends a generation that could not be decided.
+// ErrDenied ends a generation that could not be decided. Errors of a
+// Generation that wrap it say why, in words that hold no content.
 var ErrDenied = errors.New("generation denied")
 
 // maxArguments bounds the arguments of one tool call.
@@ -465,7 +466,7 @@ func (g *Generation) finish(choice int) error {
 
 func (g *Generation) deny(code, detail string) error {
 	g.s.failed(flow.Generate, code, detail)
-	return ErrDenied
+	return fmt.Errorf("%w: %s", ErrDenied, detail)
 }
 
 // record logs what was found before the events that it is about go out.
