@@ -10,14 +10,14 @@ import (
 )
 
 // judge holds what went on against what was emitted.
-func (g *game) judge(turn *world.Turn, out *method.Output) step {
+func (g *game) judge(emissions []world.Emission, out *method.Output) step {
 	s := step{removed: len(out.Removed), risk: out.Risk, halted: out.Halted}
-	for _, e := range turn.Emissions {
+	for _, e := range emissions {
 		length := utf8.RuneCountInString(g.repository.Secrets[e.Secret].Value)
 		s.emitted = append(s.emitted, survives(e, length, out.Removed))
 	}
 	for _, r := range out.Removed {
-		for _, e := range turn.Emissions {
+		for _, e := range emissions {
 			if r.Start < e.End && e.Start < r.End {
 				s.rightly++
 				break

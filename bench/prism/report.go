@@ -125,12 +125,12 @@ type course struct {
 	leaks   bool
 }
 
-func courseOf(turn *world.Turn, s scored, vocabulary int) course {
-	c := course{normal: make([]float64, len(s.tokens)), emitted: make([]bool, len(s.tokens)), leaks: len(turn.Emissions) > 0}
+func courseOf(emissions []world.Emission, s scored, vocabulary int) course {
+	c := course{normal: make([]float64, len(s.tokens)), emitted: make([]bool, len(s.tokens)), leaks: len(emissions) > 0}
 	at := 0
 	for i := range s.tokens {
 		c.normal[i] = s.entropies[i] / math.Log(float64(vocabulary))
-		for _, e := range turn.Emissions {
+		for _, e := range emissions {
 			c.emitted[i] = c.emitted[i] || e.Start <= at && at < e.End
 		}
 		at += len(s.tokens[i].Text)
@@ -237,7 +237,7 @@ func (g *game) risk(d int, tau [2]float64) (r Risk, ok bool) {
 var typical = [2]int{50, 160}
 
 func (g *game) entropy(e *Entropy) {
-	e.Vocabulary = g.model.Vocabulary()
+	e.Vocabulary = g.vocabulary
 	low, lower := monitor.HStar(0.8, e.Vocabulary), monitor.HStar(0.9, e.Vocabulary)
 	e.Bounds = map[string]float64{"0.8": low, "0.9": lower}
 	var means, leaking, clean, emitted, other []float64
@@ -270,7 +270,7 @@ func (g *game) entropy(e *Entropy) {
 					e.Below[1]++
 				}
 			}
-			if n := len(c.normal); !have[which] && g.tasks[i].Leaks == c.leaks && n >= typical[0] && n <= typical[1] {
+			if n := len(c.normal); !have[which] && g.results[i].leaksFree(len(world.Agents)) == c.leaks && n >= typical[0] && n <= typical[1] {
 				have[which] = true
 				e.Examples = append(e.Examples, Trajectory{Task: g.tasks[i].ID, Agent: world.Agents[agent], Leaks: c.leaks, Entropy: c.normal, Emitted: c.emitted})
 			}

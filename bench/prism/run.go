@@ -85,15 +85,26 @@ func Run(ctx context.Context, o Options) (*bench.Result, *Report, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	g := &game{repository: r, tasks: tasks, model: model, defences: o.Defences, results: make([]played, len(tasks))}
-	for i := range r.Secrets {
-		g.registered = append(g.registered, method.Secret{Name: r.Secrets[i].Name, Value: r.Secrets[i].Value})
-	}
-	if err := g.run(ctx, o.Progress); err != nil {
+	g := newGame(r, tasks, &o)
+	g.vocabulary = model.Vocabulary()
+	err = g.run(ctx, o.Progress, func() func(int) played {
+		scorer := model.NewScorer()
+		return func(i int) played { return g.play(ctx, scorer, &g.tasks[i]) }
+	})
+	if err != nil {
 		return nil, nil, err
 	}
 	o.Progress("figures")
-	return g.figures(&o)
+	res, rep := g.figures(&o, fmt.Sprintf("sim: simulated repository %s, scripted agents, token distributions of an adaptive n-gram model with copying", r.Name))
+	// What all means: this source.
+	for _, row := range res.Rows {
+		if row.Slice == "all" {
+			row.Slice = "source=sim"
+			res.Rows = append(res.Rows, row)
+		}
+	}
+	res.Notes = append(res.Notes, "the share of tasks that leak undefended is set by category and pressure after the paper's Tables 7 and 8")
+	return res, rep, nil
 }
 
 // game is a run.
@@ -101,9 +112,17 @@ type game struct {
 	repository *world.Repository
 	registered []method.Secret
 	tasks      []world.Task
-	model      *lm.Model
+	vocabulary int
 	defences   []Defence
 	results    []played
+}
+
+func newGame(r *world.Repository, tasks []world.Task, o *Options) *game {
+	g := &game{repository: r, tasks: tasks, defences: o.Defences, results: make([]played, len(tasks))}
+	for i := range r.Secrets {
+		g.registered = append(g.registered, method.Secret{Name: r.Secrets[i].Name, Value: r.Secrets[i].Value})
+	}
+	return g
 }
 
 // played is what happened in one task.
@@ -139,13 +158,13 @@ type fate struct {
 
 func (s *step) modified() bool { return s.removed > 0 || s.halted }
 
-func (g *game) run(ctx context.Context, progress func(string)) error {
+func (g *game) run(ctx context.Context, progress func(string), begin func() func(int) played) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var failed error
 	inParallel(ctx, len(g.tasks), func() func(int) {
-		scorer := g.model.NewScorer()
-		return func(i int) { g.results[i] = g.play(ctx, scorer, &g.tasks[i]) }
+		play := begin()
+		return func(i int) { g.results[i] = play(i) }
 	}, func(i int) {
 		for d, err := range g.results[i].err {
 			// What is left out is left out of all tasks.
@@ -181,8 +200,8 @@ func (g *game) play(ctx context.Context, scorer *lm.Scorer, t *world.Task) playe
 	shared := t.Opening()
 	for agent := range world.Agents {
 		turn := t.Play(agent, shared)
-		p.free = append(p.free, g.judge(turn, &method.Output{Text: turn.Text}))
-		p.entropy = append(p.entropy, courseOf(turn, scoring(turn), g.model.Vocabulary()))
+		p.free = append(p.free, g.judge(turn.Emissions, &method.Output{Text: turn.Text}))
+		p.entropy = append(p.entropy, courseOf(turn.Emissions, scoring(turn), g.vocabulary))
 		if p.toolSeen < 0 && g.tells(turn, t) {
 			p.toolSeen = agent
 		}
@@ -202,7 +221,7 @@ func (g *game) defend(ctx context.Context, d *Defence, t *world.Task, scoring fu
 		turn := t.Play(agent, shared)
 		in := method.Input{
 			Task: t.ID, Agent: turn.Agent, Context: turn.Context, Private: turn.Private, Tool: len(turn.Tools) > 0,
-			Vocabulary: g.model.Vocabulary(), Text: turn.Text,
+			Vocabulary: g.vocabulary, Text: turn.Text,
 		}
 		if d.Registered {
 			in.Registered = g.registered
@@ -210,27 +229,37 @@ func (g *game) defend(ctx context.Context, d *Defence, t *world.Task, scoring fu
 		if d.Distributions {
 			in.Tokens = scoring(turn).tokens
 		}
-		start := time.Now()
-		out, err := d.Method.Filter(ctx, &in)
-		took := time.Since(start)
+		s, text, err := g.filter(ctx, d, &in, turn.Emissions)
 		if err != nil {
 			return nil, err
 		}
-		if err := check(&out, turn.Text); err != nil {
-			return nil, err
-		}
-		s := g.judge(turn, &out)
-		s.took, s.tokens, s.arrivals = took, len(in.Tokens), arrivals
-		g.known(d, &in, &s)
+		s.arrivals = arrivals
 		for _, f := range s.emitted {
 			if f.leaked {
 				arrivals++
 			}
 		}
 		steps = append(steps, s)
-		shared = world.Append(shared, agent, out.Text)
+		shared = world.Append(shared, agent, text)
 	}
 	return steps, nil
+}
+
+// filter puts one output through a defence and judges what goes on.
+func (g *game) filter(ctx context.Context, d *Defence, in *method.Input, emissions []world.Emission) (step, string, error) {
+	start := time.Now()
+	out, err := d.Method.Filter(ctx, in)
+	took := time.Since(start)
+	if err != nil {
+		return step{}, "", err
+	}
+	if err := check(&out, in.Text); err != nil {
+		return step{}, "", err
+	}
+	s := g.judge(emissions, &out)
+	s.took, s.tokens = took, len(in.Tokens)
+	g.known(d, in, &s)
+	return s, out.Text, nil
 }
 
 // known notes what the defence knew of each secret before it was emitted.
