@@ -14,6 +14,10 @@ const (
 	nameOnly         // does so within an identifier, or before : or =
 	prefix           // begins a credential, in exactly these letters
 	placeholder      // says that what it stands in is none
+	publicName       // names what is no credential, though it may look like one
+	block            // begins a credential that ends with the next END line
+	publicBlock      // begins what is none
+	blockEnd
 )
 
 // lexicon is what is looked for, by kind.
@@ -28,7 +32,15 @@ var lexicon = map[kind]string{
 	prefix: "AKIA ASIA ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- sk_live_ sk_test_ rk_live_ rk_test_ whsec_ " +
 		"sk- xoxb- xoxp- xoxa- xoxr- xoxs- xapp- SG. AIza ya29. npm_ pypi- hf_ dop_v1_ shpat_ shpss_ sq0csp- sq0atp- " +
 		"eyJ hvs. dckr_pat_ glsa_ lin_api_ rzp_live_ FLWSECK AGE-SECRET-KEY- PMAK- dapi NRAK- atlasv1. sntrys_ figd_",
-	placeholder: "example xxxx **** redacted placeholder changeme change_me dummy",
+	publicName: "public+key public_key public-key publickey pubkey site+key site_key site-key cache+key cache_key cache-key " +
+		"primary+key foreign+key key+id key_id key-id keyid key+fingerprint key_fingerprint fingerprint checksum digest commit revision etag " +
+		"uuid favicon +id _id -id ssh-rsa ssh-ed25519 ecdsa-sha2 certificate ca_cert ca+cert image_data known_hosts",
+	block:       "private+key-----",
+	publicBlock: "begin+certificate----- public+key----- certificate+request-----",
+	blockEnd:    "-----end",
+	placeholder: "example xxxx **** redacted placeholder changeme change_me replace_me dummy your_ your- " +
+		// published examples of AWS, Stripe and JWT
+		"akiaiosf wjalr 4ec39h eyjzdwiioiixmjm0nty3odkw",
 }
 
 // pattern is an entry of the lexicon.
@@ -128,36 +140,36 @@ func (a *automaton) link() {
 	}
 }
 
-// credentialLike says whether a token looks like a part of a random string:
-// no new word, and letters beside digits, a capital past the start, three
-// letters without a vowel, or three digits.
+// credentialLike says whether a token looks like a part of a random string: it
+// begins no word after a space, and has a digit, a capital that begins no
+// word, or two letters and more without a vowel.
 func credentialLike(text string) bool {
-	if len(text) < 2 || len(text) > 24 {
+	if text == "" || len(text) > 24 {
 		return false
 	}
 	var digits, letters, capitals, vowels int
 	for i := range len(text) {
-		switch classes[text[i]] {
+		switch c := text[i]; classes[c] {
 		case digit:
 			digits++
 		case upper:
-			if i > 0 {
+			letters++
+			vowels += int(vowel[c])
+			if i > 0 || len(text) == 1 {
 				capitals++
 			}
-			letters++
-			vowels += int(vowel[text[i]])
 		case lower:
 			letters++
-			vowels += int(vowel[text[i]])
+			vowels += int(vowel[c])
 		case other:
-			if text[i] != '_' && text[i] != '-' {
+			if c != '_' && c != '-' {
 				return false
 			}
 		default:
 			return false
 		}
 	}
-	return digits > 0 && letters > 0 || capitals > 0 || digits > 2 || letters > 2 && vowels == 0
+	return digits > 0 || capitals > 0 || letters > 1 && vowels == 0
 }
 
 var vowel = func() (v [256]uint8) {

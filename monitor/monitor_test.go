@@ -78,7 +78,7 @@ func TestPatterns(t *testing.T) {
 		{"Authorization: Bearer q8Zr2mmW", false, false, true},
 		{"max_tokens: 4096", false, false, false},
 		{"token: changeme4", false, false, false},
-		{"the key is AKIAIOSFODNN7EXAMPLE", true, false, true}, // until the word is complete
+		{"the key is AKIAIOSFODNN7EXAMPLE", true, false, true}, // until the example is recognised
 	} {
 		got, _ := feed(Default().New(Options{BlackBox: true}), c.text)
 		for _, f := range []struct {

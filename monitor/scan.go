@@ -22,8 +22,9 @@ type scanner struct {
 	pending   kind
 	pendingIn int
 
-	value value
-	shape shape
+	value  value
+	shape  shape
+	random random
 }
 
 func (s *scanner) reset() {
@@ -67,8 +68,11 @@ func (s *scanner) next(c byte) {
 	if s.pending != none {
 		s.decide(c, cl, start)
 	}
-	if s.value.next(c, cl, s.last) {
+	if s.value.next(c, cl, s.last) || s.random.next(c, cl) && s.value.may() {
 		s.credential = s.now
+	}
+	if s.random.public() { // so is what follows, where it is cut in parts
+		s.value.publish()
 	}
 	s.state = words.next[s.state][symbols[c]]
 	for at := s.state; at != 0; at = words.also[at] {
@@ -89,8 +93,15 @@ func (s *scanner) next(c byte) {
 // found takes an entry of the lexicon that ends with the current byte.
 func (s *scanner) found(p *pattern) {
 	begins := s.starts>>(p.length-1)&1 == 1
+	if s.value.public == publicWithin { // a longer one that ends here, such as "public key"
+		return
+	}
 	switch p.kind {
 	case keyword:
+		if s.value.example() {
+			s.credential = -Window
+			return
+		}
 		s.confirm(s.now)
 	case wordOnly:
 		if begins {
@@ -110,9 +121,16 @@ func (s *scanner) found(p *pattern) {
 		if s.last&p.mask == p.tail && (p.length > 7 || !alphanumeric(byte(s.last>>(8*p.length)))) {
 			s.value.prefixed()
 		}
+	case publicName:
+		s.pending = none
+		s.keywords &^= 1
+		s.value.publish()
+	case block, publicBlock, blockEnd:
+		s.value.enter(p.kind)
 	case placeholder:
-		if s.value.deny() {
+		if s.value.deny() || s.random.length >= uint8(p.length) {
 			s.credential = -Window
+			s.random.exempt = true
 		}
 	}
 }

@@ -14,6 +14,8 @@ type value struct {
 	marked   bool // it looks like a credential
 	again    bool // the value holds a keyword, and may be a name itself
 	url      uint8
+	public   uint8 // bytes for which a random word is the value of a public name
+	armour   kind  // of the block around: none, block or publicBlock
 }
 
 // States of a value.
@@ -34,15 +36,16 @@ const (
 )
 
 const (
-	connectorWithin = 40 // bytes from a keyword to its connector
-	longDigits      = 6  // digits that are a credential without a letter
+	connectorWithin = 40  // bytes from a keyword to its connector
+	publicWithin    = 120 // bytes from a public name to the end of its value
+	longDigits      = 6   // digits that are a credential without a letter
 )
 
 // named takes a keyword.
 func (v *value) named() {
 	switch v.state {
 	case nowhere, afterName, expected:
-		v.state, v.distance = afterName, 0
+		v.state, v.distance, v.public = afterName, 0, 0
 	case inValue:
 		v.again = true
 	}
@@ -65,15 +68,48 @@ func (v *value) deny() bool {
 	return true
 }
 
+// publish takes a name of what is no credential.
+func (v *value) publish() {
+	if v.state < inValue {
+		v.state = nowhere
+	}
+	v.public = publicWithin
+}
+
+// example takes a keyword, which in the place of a URL's password says that
+// it is an example, and says whether it is there.
+func (v *value) example() bool {
+	if v.url != inUserinfo {
+		return false
+	}
+	v.url = noURL
+	return true
+}
+
+// may says whether a random word may be a credential: it is not the
+// value of a public name, and not in a public block.
+func (v *value) may() bool { return v.public == 0 && v.armour != publicBlock }
+
+// enter takes the begin and end lines of PEM.
+func (v *value) enter(k kind) {
+	if k == blockEnd {
+		k = none
+	}
+	v.armour = k
+}
+
 // next says whether c belongs to a credential. last are the last eight bytes,
 // c the lowest.
 func (v *value) next(c byte, cl class, last uint64) bool {
-	credential := v.nextURL(c, cl, last)
+	credential := v.nextURL(c, cl, last) || v.armour == block && alphanumeric(c)
+	if v.public > 0 {
+		v.public--
+	}
 	switch v.state {
 	case afterName:
 		v.connect(c, last)
 	case expected:
-		v.begin(c, cl)
+		v.begin(c, cl, last)
 	case inValue:
 		v.more(c, cl)
 	case afterPrefix:
@@ -93,6 +129,8 @@ func (v *value) next(c byte, cl class, last uint64) bool {
 func (v *value) connect(c byte, last uint64) {
 	v.distance++
 	switch {
+	case v.distance == 1 && isLetter(classes[c]), v.distance == 2 && isLetter(classes[c]) && (tail(last>>8, "_") || tail(last>>8, "-")):
+		v.state = nowhere // TOKEN_TTL is no token
 	case c == '=', c == ':', c == '|', c == '`',
 		c == ' ' && (tail(last, " is ") || tail(last, " was ") || tail(last, " to ")),
 		c == ' ' && v.distance == 1 && (tail(last, "earer ") || tail(last, "EARER ")):
@@ -104,18 +142,21 @@ func (v *value) connect(c byte, last uint64) {
 
 // begin takes what stands before a value, and its first byte. A bracket or a
 // dollar begins a reference or a place to fill in, not a value.
-func (v *value) begin(c byte, cl class) {
+func (v *value) begin(c byte, cl class, last uint64) {
 	switch {
 	case cl == newline:
 		if v.lines++; v.lines > 1 {
 			v.state = nowhere
 		}
+	case tail(last, "***"):
+		v.state = nowhere
 	case cl == space, within(c, "\"'`>:=*|-\\"):
 	case within(c, "<([{$,;.)]}"):
 		v.state = nowhere
 	default:
 		v.state, v.length, v.digits, v.humps = inValue, 0, 0, 0
-		v.letters, v.marked, v.again = false, false, false
+		v.letters, v.again = false, false
+		v.marked = within(byte(last>>8), "='\"`") // so begins no prose
 		v.more(c, cl)
 	}
 }

@@ -1,0 +1,117 @@
+package monitor
+
+// random follows one word, a run of characters without a space or quote, and
+// says when it looks drawn at random: letters, digits and signs change too
+// often for a name. Hexadecimal alone does not count, nor what begins like a
+// well-known encoded object: digests, ids, images and certificates are no
+// credentials. Hexadecimal that spells text does, and so do letters one by
+// one between dots.
+type random struct {
+	length   uint8
+	from     uint8 // where the current part begins, behind a dash or the like
+	changes  uint8
+	digits   bool
+	notHex   bool // a letter beyond f
+	cased    bool // both cases, or a sign
+	marked   bool
+	exempt   bool // begins like something public
+	previous class
+	spells   uint8  // hexadecimal digits that so far spell printable ASCII
+	singles  uint8  // letters or digits alone between dots
+	since    uint8  // characters since the last dot
+	head     uint64 // the last eight characters
+}
+
+const (
+	changesNeeded = 3
+	spelled       = 12 // hexadecimal digits: by chance one in three thousand
+	alone         = 6
+)
+
+// heads are the beginnings of encoded images, certificates and public keys,
+// and of published identifiers of keys.
+var heads = [...]string{"iVBO", "R0lG", "/9j/", "MII", "pk_", "kid-", "sha1-", "sha2"}
+
+// next says whether c belongs to a word that looks random.
+func (r *random) next(c byte, cl class) bool {
+	if cl == space || cl == newline || within(c, "\"'`<>()[]{},;|=:") {
+		*r = random{}
+		return false
+	}
+	r.length = bump(r.length)
+	r.head = r.head<<8 | uint64(c)
+	if tail(r.head, "AAAA") { // zeros, as binary formats have them
+		r.exempt = true
+	}
+	if r.length <= 4 {
+		for _, p := range heads {
+			r.exempt = r.exempt || int(r.length) == len(p) && tail(r.head, p)
+		}
+	}
+	r.dots(c)
+	change := false
+	switch cl {
+	case digit:
+		change = r.previous == lower || r.previous == upper
+		r.digits = true
+	case lower:
+		change = r.previous == digit
+		r.notHex = r.notHex || c > 'f'
+	case upper:
+		change = r.previous == digit || r.previous == lower
+		r.notHex = r.notHex || c > 'F'
+		r.cased = r.cased || r.previous == lower
+	default:
+		if within(c, "@$!#^&*~") {
+			change = r.previous != other
+			r.cased = true
+		} else { // another part of the word
+			r.from, r.changes, r.digits, r.notHex, r.cased = r.length, 0, false, false, false
+		}
+		r.spells = 0
+	}
+	if change {
+		r.changes = bump(r.changes)
+	}
+	r.previous = cl
+	r.hex(c, cl)
+	few := uint8(3)
+	if r.digits {
+		few = 5
+	}
+	if r.changes >= changesNeeded && (r.notHex || r.cased) && r.length-r.from <= few*min(r.changes, 50) {
+		r.marked = true
+	}
+	if r.spells >= spelled && r.digits && r.spells == r.length || r.singles >= alone {
+		r.marked = true
+	}
+	return r.marked && !r.exempt
+}
+
+// public says whether the word is of a well-known public kind.
+func (r *random) public() bool { return r.exempt && r.length >= 8 }
+
+// hex counts digits that come in pairs from 2 to 7, as those of printable
+// ASCII do.
+func (r *random) hex(c byte, cl class) {
+	ok := cl == digit || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+	if r.spells%2 == 0 {
+		ok = '2' <= c && c <= '7'
+	}
+	if ok && r.spells == r.length-1 {
+		r.spells = r.length
+	}
+}
+
+func (r *random) dots(c byte) {
+	if c != '.' {
+		r.since = bump(r.since)
+		return
+	}
+	if r.since == 1 {
+		r.singles = bump(r.singles)
+	} else {
+		r.singles = 0
+	}
+	r.since = 0
+}
