@@ -127,8 +127,8 @@ func (b *gramBuilder) done(ix *Index) grams {
 	}
 	all := b.all[:n]
 	g := grams{
-		tags: make([]uint64, n), recs: make([]uint32, n), reach: min(max(b.step, 1)*max(b.thin, 1), gramLen),
-		bits: max(30, 20+math.Log2(float64(n+1))),
+		tags: make([]uint64, n), recs: make([]uint32, n), reach: max(b.step, 1) * max(b.thin, 1),
+		bits: max(26, 16+math.Log2(float64(n+1))),
 	}
 	size := 4
 	for 8<<size < n {
@@ -150,8 +150,9 @@ func (b *gramBuilder) done(ix *Index) grams {
 // canonGram returns what stands for all forms of a gram: the least of the
 // gram, its ROT13, and both backwards. One tag then finds any of them.
 func canonGram(w uint64) uint64 {
+	const rest = 64 - 8*gramLen
 	r := rot13(w)
-	return min(w, r, bits.ReverseBytes64(w), bits.ReverseBytes64(r))
+	return min(w, r, bits.ReverseBytes64(w)>>rest, bits.ReverseBytes64(r)>>rest)
 }
 
 // canonPrefix is canonGram for four bytes.

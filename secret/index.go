@@ -24,9 +24,9 @@ const (
 // Besides whole secrets it finds fragments: runs of a secret's own characters,
 // anywhere in it, that ordinary text would not have by chance. A run is a
 // fragment when every gram of it is the secret's and its text is rarer than
-// 2^-b in the background (fragmentBits), b = max(30, 20 + log2 of the grams in
-// the index): eight random letters and digits, ten to twelve digits, about
-// twenty letters of words.
+// 2^-b in the background (fragmentBits), b = max(26, 16 + log2 of the grams in
+// the index): six random letters and digits, seven hexadecimal digits, eight
+// decimal digits, eight letters of rare words, four common words.
 //
 // False positives of whole secrets: a position of a view is taken for a given
 // secret's end with probability at most n/2^61 + 2^-64, n its canonical length,
@@ -37,13 +37,13 @@ const (
 //
 // False positives of fragments: a position of a view ends a run by truncation
 // with probability at most 4·G·2^-48 for G grams (four forms share a tag), and
-// by background mass with at most 4·G·2^-b ≤ 2^-18: for text that is as random
-// as the secrets are, one in 250,000 characters; for ordinary text, which is
-// made of words, none was seen (the tests count both).
+// by background mass with at most 4·G·2^-b ≤ 2^-14: for text that is as random
+// as the secrets are, one in 16,000 characters; for ordinary text, which is
+// made of words, far less (the tests count both).
 //
 // An index keeps at most maxEntries grams. Past that it keeps every second,
-// fourth, … gram of each secret, and a fragment must be as much longer to hold
-// one: 15 characters for a million secrets of 32.
+// fourth, … gram of each secret, and a fragment must be long enough to hold one
+// or two of those.
 type Index struct {
 	h     *hasher
 	grams grams
@@ -204,7 +204,7 @@ func (b *builder) addText(p []byte, rec uint32) error {
 		}
 	}
 	size := 1 + 4*checks + 8
-	if n < gramLen || n > 4*maxCanon || len(p) == 0 || len(p)%size != 0 {
+	if n < leastText || n > 4*maxCanon || len(p) == 0 || len(p)%size != 0 {
 		return ErrPrint
 	}
 	if a == exact {

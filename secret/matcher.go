@@ -19,7 +19,7 @@ type Matcher struct {
 }
 
 type alphaState struct {
-	w      uint64 // the last eight canonical bytes
+	w      uint64 // the last canonical bytes
 	n      int    // how many of them there are, at most gramLen
 	pre    uint8  // by bytes since: the four up to there may begin or end a gram
 	starts [gramLen]int64
@@ -30,6 +30,8 @@ type alphaState struct {
 	tail   tail
 
 	recent [recentLen]byte // the last characters, by count
+	apart  [recentLen]bool // something stood before them
+	last   int64           // where the last one ends
 	count  uint8
 	run    run
 }
@@ -40,8 +42,10 @@ const recentLen = 32
 
 // run is text that has been, gram after gram, a part of a secret.
 type run struct {
-	n     int   // characters of it; 0: none
-	since int   // characters behind it that no gram has confirmed
+	n     int     // characters that its last grams cover without a gap; 0: no run
+	since int     // characters behind it that no gram has confirmed
+	bits  float64 // of what lies before the last gap
+	rec   uint32
 	start int64 // raw offset; once it is a fragment, of what is not yet reported
 	end   int64
 	hit   Hit // what was reported of it; Fragment is false before
@@ -170,7 +174,10 @@ func (m *Matcher) write(hits []Hit, in []canon.Unit) []Hit {
 	return hits
 }
 
-// probe says for which units the last eight letters and digits may be a gram.
+// gramMask leaves the last gramLen bytes.
+const gramMask = 1<<(8*gramLen) - 1
+
+// probe says for which units the last letters and digits may be a gram.
 // A large filter does not fit the cache: probes that do not wait for each
 // other wait together.
 func (m *Matcher) probe(grams *[probeLen]bool, in []canon.Unit) {
@@ -179,7 +186,7 @@ func (m *Matcher) probe(grams *[probeLen]bool, in []canon.Unit) {
 	for i := range in {
 		if in[i].C == canon.Alnum {
 			w = w<<8 | uint64(in[i].B)
-			tags[i] = m.ix.h.gramTag(w, skeleton)
+			tags[i] = m.ix.h.gramTag(w&gramMask, skeleton)
 		}
 	}
 	for i := range in {
@@ -309,7 +316,8 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 		hits = m.follow(hits, s, a, u)
 	}
 	s.w = s.w<<8 | uint64(u.B)
-	s.recent[s.count%recentLen] = u.B
+	s.recent[s.count%recentLen], s.apart[s.count%recentLen] = u.B, u.Start != s.last
+	s.last = u.End
 	s.count++
 	s.starts[s.at] = u.Start
 	if m.ix.hasLead {
@@ -334,8 +342,9 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	}
 	var rec uint32
 	var head, ok bool
-	if s.pre&(1<<prefixLen|1) == 1<<prefixLen|1 && (may || !m.ix.dense) {
-		rec, head, ok = m.ix.grams.find(m.ix.h.gramTag(s.w, a))
+	const ends = 1<<(gramLen-prefixLen) | 1
+	if s.pre&ends == ends && (may || !m.ix.dense) {
+		rec, head, ok = m.ix.grams.find(m.ix.h.gramTag(s.w&gramMask, a))
 	}
 	if ok && m.ix.expired(rec, m.now) {
 		ok = false
@@ -349,14 +358,6 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	c := candidate{n: gramLen, start: s.starts[s.at], gap: s.gaps[s.at]}
 	for i := gramLen - 1; i >= 0; i-- {
 		c.acc = m.ix.h.extend(c.acc, byte(s.w>>(8*i)))
-	}
-	if m.ix.short[0] <= gramLen {
-		if rec, edge, ok := m.ix.lookup(m.ix.h.wholeTag(c.acc, gramLen, a), m.now); ok {
-			hits = m.found(hits, s, &c, rec, edge, u.End)
-		}
-	}
-	if m.ix.short[1] <= gramLen {
-		return hits
 	}
 	if len(s.cands) == maxCandidates {
 		hits = append(hits, Hit{Start: s.cands[0].start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true})
@@ -377,10 +378,14 @@ func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, o
 		}
 		return hits
 	}
-	if r.n == 0 {
-		r.n, r.start = gramLen, s.starts[s.at]
-	} else {
+	switch {
+	case r.n > 0 && r.since <= gramLen:
 		r.n += r.since
+	case r.n > 0 && r.rec == rec: // a thinned index: what lies between is taken on trust
+		r.bits += s.rarity(r.n, r.since)
+		r.n = gramLen
+	default:
+		*r = run{n: gramLen, rec: rec, start: s.starts[s.at]}
 	}
 	r.since, r.end = 0, u.End
 	if r.hit.Fragment {
@@ -389,18 +394,28 @@ func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, o
 		r.start = r.end
 		return append(hits, h)
 	}
-	var text [recentLen]byte
-	n := min(r.n, recentLen)
-	for i := range n {
-		text[i] = s.recent[(s.count-uint8(n-i))%recentLen]
-	}
-	if fragmentBits(text[:n]) < m.ix.grams.bits {
+	if r.bits+s.rarity(r.n, 0) < m.ix.grams.bits {
 		return hits
 	}
 	r.hit = m.ix.hit(rec, r.start, r.end)
 	r.hit.Fragment = true
 	r.start = r.end
 	return append(hits, r.hit)
+}
+
+// rarity weighs n characters, the last of which was read some characters ago.
+func (s *alphaState) rarity(n, ago int) float64 {
+	var text [recentLen]byte
+	var apart [recentLen]bool
+	n = min(n, recentLen-ago)
+	if n <= 0 {
+		return 0
+	}
+	for i := range n {
+		k := (s.count - uint8(ago+n-i)) % recentLen
+		text[i], apart[i] = s.recent[k], s.apart[k]
+	}
+	return fragmentBits(text[:n], apart[:n])
 }
 
 // follow extends the candidates by one character.
@@ -470,7 +485,7 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 	if s.run.n > 0 {
 		hold = min(hold, s.run.start)
 	}
-	// The last seven characters may begin a gram. From the fourth on the
+	// The last characters may begin a gram. From the fourth on the
 	// prefix filter knows better.
 	for j := min(s.n, gramLen-1); j > 0; j-- {
 		if j >= prefixLen && s.pre&(1<<(j-prefixLen)) == 0 {

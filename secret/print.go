@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ import (
 // tag says nothing but equality; whoever has both the prints and the key can
 // search for a value gram by gram, which is why the two are kept apart.
 const (
-	gramLen   = 8 // canonical bytes of a gram: it fits a machine word
+	gramLen   = 6 // canonical bytes of a gram
+	leastText = 8 // canonical bytes of a value that is recognised by them
 	prefixLen = 4 // canonical bytes after which text is first held
 	maxCanon  = 4096
 	maxGrams  = 512 // of one text; a longer one keeps every second, third, … gram
@@ -160,12 +162,13 @@ func printValue(h *hasher, value []byte) ([]byte, Strength, error) {
 	}
 	st := Strength{Bits: guessBits(value)}
 	weak := st.Bits < weakBits && len(value) < shortLength
-	if text, a := canonicalForm(value); !weak && len(text) >= gramLen {
+	if text, a := canonicalForm(value); !weak && len(text) >= leastText {
 		st.Disguised = true
 		if st.Bits < weakBits {
 			st.Note = "easy to guess: whoever guesses it has it, and ordinary text may be taken for it"
 		}
-		return printCanonical(h, text, a, edges(value, a)), st, nil
+		from, to := private(value, a)
+		return printCanonical(h, text, a, edges(value, a), from, to), st, nil
 	}
 	if len(value) > maxWord {
 		return nil, st, fmt.Errorf("%w: %d bytes with hardly a letter or digit among them", ErrTooShort, len(value))
@@ -177,7 +180,7 @@ func printValue(h *hasher, value []byte) ([]byte, Strength, error) {
 
 // canonicalForm returns the canonical text that a value is recognised by.
 func canonicalForm(value []byte) ([]byte, alphabet) {
-	if s := canon.Skeleton(value); len(s) >= gramLen {
+	if s := canon.Skeleton(value); len(s) >= leastText {
 		return s, skeleton
 	}
 	return canon.Exact(value), exact
@@ -208,10 +211,10 @@ func edges(value []byte, a alphabet) byte {
 	return byte(min(first, maxEdge)<<4 | min(len(units)-1-last, maxEdge))
 }
 
-func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
+func printCanonical(h *hasher, text []byte, a alphabet, edge byte, from, to int) []byte {
 	b := []byte{printVersion, printText, byte(a)}
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(text)))
-	b = appendGrams(b, h, text, a)
+	b = appendGrams(b, h, text, a, from, to)
 	seen := map[string]bool{}
 	for i, v := range variants(text) {
 		e := edge
@@ -237,9 +240,28 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte) []byte {
 	return b
 }
 
-// appendGrams appends the step between grams, the grams, and the tags of their
-// ends for the prefix filter.
-func appendGrams(b []byte, h *hasher, text []byte, a alphabet) []byte {
+// private returns the part of a value's canonical text whose parts are secret:
+// all of it but for a URL with a password, of which it is what stands before
+// the host. Everybody may name the host.
+func private(value []byte, a alphabet) (from, to int) {
+	form := func(v []byte) int {
+		if a == exact {
+			return len(canon.Exact(v))
+		}
+		return len(canon.Skeleton(v))
+	}
+	scheme := bytes.Index(value, []byte("://"))
+	at := bytes.LastIndexByte(value, '@')
+	if scheme <= 0 || scheme > 20 || at < scheme || bytes.IndexByte(value[scheme+3:at], ':') < 0 {
+		return 0, form(value)
+	}
+	colon := scheme + 3 + bytes.IndexByte(value[scheme+3:at], ':')
+	return form(value[:colon]), form(value[:at])
+}
+
+// appendGrams appends the step between grams, the grams of a part of the text,
+// and the tags of their ends for the prefix filter.
+func appendGrams(b []byte, h *hasher, text []byte, a alphabet, from, to int) []byte {
 	step := (len(text)-gramLen)/maxGrams + 1
 	grams := map[uint64]int{} // the canonical gram: its position and headBit
 	var order []uint64
@@ -249,12 +271,12 @@ func appendGrams(b []byte, h *hasher, text []byte, a alphabet) []byte {
 		if _, ok := grams[c]; !ok {
 			grams[c] = pos
 			order = append(order, c)
-			prefixes[h.prefixTag(uint32(gram>>32), a)] = true
+			prefixes[h.prefixTag(uint32(gram>>(8*(gramLen-prefixLen))), a)] = true
 			prefixes[h.prefixTag(uint32(gram), a)] = true
 		}
 		grams[c] |= pos & headBit
 	}
-	for i := 0; i+gramLen <= len(text); i += step {
+	for i := min(from, len(text)); i+gramLen <= min(to, len(text)); i += step {
 		add(gramOf(text[i:]), min(i/step, headBit-1))
 	}
 	for _, v := range variants(text) {
@@ -272,8 +294,13 @@ func appendGrams(b []byte, h *hasher, text []byte, a alphabet) []byte {
 	return b
 }
 
-// gramOf packs the first eight bytes, the first in the highest place.
-func gramOf(v []byte) uint64 { return binary.BigEndian.Uint64(v[:gramLen]) }
+// gramOf packs the first bytes, the first in the highest place.
+func gramOf(v []byte) (w uint64) {
+	for _, c := range v[:gramLen] {
+		w = w<<8 | uint64(c)
+	}
+	return w
+}
 
 // variants returns the forms of a canonical text that are looked for in every
 // view: itself, ROT13, and both read backwards.
