@@ -98,7 +98,7 @@ func (b *builder) addGrams(p []byte, a alphabet, rec uint32) (rest []byte, ok bo
 		if t >= prefixBits {
 			return nil, false
 		}
-		b.ix.prefix[t/64] |= 1 << (t % 64)
+		b.prefix[t/64] |= 1 << (t % 64)
 		p = p[3:]
 	}
 	return p, true

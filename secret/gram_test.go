@@ -134,7 +134,7 @@ func TestThinnedFragments(t *testing.T) {
 	for i := range values {
 		values[i] = draw(r, alnum, 32)
 	}
-	b := builder{ix: &Index{h: newHasher(&keys), words: map[uint64]uint32{}, short: [2]int{maxCanon + 1, 0}}}
+	b := newBuilder(&keys)
 	b.grams.thin = 8
 	for i, v := range values {
 		rec, _, err := Prepare(&keys, fmt.Sprintf("%026d", i), "N", KindToken, SourceRegistered, "o", []byte(v), time.Unix(1, 0))

@@ -49,8 +49,8 @@ type Index struct {
 	grams grams
 	short [2]int // least and greatest canonical length
 
-	prefix [prefixBits / 64]uint64
-	dense  bool // the filter is too full to be worth asking
+	prefix []uint64 // by the lower bits of a prefix's tag
+	dense  bool     // the filter is too full to be worth asking
 	checks buckets[uint32]
 	wholes []uint64 // tags of whole texts, sorted
 	recs   []uint32 // by tag: the record, and its edges in the top bits
@@ -107,7 +107,7 @@ var ErrPrint = fmt.Errorf("matching fingerprint of an unknown format; register t
 // NewIndex builds the index of records. Records whose Expires has passed at
 // the time now are left out.
 func NewIndex(keys *Keys, recs iter.Seq2[Record, error], now time.Time) (*Index, error) {
-	b := builder{ix: &Index{h: newHasher(keys), words: map[uint64]uint32{}, short: [2]int{maxCanon + 1, 0}}}
+	b := newBuilder(keys)
 	for r, err := range recs {
 		if err != nil {
 			return nil, err
@@ -127,9 +127,14 @@ func (ix *Index) Len() int { return len(ix.metas) }
 
 type builder struct {
 	ix     *Index
+	prefix []uint64 // prefixBits of them
 	grams  gramBuilder
 	checks []uint32
 	wholes []wholeEntry
+}
+
+func newBuilder(keys *Keys) *builder {
+	return &builder{ix: &Index{h: newHasher(keys), words: map[uint64]uint32{}, short: [2]int{maxCanon + 1, 0}}, prefix: make([]uint64, prefixBits/64)}
 }
 
 // ErrTooMany says that an index can't hold so many secrets.
@@ -228,11 +233,7 @@ func (b *builder) addText(p []byte, rec uint32) error {
 func (b *builder) done() *Index {
 	ix := b.ix
 	ix.grams = b.grams.done(ix)
-	n := 0
-	for _, w := range ix.prefix {
-		n += bits.OnesCount64(w)
-	}
-	ix.dense = n > prefixBits/4
+	ix.prefix, ix.dense = fold(b.prefix)
 	ix.checks = newBuckets(b.checks)
 	b.checks = nil
 	// Slices are copied to their length: growing left up to a quarter unused.
@@ -250,7 +251,27 @@ func (b *builder) done() *Index {
 	return ix
 }
 
-func (ix *Index) isPrefix(tag uint32) bool { return ix.prefix[tag/64]&(1<<(tag%64)) != 0 }
+func (ix *Index) isPrefix(tag uint32) bool {
+	tag &= uint32(len(ix.prefix)*64 - 1)
+	return ix.prefix[tag/64]&(1<<(tag%64)) != 0
+}
+
+// fold makes a filter as small as leaves it nearly empty, by laying its parts
+// over each other. Trajectories have an index each, most of a few secrets.
+func fold(filter []uint64) (small []uint64, dense bool) {
+	n := 0
+	for _, w := range filter {
+		n += bits.OnesCount64(w)
+	}
+	size := min(max(32, n), prefixBits) // a power of two from here on
+	size = 1 << bits.Len(uint(32*size-1))
+	size = min(size, prefixBits)
+	small = make([]uint64, size/64)
+	for i, w := range filter {
+		small[i%len(small)] |= w
+	}
+	return small, n > prefixBits/4
+}
 
 // lookup returns the first live record with a whole tag, and the edges of its
 // text.
