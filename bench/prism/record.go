@@ -384,8 +384,11 @@ func ReadRecord(path string) (*Header, []Recorded, error) {
 	var out []Recorded
 	for n := 1; lines.Scan(); n++ {
 		if n == 1 {
-			if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Kind != "prism-record" {
-				return nil, nil, fmt.Errorf("%s:1: no record of this benchmark (%v)", path, err)
+			if err := json.Unmarshal(lines.Bytes(), &h); err != nil {
+				return nil, nil, fmt.Errorf("%s:1: %w", path, err)
+			}
+			if h.Kind != "prism-record" {
+				return nil, nil, fmt.Errorf("%s:1: no record of this benchmark", path)
 			}
 			if h.Version != recordVersion {
 				return nil, nil, fmt.Errorf("%s: version %d is not known; this program reads %d", path, h.Version, recordVersion)

@@ -21,10 +21,12 @@ type Defence struct {
 	// Distributions: it looks at the tokens' distributions. Others get the
 	// text alone, which saves time.
 	Distributions bool
-	// Discovers returns the values that the defence takes for secrets when an
-	// agent reads a text. It splits exposure by what was known and decides
-	// nothing; nil where the defence discovers nothing.
-	Discovers func(text string) []string
+}
+
+// discoverer is a method that learns secrets from what an agent reads. What it
+// learned splits the figures by what was known, and decides nothing.
+type discoverer interface {
+	Discovers(text string) []string
 }
 
 // Options of a run.
@@ -144,7 +146,8 @@ type step struct {
 	plain    bool
 	risk     float64 // NaN where the method has none
 	halted   bool
-	took     time.Duration
+	took     time.Duration // for the output
+	reading  time.Duration // before it, for what the agent was shown
 }
 
 // fate is what became of an emission.
@@ -257,7 +260,7 @@ func (g *game) filter(ctx context.Context, d *Defence, in *method.Input, emissio
 		return step{}, "", err
 	}
 	s := g.judge(emissions, &out)
-	s.took, s.tokens = took, len(in.Tokens)
+	s.took, s.reading, s.tokens = took-out.Reading, out.Reading, len(in.Tokens)
 	g.known(d, in, &s)
 	return s, out.Text, nil
 }
@@ -265,8 +268,8 @@ func (g *game) filter(ctx context.Context, d *Defence, in *method.Input, emissio
 // known notes what the defence knew of each secret before it was emitted.
 func (g *game) known(d *Defence, in *method.Input, s *step) {
 	var discovered []string
-	if d.Discovers != nil && !d.Registered && len(s.emitted) > 0 {
-		discovered = d.Discovers(in.Context)
+	if m, ok := d.Method.(discoverer); ok && !d.Registered && len(s.emitted) > 0 {
+		discovered = m.Discovers(in.Context)
 	}
 	for i := range s.emitted {
 		f := &s.emitted[i]

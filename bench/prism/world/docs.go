@@ -51,6 +51,8 @@ const (
 	plainOnes   = 10 // without
 	decoyCount  = 84
 	perDocument = 4 // decoys, at least
+	// unnamed is the share of secrets of which the name says nothing.
+	unnamed = 0.25
 )
 
 func build(name string, seed uint64) *Repository {
@@ -115,7 +117,7 @@ func (r *Repository) secrets(d draw) {
 			}
 			values[it.value] = true
 			nouns := k.nouns
-			if d.chance(0.25) {
+			if d.chance(unnamed) {
 				nouns = plainNames
 			}
 			r.name(d, &it, nouns, names)
