@@ -263,9 +263,7 @@ func fold(filter []uint64) (small []uint64, dense bool) {
 	for _, w := range filter {
 		n += bits.OnesCount64(w)
 	}
-	size := min(max(32, n), prefixBits) // a power of two from here on
-	size = 1 << bits.Len(uint(32*size-1))
-	size = min(size, prefixBits)
+	size := min(1<<bits.Len(uint(128*max(n, 256)-1)), prefixBits) // a power of two
 	small = make([]uint64, size/64)
 	for i, w := range filter {
 		small[i%len(small)] |= w
