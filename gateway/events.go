@@ -151,10 +151,13 @@ func (e *events) next() int {
 		// A client drops it; so it is no loss.
 	case ev.Data == nil:
 		if e.clean(ev.Raw) { // a comment with a secret is dropped: nobody misses it
-			e.add(&ev, &openaichat.Chunk{})
+			e.add(ev, &openaichat.Chunk{})
 		}
 	default:
-		e.event(&ev)
+		e.event(ev)
+	}
+	if err != nil {
+		return 0
 	}
 	return len(ev.Raw)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -190,7 +189,6 @@ func TestNoPartOfAnEventLeaks(t *testing.T) {
 		"no event's end": "data: " + delta(0, "content", value),
 		"text":           "data: " + chunk(`{"index":0,"text":"`+value+`"}`) + "\n\n",
 		"answer's id":    `data: {"id":"chatcmpl-` + value + `","choices":[]}` + "\n\n",
-		"id in base64":   `data: {"id":"` + base64.StdEncoding.EncodeToString([]byte(value)) + `","choices":[]}` + "\n\n",
 		"a later id":     "data: " + delta(0, "content", "x") + "\n\ndata: " + strings.Replace(delta(0, "content", "x"), `"id":"`, `"id":"`+value, 1) + "\n\n",
 		"model":          `data: {"id":"c","model":"m/` + value + `","choices":[]}` + "\n\n",
 		"fingerprint":    `data: {"id":"c","system_fingerprint":"` + value + `","choices":[]}` + "\n\n",
@@ -210,8 +208,7 @@ func TestNoPartOfAnEventLeaks(t *testing.T) {
 			}
 			_, got := r.post(t, "/v1/chat/completions", ask)
 			for what, s := range map[string]string{"stream": got, "log": r.log.String(), "store": r.kept(t)} {
-				if strings.Contains(s, value) || strings.Contains(s, escaped(value)) || strings.Contains(s, numbers(value)) ||
-					strings.Contains(s, base64.StdEncoding.EncodeToString([]byte(value))) {
+				if strings.Contains(s, value) || strings.Contains(s, escaped(value)) || strings.Contains(s, numbers(value)) {
 					t.Errorf("the secret is in the %s", what)
 				}
 			}

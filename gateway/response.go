@@ -122,7 +122,7 @@ func (g *Gateway) scrub(ctx context.Context, c *call, h http.Header) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	res := c.session.Names(ctx, texts)
+	res := c.session.Headers(ctx, texts)
 	if res.Denied() {
 		return &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
 	}

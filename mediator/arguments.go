@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -183,8 +182,9 @@ func (s *Session) Call(ctx context.Context, call flow.ToolCall) (flow.ToolCall, 
 type Answer struct {
 	Texts []Text
 	Calls []ToolCallText
-	// Names are the server's own: ids, models, fingerprints. They can't be
-	// edited: a known secret in one denies the answer.
+	// Names are the server's own: ids, models, fingerprints. They are looked
+	// at as they are written, and can't be edited: a known secret in one
+	// denies the answer.
 	Names []string
 }
 
@@ -241,13 +241,7 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 				j.denied = j.denied || t.Fixed
 			}
 		}
-		if len(a.Names) > 0 && !s.ordinary([]byte(strings.Join(a.Names, "\n"))) {
-			n := Result{Edits: map[int]string{}}
-			for _, name := range a.Names {
-				s.names(&n, &j, []Text{{Text: name, Path: func() string { return "id" }}})
-			}
-			j.denied = j.denied || len(n.Edits) > 0
-		}
+		j.denied = s.named(&j, a.Names) || j.denied
 		s.conclude(&r, j)
 		if len(out.Refused) > 0 && r.Decision.Outcome == flow.Allow {
 			r.Decision.Outcome = flow.Rewrite

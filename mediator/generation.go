@@ -16,8 +16,9 @@ type Event struct {
 	Raw    []byte // the event as it came
 	Data   []byte // its payload
 	Deltas []flow.Delta
-	// Names are the server's own: ids, models, fingerprints. They can't be
-	// edited: a known secret in one ends the generation.
+	// Names are the server's own: ids, models, fingerprints, padding. They
+	// are looked at as they are written, and can't be edited: a known secret
+	// in one ends the generation.
 	Names [][]byte
 	// Finished lists the choices that end with this event.
 	Finished []int

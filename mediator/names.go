@@ -13,8 +13,7 @@ import (
 
 // names are the identifiers of a generation. Most repeat in every event.
 type names struct {
-	fresh []byte // not looked at, each with a line feed
-	ends  []int  // where they end in it
+	fresh [][]byte // not looked at; the memory of those behind is used again
 	clean [8][]byte
 	next  int
 }
@@ -29,21 +28,18 @@ func (n *names) add(name []byte) {
 			return
 		}
 	}
-	n.fresh = append(n.fresh, name...)
-	n.ends = append(n.ends, len(n.fresh))
-	n.fresh = append(n.fresh, '\n')
-}
-
-// each calls f for each name that was not looked at, until f fails.
-func (n *names) each(f func(name []byte) error) error {
-	from := 0
-	for _, to := range n.ends {
-		if err := f(n.fresh[from:to]); err != nil {
-			return err
+	for i := range n.fresh {
+		if bytes.Equal(n.fresh[i], name) {
+			return
 		}
-		from = to + 1
 	}
-	return nil
+	if len(n.fresh) < cap(n.fresh) {
+		n.fresh = n.fresh[:len(n.fresh)+1]
+	} else {
+		n.fresh = append(n.fresh, nil)
+	}
+	last := &n.fresh[len(n.fresh)-1]
+	*last = append((*last)[:0], name...)
 }
 
 // nameConfig looks for what an identifier may not hold: known secrets, and
@@ -68,33 +64,66 @@ type nameScanner struct {
 	snap    *snapshot
 	overlay *secret.Index
 	scan    *stream.Scanner
+	clean   map[string]struct{} // some that were: models have few names
 }
 
-var nameScanners = sync.Pool{New: func() any { return new(nameScanner) }}
+// nameScanners are for identifiers and for headers.
+var nameScanners = [2]sync.Pool{{New: newNameScanner}, {New: newNameScanner}}
 
-// afterNames is read behind names, so that they are decided.
-var afterNames = []byte("\n and so it is. \n")
+func newNameScanner() any { return new(nameScanner) }
+
+// What is looked for in names: a server's identifiers are looked at as they
+// are written, for every random one reads as an encoding of something, and to
+// undo them all would cost more than the rest of a short answer does. Headers
+// are looked at in all views.
+const (
+	identifiers = iota
+	headers
+)
+
+// lineFeed is read behind each name, and afterNames behind all, so that they
+// are decided.
+var (
+	lineFeed   = []byte{'\n'}
+	afterNames = []byte("\n is it? \n")
+)
 
 // ordinary reports whether nothing at all is found in names that are read
 // together. Otherwise each is decided alone, for what is found may be between
 // them, or allowed.
-func (s *Session) ordinary(names []byte) bool {
+func (s *Session) ordinary(what int, names [][]byte) bool {
 	overlay, _ := s.t.discovered()
-	n := nameScanners.Get().(*nameScanner)
+	n := nameScanners[what].Get().(*nameScanner)
 	if n.scan == nil || n.snap != s.snap || n.overlay != overlay {
 		cfg := nameConfig(&stream.Config{
 			Rules: s.e.cfg.Rules, Vaults: []*secret.Index{s.snap.index, s.e.ephemeral, overlay},
 			Decide: func(*stream.Finding, []byte) flow.Action { return flow.ActRedact },
 		})
-		*n = nameScanner{s.snap, overlay, cfg.NewScanner()}
+		cfg.Plain = what == identifiers
+		*n = nameScanner{s.snap, overlay, cfg.NewScanner(), map[string]struct{}{}}
 	}
-	n.scan.Write(names)
+	from := n.scan.Len()
+	for _, name := range names {
+		if _, ok := n.clean[string(name)]; !ok {
+			n.scan.Write(name)
+			n.scan.Write(lineFeed)
+		}
+	}
 	end := n.scan.Len()
+	if end == from {
+		nameScanners[what].Put(n)
+		return true
+	}
 	n.scan.Write(afterNames)
 	if n.scan.Cut() < end || len(n.scan.Findings()) > 0 {
 		return false
 	}
-	nameScanners.Put(n)
+	for _, name := range names {
+		if len(n.clean) < 64 && len(name) <= 128 {
+			n.clean[string(name)] = struct{}{}
+		}
+	}
+	nameScanners[what].Put(n)
 	return true
 }
 
@@ -105,42 +134,39 @@ func (g *Generation) checkNames() error {
 	if len(n.fresh) == 0 {
 		return nil
 	}
-	if !g.s.ordinary(n.fresh) {
+	if !g.s.ordinary(identifiers, n.fresh) {
 		cfg := nameConfig(g.cfg)
-		if err := n.each(func(name []byte) error {
+		for _, name := range n.fresh {
 			out, found := cfg.Text(name)
 			if bytes.Equal(out, name) {
-				return nil
+				continue
 			}
 			g.note(&g.settled, found)
 			if err := g.record(); err != nil {
 				return err
 			}
 			return g.deny("secret-in-name", "an identifier that the upstream gave holds a secret")
-		}); err != nil {
-			return err
 		}
 	}
-	_ = n.each(func(name []byte) error {
+	for _, name := range n.fresh {
 		n.clean[n.next] = append(n.clean[n.next][:0], name...)
 		n.next = (n.next + 1) % len(n.clean)
-		return nil
-	})
-	n.fresh, n.ends = n.fresh[:0], n.ends[:0]
+	}
+	n.fresh = n.fresh[:0]
 	return nil
 }
 
-// Names decides about identifiers that come with a model's answer, such as
-// the headers of its response. Edits has those that hold a secret; they can't
+// Headers decides about what comes with a model's answer besides its body.
+// Edits has those that hold a secret; they can't
 // be edited, only left out.
-func (s *Session) Names(ctx context.Context, texts []Text) Result {
+func (s *Session) Headers(ctx context.Context, texts []Text) Result {
 	return s.guard(ctx, flow.Generate, func() (Result, error) {
 		r := Result{Decision: s.decision(flow.Generate), Edits: map[int]string{}}
-		var all []byte
+		all := make([][]byte, len(texts))
 		for i := range texts {
-			all = append(append(all, texts[i].Text...), '\n')
+			all[i] = []byte(texts[i].Text)
 		}
-		if s.ordinary(all) {
+		if s.ordinary(headers, all) {
 			return r, nil
 		}
 		var j judged
@@ -148,6 +174,22 @@ func (s *Session) Names(ctx context.Context, texts []Text) Result {
 		s.conclude(&r, j)
 		return r, s.record(ctx, &r)
 	})
+}
+
+// named reports whether a secret is in one of the identifiers.
+func (s *Session) named(j *judged, ids []string) bool {
+	all := make([][]byte, len(ids))
+	for i := range ids {
+		all[i] = []byte(ids[i])
+	}
+	if len(ids) == 0 || s.ordinary(identifiers, all) {
+		return false
+	}
+	r := Result{Edits: map[int]string{}}
+	for _, id := range ids {
+		s.names(&r, j, []Text{{Text: id, Path: func() string { return "id" }}})
+	}
+	return len(r.Edits) > 0
 }
 
 func (s *Session) names(r *Result, j *judged, texts []Text) {

@@ -12,9 +12,6 @@ import (
 // A generation that is halted releases nothing behind the first edit: events
 // that happened to arrive with it are no longer its answer.
 func (g *Generation) release() ([]Out, error) {
-	for i := range g.out {
-		g.out[i] = Out{}
-	}
 	g.out = g.out[:0]
 	if err := g.checkNames(); err != nil {
 		return nil, err
@@ -41,9 +38,11 @@ func (g *Generation) release() ([]Out, error) {
 			}
 			continue
 		}
-		g.out = append(g.out, g.render(h))
+		g.out = append(g.out, Out{})
+		o := &g.out[len(g.out)-1]
+		o.Raw, o.Data, o.Say, o.Edit = h.raw, h.data, h.say, g.edit(h)
 		g.done(h)
-		if g.halted && g.out[len(g.out)-1].Edit != nil {
+		if g.halted && o.Edit != nil {
 			break
 		}
 	}
@@ -123,9 +122,8 @@ func (t *text) drop(to int64) {
 // bytes are those of a piece.
 func (p *piece) bytes() []byte { return p.t.win[p.from-p.t.base : p.to-p.t.base] }
 
-// render makes the edit of an event, if it needs one.
-func (g *Generation) render(h *held) Out {
-	o := Out{Raw: h.raw, Data: h.data, Say: h.say}
+// edit makes the edit of an event, nil if it needs none.
+func (g *Generation) edit(h *held) *Edit {
 	var texts map[int][]byte
 	for i := range h.pieces {
 		p := &h.pieces[i]
@@ -146,14 +144,13 @@ func (g *Generation) render(h *held) Out {
 		}
 	}
 	if texts == nil && dropping == nil {
-		return o
+		return nil
 	}
-	o.Edit = &Edit{Text: texts}
+	e := &Edit{Text: texts}
 	if dropping != nil {
-		o.Edit.Call = g.call
-		o.Edit.Finish = g.reason
+		e.Call, e.Finish = g.call, g.reason
 	}
-	return o
+	return e
 }
 
 // call renumbers the calls behind one that was taken out.

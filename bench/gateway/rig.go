@@ -47,8 +47,10 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 	pace, _ := time.ParseDuration(q.Get("pace"))
 	w.Header().Set("Content-Type", "text/event-stream")
 	toks := strings.SplitAfter(words, " ")
+	// Each answer has its own id.
+	head := fmt.Sprintf(`data: {"id":"chatcmpl-%016x","object":"chat.completion.chunk","created":1760000000,"model":"scripted-1","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{`, rand.Uint64())
 	for i := range n {
-		fmt.Fprintf(w, "data: {\"id\":\"chatcmpl-9x8y7z\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"scripted-1\",\"system_fingerprint\":\"fp_44709d6fcb\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"logprobs\":null,\"finish_reason\":null}]}\n\n", toks[i%(len(toks)-1)])
+		fmt.Fprintf(w, "%s\"content\":%q},\"logprobs\":null,\"finish_reason\":null}]}\n\n", head, toks[i%(len(toks)-1)])
 		if http.NewResponseController(w).Flush() != nil || r.Context().Err() != nil {
 			return
 		}
@@ -60,7 +62,7 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
-	_, _ = io.WriteString(w, "data: {\"id\":\"chatcmpl-9x8y7z\",\"object\":\"chat.completion.chunk\",\"created\":1760000000,\"model\":\"scripted-1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	_, _ = io.WriteString(w, head+"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
 func newRig(ctx context.Context, seed uint64) (*rig, error) {

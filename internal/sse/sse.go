@@ -52,8 +52,8 @@ type Reader struct {
 	lines   int // of data
 	several []byte
 
-	ahead Event // an event that Buffered found
-	found bool
+	ev    Event // the last one
+	found bool  // by Buffered, and not yet returned
 	start bool // nothing was read yet
 	cr    bool // the last line ended with CR: a LF right behind it belongs to it
 }
@@ -82,18 +82,19 @@ func (r *Reader) Reset(rd io.Reader, maxEvent int) {
 // that Next will not wait.
 func (r *Reader) Buffered() bool {
 	if !r.found {
-		r.ahead, r.found = r.take()
+		r.found = r.take()
 	}
 	return r.found
 }
 
-// Next returns the next event. At the end of the stream it returns io.EOF;
-// bytes behind the last empty line come as an Incomplete event before that.
-func (r *Reader) Next() (Event, error) {
+// Next returns the next event, which is valid until the next call of a method.
+// At the end of the stream it returns io.EOF; bytes behind the last empty line
+// come as an Incomplete event before that.
+func (r *Reader) Next() (*Event, error) {
 	for {
 		if r.Buffered() {
 			r.found = false
-			return r.ahead, nil
+			return &r.ev, nil
 		}
 		if r.to-r.from > r.max {
 			r.err, r.from, r.to = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max), 0, 0
@@ -103,12 +104,12 @@ func (r *Reader) Next() (Event, error) {
 			continue
 		}
 		if !errors.Is(r.err, io.EOF) || r.from == r.to {
-			return Event{}, r.err
+			return nil, r.err
 		}
 		r.field(span{r.mark(r.line), r.to - r.from})
-		ev := r.event(r.to - r.from)
-		ev.Incomplete = true
-		return ev, nil
+		r.event(r.to - r.from)
+		r.ev.Incomplete = true
+		return &r.ev, nil
 	}
 }
 
@@ -141,26 +142,25 @@ func (r *Reader) read() {
 
 var dataField = []byte("data: ")
 
-// take returns the next event if all of it is there.
-func (r *Reader) take() (Event, bool) {
-	b := r.buf[r.from:r.to]
-	if r.looked == 0 && !r.cr && !r.start && bytes.HasPrefix(b, dataField) {
+// take makes the next event if all of it is there.
+func (r *Reader) take() bool {
+	if b := r.buf[r.from:r.to]; r.looked == 0 && !r.cr && !r.start && bytes.HasPrefix(b, dataField) {
 		// Nearly every event of a model's stream is one line of data.
 		if i := bytes.IndexByte(b, '\n'); i >= 0 && i+1 < len(b) && b[i+1] == '\n' && i+2 <= r.max && bytes.IndexByte(b[:i], '\r') < 0 {
 			r.from += i + 2
-			return Event{Raw: b[: i+2 : i+2], Data: b[len(dataField):i:i]}, true
+			r.ev.Raw, r.ev.Data = b[:i+2:i+2], b[len(dataField):i:i]
+			r.ev.Type, r.ev.ID, r.ev.Incomplete = nil, nil, false
+			return true
 		}
 	}
 	for {
 		from, to, ok := r.nextLine()
-		if !ok {
-			return Event{}, false
-		}
-		if r.line > r.max {
-			return Event{}, false // Next says so
+		if !ok || r.line > r.max { // Next says so
+			return false
 		}
 		if from == to {
-			return r.event(r.line), true
+			r.event(r.line)
+			return true
 		}
 		r.field(span{from, to})
 	}
@@ -210,21 +210,20 @@ func (r *Reader) mark(from int) int {
 }
 
 // event ends the open event behind its first n bytes.
-func (r *Reader) event(n int) Event {
+func (r *Reader) event(n int) {
 	raw := r.buf[r.from : r.from+n : r.from+n]
-	ev := Event{Raw: raw, Type: raw[r.typ.from:r.typ.to], ID: raw[r.id.from:r.id.to]}
+	r.ev = Event{Raw: raw, Type: raw[r.typ.from:r.typ.to], ID: raw[r.id.from:r.id.to]}
 	switch {
 	case r.lines == 1:
-		ev.Data = raw[r.data.from:r.data.to:r.data.to]
+		r.ev.Data = raw[r.data.from:r.data.to:r.data.to]
 	case r.lines > 1:
 		at := len(r.joined)
 		r.joined = append(r.joined, r.several...)
-		ev.Data = r.joined[at:len(r.joined):len(r.joined)]
+		r.ev.Data = r.joined[at:len(r.joined):len(r.joined)]
 	}
 	r.from += n
 	r.line, r.looked, r.lines = 0, 0, 0
 	r.typ, r.id = span{}, span{}
-	return ev
 }
 
 func (r *Reader) field(s span) {
