@@ -65,6 +65,7 @@ generate: ## Check that generated files are up to date
 bench: build ## Measure, and write docs/bench and the pages that cite it
 	bin/margay bench vectors --json docs/bench/vectors.json
 	bin/margay bench gateway --json docs/bench/gateway.json
+	bin/margay bench prism --json docs/bench/prism.json
 	$(GO) generate ./internal/app
 
 bench-quick: ## Run every benchmark small, to see that it works

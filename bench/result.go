@@ -6,6 +6,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -78,21 +79,21 @@ func (r *Result) Row(defence, slice string) *Row {
 // maxColumns bounds the metrics that stand beside each other in a table.
 const maxColumns = 6
 
-// Table writes the result for people: a table for each run of rows with the
-// same metrics, wide ones in parts, and behind a metric its interval where
-// there is one.
+// Table writes the result for people: a table for each kind of slice, with all
+// defences of a slice together, wide ones in parts, and behind a metric its
+// interval where there is one. A metric that a row lacks is left blank.
 func (r *Result) Table(w io.Writer) {
 	fmt.Fprintf(w, "%s  n=%d  seed=%d  source: %s\n%s, %s, %d cores\n", r.Suite, r.N, r.Seed, r.Source, r.Environment.Go, r.Environment.CPU, r.Environment.Cores)
-	for from := 0; from < len(r.Rows); {
-		names := slices.Sorted(maps.Keys(r.Rows[from].Metrics))
-		to := from + 1
-		for to < len(r.Rows) && slices.Equal(names, slices.Sorted(maps.Keys(r.Rows[to].Metrics))) {
-			to++
+	for _, rows := range r.families() {
+		all := map[string]bool{}
+		for _, row := range rows {
+			for n := range row.Metrics {
+				all[n] = true
+			}
 		}
-		for part := range slices.Chunk(names, maxColumns) {
-			writeRows(w, r.Rows[from:to], part)
+		for part := range slices.Chunk(slices.Sorted(maps.Keys(all)), maxColumns) {
+			writeRows(w, rows, part)
 		}
-		from = to
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "\nnote: %s", n)
@@ -100,23 +101,58 @@ func (r *Result) Table(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-func writeRows(w io.Writer, rows []Row, names []string) {
+// families groups rows by the names of their slices' conditions, and within
+// them by slice, in the order of their first appearance.
+func (r *Result) families() [][]*Row {
+	var out [][]*Row
+	family, slice := map[string]int{}, map[string]int{}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		parts := strings.Split(row.Slice, ",")
+		for k, p := range parts {
+			parts[k], _, _ = strings.Cut(p, "=")
+		}
+		name := strings.Join(parts, ",")
+		at, ok := family[name]
+		if !ok {
+			at = len(out)
+			family[name], out = at, append(out, nil)
+		}
+		if _, ok := slice[row.Slice]; !ok {
+			slice[row.Slice] = i
+		}
+		out[at] = append(out[at], row)
+	}
+	for _, rows := range out {
+		slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Compare(slice[a.Slice], slice[b.Slice]) })
+	}
+	return out
+}
+
+func writeRows(w io.Writer, rows []*Row, names []string) {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	bounded := map[string]bool{}
 	fmt.Fprint(tw, "\nslice\tdefence")
 	for _, n := range names {
-		bounded[n] = slices.ContainsFunc(rows, func(r Row) bool { _, ok := r.CI[n]; return ok })
+		bounded[n] = slices.ContainsFunc(rows, func(r *Row) bool { _, ok := r.CI[n]; return ok })
 		fmt.Fprintf(tw, "\t%s", n)
 		if bounded[n] {
 			fmt.Fprint(tw, "\t95 %")
 		}
 	}
 	fmt.Fprintln(tw)
-	for i := range rows {
-		fmt.Fprintf(tw, "%s\t%s", rows[i].Slice, rows[i].Defence)
+	for _, row := range rows {
+		// What a row has none of in this part of the table, it is not in.
+		if !slices.ContainsFunc(names, func(n string) bool { _, ok := row.Metrics[n]; return ok }) {
+			continue
+		}
+		fmt.Fprintf(tw, "%s\t%s", row.Slice, row.Defence)
 		for _, n := range names {
-			fmt.Fprintf(tw, "\t%.6g", rows[i].Metrics[n])
-			if ci, ok := rows[i].CI[n]; ok {
+			fmt.Fprint(tw, "\t")
+			if v, ok := row.Metrics[n]; ok {
+				fmt.Fprintf(tw, "%.6g", v)
+			}
+			if ci, ok := row.CI[n]; ok {
 				fmt.Fprintf(tw, "\t[%.4g, %.4g]", ci[0], ci[1])
 			} else if bounded[n] {
 				fmt.Fprint(tw, "\t")

@@ -16,12 +16,14 @@ func TestTable(t *testing.T) {
 		wide[n] = 7
 	}
 	r.Add("a", "pressure=high", wide)
+	r.Add("c", "all", map[string]float64{"fpr": 1}) // added later, and without recall
+	r.Add("a", "pressure=low", map[string]float64{"g": 9})
 	var b strings.Builder
 	r.Table(&b)
 	got := regexp.MustCompile(` +`).ReplaceAllString(b.String(), " ")
 	for _, want := range []string{
-		"s n=3 seed=1 source: here\n", "slice defence fpr recall 95 %\n", "all a 0 0.5 [0.25, 0.75]\n", "all b 0.125 1 \n",
-		"slice defence a b c d e f\n", "slice defence g h\npressure=high a 7 7\n", "note: judge skipped\n",
+		"s n=3 seed=1 source: here\n", "slice defence fpr recall 95 %\n", "all a 0 0.5 [0.25, 0.75]\n", "all b 0.125 1 \nall c 1 \n",
+		"slice defence a b c d e f\npressure=high a 7 7 7 7 7 7\n\n", "slice defence g h\npressure=high a 7 7\npressure=low a 9 \n", "note: judge skipped\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the table lacks %q:\n%s", want, got)

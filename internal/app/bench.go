@@ -48,9 +48,20 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 	o := &benchOptions{}
 	var file, page string
 	c := &cobra.Command{Use: s.name, Short: s.short, RunE: func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("n") && o.n < 0 {
+			return usage("0 takes all", "--n %d is less than none", o.n)
+		}
+		if done, err := a.insteadOfPrism(cmd, o); done {
+			return err
+		}
 		r, figures, err := measure(cmd.Context(), s, o)
-		if err != nil {
+		switch {
+		case errors.Is(err, context.Canceled):
+			return failure("", "interrupted")
+		case err != nil && (errors.Is(err, errNoData) || errors.Is(err, fs.ErrNotExist)):
 			return failure("outside data is looked for in $MARGAY_DATA, or --data", "%w", err)
+		case err != nil:
+			return failure("run it again; if it fails again, please report it", "%w", err)
 		}
 		if page != "" {
 			if err := writePage(page, r, figures); err != nil {

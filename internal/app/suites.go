@@ -27,6 +27,7 @@ type benchOptions struct {
 	data     string
 	quick    bool // small, to see that it works
 	progress func(string)
+	prism    prismOptions
 }
 
 // suite is one benchmark.
@@ -49,6 +50,10 @@ func suites() []suite {
 				c.Flags().Float64Var(&o.seconds, "seconds", 2, "length of each measurement")
 			},
 			run: runGateway,
+		},
+		{
+			name: "prism", short: "Leaks through four agents under the monitor and under what it is compared with, in a simulated world",
+			flags: prismFlags, run: runPrism,
 		},
 	}
 }

@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"internal/doctor":  {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":   {"internal/problem"},
 	"internal/app": {
-		"bench", "bench/docs", "bench/gateway", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
+		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "monitor", "secret", "secret/recognise", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},

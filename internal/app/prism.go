@@ -1,0 +1,296 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/bench"
+	"github.com/margaydev/margay/bench/prism"
+	"github.com/margaydev/margay/bench/prism/method"
+	"github.com/margaydev/margay/bench/report"
+	"github.com/margaydev/margay/monitor"
+	"github.com/margaydev/margay/train"
+)
+
+// prismOptions are those of the suite prism alone.
+type prismOptions struct {
+	defences             []string
+	model, traces, peers string
+	judge, judgeModel    string
+	replay               string              // record of a real model to measure on, too
+	export               string              // write traces here instead of measuring
+	record               prism.RecordOptions // Out: record there instead of measuring
+}
+
+func prismFlags(c *cobra.Command, o *benchOptions) {
+	p := &o.prism
+	c.Flags().IntVar(&o.n, "n", 2000, "tasks; 0 for all")
+	c.Flags().StringSliceVar(&p.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(method.Names(), " "))
+	c.Flags().StringVar(&p.model, "model", "", "`file` of the monitor's risk model (default the one that is built in)")
+	c.Flags().StringVar(&p.traces, "traces", "", "`folder` of traces to train the learned baselines on (default 400 tasks of the training repository)")
+	c.Flags().StringVar(&p.peers, "peers", filepath.Join(".cache", "peers"), "`folder` where scripts/peers installed external scanners")
+	c.Flags().StringVar(&p.judge, "judge", os.Getenv("MARGAY_JUDGE_URL"), "base `URL` of an OpenAI-compatible API for the baseline judge (default $MARGAY_JUDGE_URL)")
+	c.Flags().Lookup("judge").DefValue = ""
+	c.Flags().StringVar(&p.judgeModel, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
+	c.Flags().StringVar(&p.replay, "replay", "", "measure on a `file` that --record made, too")
+	c.Flags().StringVar(&p.record.Out, "record", "", "measure nothing: let a real model play the agents, and keep what it says in a `file`; goes on where it stopped")
+	c.Flags().StringVar(&p.record.BaseURL, "endpoint", "", "base `URL` of the OpenAI-compatible API to record, which must tell log-probabilities; its key is $MARGAY_ENDPOINT_KEY")
+	c.Flags().StringVar(&p.record.Model, "endpoint-model", "", "`name` of the model to record")
+	c.Flags().StringVar(&p.record.ModelHash, "endpoint-hash", "", "`digest` of its weights, for the record")
+	c.Flags().StringVar(&p.record.Server, "endpoint-server", "", "`name` and version of what serves it, for the record")
+	c.Flags().IntVar(&p.record.Vocabulary, "vocabulary", 0, "`number` of tokens that the model to record knows")
+	c.Flags().StringVar(&p.export, "export-traces", "", "measure nothing: write traces of the training repository to a `folder`")
+}
+
+// checkPrism finds mistakes in the flags before anything runs.
+func checkPrism(o *benchOptions) error {
+	for _, d := range o.prism.defences {
+		if !slices.Contains(method.Names(), d) {
+			return usage("defences are "+strings.Join(method.Names(), " "), "there is no defence %q", d)
+		}
+	}
+	r := &o.prism.record
+	if r.Out != "" && (r.BaseURL == "" || r.Model == "" || r.Vocabulary <= 0) {
+		return usage("scripts/smollm2 starts a small model and says what they are", "--record needs --endpoint, --endpoint-model and --vocabulary")
+	}
+	return nil
+}
+
+// insteadOfPrism does what the suite's flags ask for instead of measuring.
+func (a *app) insteadOfPrism(cmd *cobra.Command, o *benchOptions) (done bool, err error) {
+	if err := checkPrism(o); err != nil {
+		return true, err
+	}
+	switch {
+	case o.prism.export != "":
+		return true, a.exportTraces(cmd, o)
+	case o.prism.record.Out != "":
+		return true, a.recordModel(cmd, o)
+	}
+	return false, nil
+}
+
+// recordModel records a real model.
+func (a *app) recordModel(cmd *cobra.Command, o *benchOptions) error {
+	ctx, stop := interrupts(cmd.Context())
+	defer stop()
+	r := o.prism.record
+	r.Seed, r.Key, r.Progress = o.seed, os.Getenv("MARGAY_ENDPOINT_KEY"), o.progress
+	if cmd.Flags().Changed("n") {
+		r.N = o.n
+	}
+	err := prism.Record(ctx, r)
+	o.progress("")
+	if err != nil {
+		return failure("the same command goes on where it stopped", "%w", err)
+	}
+	return a.print(map[string]string{"record": r.Out}, func(w io.Writer) { fmt.Fprintln(w, r.Out) })
+}
+
+// exportTraces writes what margay train monitor reads.
+func (a *app) exportTraces(cmd *cobra.Command, o *benchOptions) error {
+	ctx, stop := interrupts(cmd.Context())
+	defer stop()
+	t := prism.TraceOptions{Dir: o.prism.export, Seed: o.seed, Progress: o.progress}
+	if cmd.Flags().Changed("n") {
+		t.N = o.n
+	}
+	path, err := prism.ExportTraces(ctx, t)
+	o.progress("")
+	if err != nil {
+		return failure("is the folder yours?", "%w", err)
+	}
+	return a.print(map[string]string{"traces": path}, func(w io.Writer) { fmt.Fprintln(w, path) })
+}
+
+func runPrism(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	p := &o.prism
+	n := max(0, o.n) // 0 are all
+	set := method.Options{
+		Seed: o.seed, Only: p.defences, Peers: p.peers,
+		Judge: method.JudgeConfig{BaseURL: p.judge, Model: p.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")},
+	}
+	training := 400
+	resamples := 0
+	if o.quick {
+		n, training, resamples, set.Peers, set.Judge = 12, 8, 100, "", method.JudgeConfig{}
+	}
+	if p.model != "" {
+		f, err := os.Open(filepath.Clean(p.model))
+		if err != nil {
+			return nil, nil, err
+		}
+		defer f.Close()
+		if set.Model, err = monitor.Load(f); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		set.Model = monitor.Default()
+	}
+	var err error
+	if wanted(p.defences, "gbt", "tagger") {
+		if set.Traces, err = trainingTraces(ctx, o, training); err != nil {
+			return nil, nil, err
+		}
+	}
+	o.progress("making the defences")
+	fit := set.Model.Spec().White
+	po := prism.Options{Seed: o.seed, N: n, Thresholds: [2]float64{fit.Tau1, fit.Tau2}, Resamples: resamples, Progress: o.progress}
+	r, figures, err := against(ctx, set, po, prism.Run)
+	if err != nil || p.replay == "" {
+		return r, figures, err
+	}
+	h, _, err := prism.ReadRecord(p.replay)
+	if err != nil {
+		return nil, nil, err
+	}
+	set.Instructed = h.Instruction != ""
+	real, more, err := against(ctx, set, po, func(ctx context.Context, po prism.Options) (*bench.Result, *prism.Report, error) {
+		return prism.Replay(ctx, p.replay, po)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Rows, r.Source = append(r.Rows, real.Rows...), r.Source+"; "+real.Source
+	for _, n := range real.Notes {
+		if !slices.Contains(r.Notes, n) {
+			r.Notes = append(r.Notes, n)
+		}
+	}
+	for _, f := range more {
+		f.Title += ", " + h.Model
+		figures = append(figures, f)
+	}
+	return r, figures, nil
+}
+
+// against makes the defences and runs something under them.
+func against(ctx context.Context, set method.Options, po prism.Options,
+	run func(context.Context, prism.Options) (*bench.Result, *prism.Report, error),
+) (*bench.Result, []report.Figure, error) {
+	methods, err := method.New(ctx, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	po.Defences = prismDefences(methods.Methods)
+	r, rep, err := run(ctx, po)
+	if err != nil {
+		return nil, nil, errors.Join(err, methods.Close())
+	}
+	r.Notes = append(r.Notes, methods.Notes()...)
+	r.Models = map[string]string{"monitor": set.Model.Hash()}
+	return r, prismFigures(rep), methods.Close()
+}
+
+// wanted reports whether any of names is asked for.
+func wanted(only []string, names ...string) bool {
+	return len(only) == 0 || slices.ContainsFunc(names, func(n string) bool { return slices.Contains(only, n) })
+}
+
+// trainingTraces reads the traces that learned baselines are trained on, or
+// plays n tasks of the training repository.
+func trainingTraces(ctx context.Context, o *benchOptions, n int) ([]train.Trace, error) {
+	path := o.prism.traces
+	if path == "" {
+		dir, err := os.MkdirTemp("", "margay-traces-")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		o.progress("playing the training repository")
+		if path, err = prism.ExportTraces(ctx, prism.TraceOptions{Dir: dir, Seed: o.seed, N: n, Progress: o.progress}); err != nil {
+			return nil, err
+		}
+	}
+	var out []train.Trace
+	_, err := train.ReadTraces(path, func(t *train.Trace) error {
+		out = append(out, *t)
+		return nil
+	})
+	return out, err
+}
+
+// prismDefences says what each method is given: registered secrets for the one
+// with everything on, distributions for those that read them.
+func prismDefences(methods []method.Method) []prism.Defence {
+	var out []prism.Defence
+	for _, m := range methods {
+		d := prism.Defence{Method: m}
+		switch m.Name() {
+		case "monitor":
+			d.Registered, d.Distributions = true, true
+		case "monitor-novault", "monitor-risk":
+			d.Distributions = true
+		}
+		if f, ok := m.(interface{ Discovers(text string) []string }); ok && m.Name() == "monitor-novault" {
+			d.Discovers = f.Discovers
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// prismFigures are those of the paper.
+func prismFigures(r *prism.Report) []report.Figure {
+	var out []report.Figure
+	bars := report.Bars{Parts: []report.Values{{Name: "safe, unmodified"}, {Name: "modified"}, {Name: "leaks all the same"}}}
+	for _, o := range r.Outcomes {
+		bars.Categories = append(bars.Categories, o.Defence)
+		for i, v := range []float64{o.Safe, o.Modified, o.Residual} {
+			bars.Parts[i].Values = append(bars.Parts[i].Values, v)
+		}
+	}
+	out = append(out, report.Figure{
+		Title: "What became of the tasks", Y: "share of tasks", Plot: bars, Alt: "Stacked bars of the shares of tasks by defence",
+		Caption: "By defence: tasks that neither leak nor are changed, tasks that are changed, and tasks that leak all the same (PRISM, Figure 5).",
+	})
+	for _, k := range r.Risks {
+		out = append(out, report.Figure{
+			Title: "Risk under " + k.Defence, X: "greatest risk in the task", Y: "tasks", Alt: "Two lines over the risk: tasks that leak undefended, and tasks that do not",
+			Caption: fmt.Sprintf("How the greatest risk of a task spreads (PRISM, Figure 2). AUC %.3f; thresholds %.2f and %.2f.", k.AUC, k.Thresholds[0], k.Thresholds[1]),
+			Plot:    report.Lines{Series: []report.Line{histogram("leaking", &k.Leaking), histogram("clean", &k.Clean)}},
+		})
+	}
+	e := &r.Entropy
+	out = append(out, report.Figure{
+		Title: "Entropy of tokens", X: "normalised entropy H/ln V", Y: "tokens", Alt: "Two lines over the entropy: tokens of secrets, and other tokens",
+		Caption: "Normalised entropy of tokens inside emissions and elsewhere, without a defence.",
+		Plot:    report.Lines{Series: []report.Line{histogram("in an emission", &e.Emitted), histogram("elsewhere", &e.Other)}},
+	})
+	for _, t := range e.Examples {
+		what := "a clean output"
+		if t.Leaks {
+			what = "an output that leaks"
+		}
+		line := report.Line{Name: t.Task + ", " + t.Agent, Y: t.Entropy}
+		for i := range t.Entropy {
+			line.X = append(line.X, float64(i))
+		}
+		plot := report.Lines{Series: []report.Line{line}}
+		for _, q := range slices.Sorted(maps.Keys(e.Bounds)) {
+			plot.Levels = append(plot.Levels, report.Level{Name: "H*(" + q + ")", At: e.Bounds[q]})
+		}
+		out = append(out, report.Figure{
+			Title: "Entropy along " + what, X: "token", Y: "normalised entropy", Plot: plot, Alt: "A line of the entropy, token by token",
+			Caption: "Entropy falls where a value is copied (PRISM, Figure 3); the level lines are the bounds of Theorem 1.",
+		})
+	}
+	return out
+}
+
+func histogram(name string, s *prism.Spread) report.Line {
+	l := report.Line{Name: name}
+	for i, n := range s.Histogram {
+		l.X, l.Y = append(l.X, (float64(i)+0.5)/prism.Bins), append(l.Y, float64(n))
+	}
+	return l
+}
