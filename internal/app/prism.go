@@ -231,9 +231,6 @@ func prismDefences(methods []method.Method) []prism.Defence {
 		case "monitor-novault", "monitor-risk":
 			d.Distributions = true
 		}
-		if f, ok := m.(interface{ Discovers(text string) []string }); ok && m.Name() == "monitor-novault" {
-			d.Discovers = f.Discovers
-		}
 		out = append(out, d)
 	}
 	return out
