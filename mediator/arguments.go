@@ -230,11 +230,11 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 					out.Refused[c] = v.refusal
 				}
 			} else {
-				edited, found = cfg.Text([]byte(t.Text))
+				edited, found = s.text(cfg, t)
 			}
 			for k := range found {
 				j.add(s, &found[k], t, flow.Generate)
-				j.denied = j.denied || s.policy.Halt && found[k].Action == flow.ActRedact
+				j.denied = j.denied || s.policy.halts(&found[k])
 			}
 			if string(edited) != t.Text {
 				r.Edits[t.ID] = string(edited)
@@ -249,4 +249,32 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 		return r, s.record(ctx, &r)
 	})
 	return out
+}
+
+// text edits one text of an answer.
+func (s *Session) text(cfg *stream.Config, t *Text) ([]byte, []stream.Finding) {
+	raw := []byte(t.Text)
+	key := flow.StreamKey{Field: t.Field}
+	r := s.judge(key)
+	if r == nil && s.watch.Edited == nil {
+		return cfg.Text(raw)
+	}
+	sc := cfg.NewScanner()
+	if r != nil {
+		r.read(sc, 0, &flow.Delta{Text: raw, Tokens: t.Tokens, Telemetry: t.Telemetry})
+	}
+	sc.Write(raw)
+	sc.Close()
+	edits := sc.Edits(nil)
+	s.edited(key, edits)
+	return apply(edits, 0, raw), sc.Findings()
+}
+
+func (s *Session) edited(key flow.StreamKey, edits []stream.Edit) {
+	if s.watch.Edited == nil {
+		return
+	}
+	for i := range edits {
+		s.watch.Edited(key, edits[i])
+	}
 }

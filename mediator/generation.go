@@ -101,6 +101,7 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 type text struct {
 	key    flow.StreamKey
 	scan   *stream.Scanner // nil for a call's arguments, which are decided when complete
+	risk   *risk           // nil where the risk model does not judge
 	win    []byte          // the bytes from base on: what waits, and all of a call's arguments
 	base   int64
 	len    int64 // bytes so far
@@ -318,6 +319,9 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 		return nil
 	}
 	h.calls = h.calls || d.Key.Field == flow.FieldToolName
+	if t.risk != nil {
+		t.risk.read(t.scan, t.cut, d)
+	}
 	if !t.fresh {
 		t.fresh = true
 		g.news = append(g.news, t)
@@ -346,7 +350,7 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 		c.seen[k.Item], c.open, c.started = true, k.Item, true
 	}
 	if k.Field != flow.FieldToolArguments {
-		t.scan = g.cfg.NewScanner()
+		t.scan, t.risk = g.cfg.NewScanner(), g.s.judge(k)
 	}
 	g.text[k] = t
 	return t, nil
@@ -386,7 +390,9 @@ func (g *Generation) look(t *text) {
 
 func (g *Generation) take(t *text) {
 	t.cut = t.scan.Cut()
+	n := len(t.edits)
 	t.edits = t.scan.Edits(t.edits)
+	g.s.edited(t.key, t.edits[n:])
 	if found := t.scan.Findings(); len(found) > t.found {
 		g.note(t, found[t.found:])
 		t.found = len(found)
@@ -400,7 +406,7 @@ func (g *Generation) note(t *text, found []stream.Finding) {
 			return fmt.Sprintf("choices[%d].%s", t.key.Choice, t.key.Field)
 		}}, flow.Generate)
 		g.fresh = append(g.fresh, j.findings...)
-		g.halted = g.halted || found[i].Action == flow.ActBlock || g.s.policy.Halt && found[i].Action == flow.ActRedact
+		g.halted = g.halted || found[i].Action == flow.ActBlock || g.s.policy.halts(&found[i])
 	}
 }
 

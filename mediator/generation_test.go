@@ -310,6 +310,55 @@ func TestHaltIsRecorded(t *testing.T) {
 	}
 }
 
+// Nothing goes out behind what halts a generation, even if it came with it.
+func TestHaltEndsABatch(t *testing.T) {
+	value := random(57, 24)
+	e, _ := engine(t, func(m *mediator.Config) { m.Policy.Halt = true }, value)
+	g := session(t, e, nil).Generate(context.Background())
+	for i, text := range []string{"it is ", value, " and more ", "and more ", "of it. "} {
+		ev := mediator.Event{Raw: fmt.Append(nil, i), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(text)}}}
+		if err := g.Add(&ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := g.Release()
+	if !errors.Is(err, mediator.ErrHalted) || len(out) != 2 || out[0].Edit != nil || out[1].Edit == nil {
+		t.Errorf("%d events went out: %v", len(out), err)
+	}
+}
+
+// A generation's memory serves the next one, and a clean token costs next to
+// no allocation.
+func TestFreedRoomIsClean(t *testing.T) {
+	value := random(58, 24)
+	e, _ := engine(t, nil, value)
+	s := session(t, e, nil)
+	src := []source{{key(0, flow.FieldContent, 0), "it is " + value + ", yes"}, {key(0, flow.FieldToolName, 0), "f"}, {key(0, flow.FieldToolArguments, 0), `{"k":"` + value + `"}`}}
+	want := whole(s, src)
+	for seed := range uint64(20) {
+		g := s.Generate(context.Background())
+		ev := mediator.Event{Raw: []byte("x"), Choices: []int{3}, Deltas: []flow.Delta{{Key: key(3, flow.FieldContent, 0), Text: []byte(value[:9])}}}
+		if _, err := g.Push(&ev); err != nil {
+			t.Fatal(err)
+		}
+		g.Free()
+		agree(t, play(s, src, rand.New(rand.NewPCG(seed, 1))), want)
+	}
+	g := s.Generate(context.Background())
+	ev := mediator.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("word ")}}}
+	push := func() {
+		if _, err := g.Push(&ev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 1000 {
+		push()
+	}
+	if n := testing.AllocsPerRun(5000, push); n > 2 {
+		t.Errorf("%v allocations a token", n)
+	}
+}
+
 func TestTextBehindItsEndIsDenied(t *testing.T) {
 	e, store := engine(t, nil)
 	g := session(t, e, nil).Generate(context.Background())

@@ -70,6 +70,32 @@ func TestBuffered(t *testing.T) {
 	}
 }
 
+// What was read together stays valid until the reader reads on; a reader that
+// is reset knows nothing of the stream before.
+func TestEventsOfOneReadStayValid(t *testing.T) {
+	r := NewReader(strings.NewReader("data: never ended"), 10)
+	if _, err := r.Next(); !errors.Is(err, ErrTooLarge) {
+		t.Fatal(err)
+	}
+	for range 3 {
+		r.Reset(strings.NewReader("data: a\ndata: b\n\ndata: c\ndata: d\ndata: e\n\nid: 1\ndata: f\n\n"), 100)
+		var got []Event
+		for len(got) == 0 || r.Buffered() {
+			ev, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, *ev)
+		}
+		if len(got) != 3 || string(got[0].Data) != "a\nb" || string(got[1].Data) != "c\nd\ne" || string(got[2].Raw) != "id: 1\ndata: f\n\n" || len(got[0].ID) > 0 {
+			t.Errorf("%d events", len(got))
+		}
+	}
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
 func TestAppend(t *testing.T) {
 	for _, c := range [][3]string{
 		{"", "x", "data: x\n\n"},

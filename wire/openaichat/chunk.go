@@ -25,6 +25,8 @@ type Chunk struct {
 	// Stray: there are logprobs that do not repeat the text of the chunk. As
 	// nobody has looked at them, they must be dropped (Edit.DropLogprobs).
 	Stray bool
+	// Logprobs: there are logprobs.
+	Logprobs bool
 }
 
 // Finished is a choice that has ended.
@@ -37,6 +39,8 @@ type Finished struct {
 // safe for concurrent use.
 type ChunkParser struct {
 	Limits Limits
+	// Tokens makes deltas tell what the server does about their tokens.
+	Tokens bool
 	doc    strictjson.Doc
 	chunk  Chunk
 	nodes  []int // by delta: its value, or one of those below
@@ -46,6 +50,7 @@ type ChunkParser struct {
 	buf    []byte // decoded texts
 	probs  bool   // the chunk has logprobs, which change with its text
 
+	tokens    tokens
 	templates [4]template
 	latest    int // the template that fitted last
 }
@@ -67,6 +72,7 @@ func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
 	c := &p.chunk
 	*c = Chunk{Deltas: c.Deltas[:0], Names: c.Names[:0], Finished: c.Finished[:0], Choices: c.Choices[:0]}
 	p.nodes, p.values, p.buf, p.pad, p.probs = p.nodes[:0], p.values[:0], p.buf[:0], 0, false
+	p.tokens.reset()
 	if bytes.Equal(bytes.TrimSpace(data), done) {
 		c.Done = true
 		return c, nil
@@ -177,9 +183,32 @@ func (p *ChunkParser) choice(i int) {
 				p.text = append(p.text, delta.Text...)
 			}
 		}
-		c.Stray = c.Stray || !repeats(d, logprobs, p.text)
+		c.Logprobs = true
+		if !repeats(d, logprobs, p.text) {
+			c.Stray = true
+		} else if p.Tokens {
+			p.tell(i, logprobs, first)
+		}
 	}
 }
+
+// tell gives the content of a choice what its logprobs and the telemetry tell.
+func (p *ChunkParser) tell(choice, logprobs, first int) {
+	for k := first; k < len(p.chunk.Deltas); k++ {
+		delta := &p.chunk.Deltas[k]
+		if delta.Key.Field != flow.FieldContent || len(delta.Text) == 0 {
+			continue
+		}
+		delta.Tokens = p.tokens.read(&p.doc, logprobs)
+		if t := p.doc.Find(choice, telemetryKey); t >= 0 && p.doc.Nodes[t].Kind == strictjson.Object {
+			delta.Telemetry = p.doc.Value(t)
+		}
+		return
+	}
+}
+
+// telemetryKey is the extension's member (docs/format/telemetry.md).
+const telemetryKey = "margay_telemetry"
 
 // reason avoids an allocation for the reasons that the API has.
 func reason(b []byte) string {

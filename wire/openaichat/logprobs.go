@@ -2,7 +2,9 @@ package openaichat
 
 import (
 	"bytes"
+	"strconv"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 )
 
@@ -34,6 +36,71 @@ func repeats(d *strictjson.Doc, node int, text []byte) bool {
 		}
 	}
 	return len(text) == 0
+}
+
+// tokens reads what logprobs tell, into memory that it uses again.
+type tokens struct {
+	told         []flow.Token
+	alternatives []flow.Alternative
+	words        map[string]string
+	buf          [64]byte
+}
+
+func (p *tokens) reset() { p.told, p.alternatives = p.told[:0], p.alternatives[:0] }
+
+// read reads what logprobs tell about the tokens of a choice's content. It
+// gives nothing where they don't tell it of all of them.
+func (p *tokens) read(d *strictjson.Doc, node int) []flow.Token {
+	content := d.Find(node, "content")
+	if content < 0 || d.Nodes[content].Kind != strictjson.Array {
+		return nil
+	}
+	from := len(p.told)
+	for i := content + 1; i < d.Nodes[content].Next; i = d.Nodes[i].Next {
+		t, ok := p.alternative(d, i)
+		if !ok {
+			p.told = p.told[:from]
+			return nil
+		}
+		first := len(p.alternatives)
+		if top := d.Find(i, "top_logprobs"); top >= 0 && d.Nodes[top].Kind == strictjson.Array {
+			for j := top + 1; j < d.Nodes[top].Next; j = d.Nodes[j].Next {
+				if a, ok := p.alternative(d, j); ok {
+					p.alternatives = append(p.alternatives, a)
+				}
+			}
+		}
+		p.told = append(p.told, flow.Token{Text: t.Text, Logprob: t.Logprob, Top: p.alternatives[first:len(p.alternatives):len(p.alternatives)]})
+	}
+	return p.told[from:len(p.told):len(p.told)]
+}
+
+func (p *tokens) alternative(d *strictjson.Doc, node int) (a flow.Alternative, ok bool) {
+	text, number := d.Find(node, "token"), d.Find(node, "logprob")
+	if text < 0 || number < 0 || d.Nodes[text].Kind != strictjson.String || d.Nodes[number].Kind != strictjson.Number {
+		return a, false
+	}
+	v, err := strconv.ParseFloat(string(d.Value(number)), 64)
+	if err != nil {
+		return a, false
+	}
+	return flow.Alternative{Text: p.word(d.AppendBytes(p.buf[:0], text)), Logprob: v}, true
+}
+
+// maxWords bounds the tokens that a parser keeps as strings.
+const maxWords = 8192
+
+// word returns a token's text as a string: most occur again and again.
+func (p *tokens) word(b []byte) string {
+	if s, ok := p.words[string(b)]; ok {
+		return s
+	}
+	if p.words == nil || len(p.words) >= maxWords {
+		p.words = map[string]string{}
+	}
+	s := string(b)
+	p.words[s] = s
+	return s
 }
 
 // spells reports whether an array has the bytes of a string.

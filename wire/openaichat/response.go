@@ -8,8 +8,42 @@ import (
 // Response is a whole response, of any endpoint, or an error body.
 type Response struct {
 	document
-	calls []CallAt
-	stray map[int]bool // choices whose logprobs do not repeat their text
+	calls  []CallAt
+	stray  map[int]bool // choices whose logprobs do not repeat their text
+	tokens tokens
+}
+
+// Tokens returns what the response tells about the tokens of a part that is
+// the content of a choice, and its telemetry; nil for nothing.
+func (r *Response) Tokens(p *Part) (tokens []flow.Token, telemetry []byte) {
+	d := &r.doc
+	if p.Field != flow.FieldContent || p.Choice < 0 || r.stray[p.Choice] {
+		return nil, nil
+	}
+	message := d.Nodes[r.node[p.ID]].Parent
+	if !d.KeyIs(message, "message") {
+		return nil, nil
+	}
+	choice := d.Nodes[message].Parent
+	lp := d.Find(choice, "logprobs")
+	if lp < 0 {
+		return nil, nil
+	}
+	if t := d.Find(choice, telemetryKey); t >= 0 {
+		telemetry = d.Value(t)
+	}
+	return r.tokens.read(d, lp), telemetry
+}
+
+// Logprobs reports whether any choice has logprobs.
+func (r *Response) Logprobs() bool {
+	d := &r.doc
+	for i := range d.Nodes {
+		if d.KeyIs(i, "logprobs") && d.Nodes[i].Kind == strictjson.Object {
+			return true
+		}
+	}
+	return false
 }
 
 // CallAt is a tool call that a response proposes.
