@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -16,14 +18,15 @@ type scanFlags struct{ redact, personal bool }
 func (a *app) scanCommand() *cobra.Command {
 	var f scanFlags
 	c := &cobra.Command{
-		Use:   "scan [FILE|-]...",
+		Use:   "scan [FILE|FOLDER|-]...",
 		Short: "Find secrets in files or standard input",
-		Long: `Find secrets in files or standard input, in plain and in disguise.
+		Long: `Find secrets in files, in what folders hold, or in standard input, in plain and
+in disguise. Of folders, .git and binary files are left out.
 
 Prints FILE:LINE:COLUMN: KIND RULE ID for each, never a value; the column counts
 bytes. The exit code is 3 where something is found. margay allow add ID lets a
 false positive pass from then on.`,
-		Example: "  margay scan $(git ls-files)\n  git diff --cached | margay scan\n  margay scan --redact log.txt > clean.txt",
+		Example: "  margay scan .\n  margay scan $(git ls-files)\n  git diff --cached | margay scan\n  margay scan --redact log.txt > clean.txt",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if len(files) == 0 {
@@ -48,10 +51,18 @@ func (a *app) scan(ctx context.Context, f *scanFlags, files []string) error {
 	if err != nil {
 		return err
 	}
+	files, walked, err := expand(files)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		a.note("there are no files")
+		return nil
+	}
 	// All that can be wrong with the first input is known before the state
 	// folder is made.
 	first, err := scan.Open(files[0], a.in)
-	if err != nil && len(files) == 1 {
+	if err != nil && len(files) == 1 && !walked[files[0]] {
 		return err
 	}
 	st, err := state.Open(ctx, c)
@@ -67,7 +78,7 @@ func (a *app) scan(ctx context.Context, f *scanFlags, files []string) error {
 	if f.redact {
 		redacted, w = a.out, a.err
 	}
-	found, failed := 0, 0
+	found, failed, left := 0, 0, 0
 	report := func(fs []scan.Finding) error {
 		found += len(fs)
 		for i := range fs {
@@ -85,13 +96,19 @@ func (a *app) scan(ctx context.Context, f *scanFlags, files []string) error {
 		if err == nil {
 			err = s.Scan(ctx, in, redacted, report)
 		}
-		if err != nil && len(files) == 1 {
+		switch {
+		case err == nil:
+		case walked[file] && errors.Is(err, scan.ErrBinary):
+			left++
+		case len(files) == 1:
 			return err
-		}
-		if err != nil {
+		default:
 			a.note("%s, so it was not scanned", err)
 			failed++
 		}
+	}
+	if left > 0 {
+		a.note("left out: %s", count(left, "binary file"))
 	}
 	switch {
 	case found > 0:
@@ -103,6 +120,26 @@ func (a *app) scan(ctx context.Context, f *scanFlags, files []string) error {
 		a.code = exitFailed
 	}
 	return nil
+}
+
+// expand puts the files of folders in their place, and says which those are.
+func expand(args []string) (files []string, walked map[string]bool, err error) {
+	walked = map[string]bool{}
+	for _, arg := range args {
+		if st, err := os.Stat(arg); arg == "-" || err != nil || !st.IsDir() {
+			files = append(files, arg)
+			continue
+		}
+		in, err := scan.Files(arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range in {
+			walked[f] = true
+		}
+		files = append(files, in...)
+	}
+	return files, walked, nil
 }
 
 func showFinding(w io.Writer, f *scan.Finding) {

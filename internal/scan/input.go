@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -16,6 +17,30 @@ type Input struct {
 	Name string // the file, or "stdin"
 	r    io.Reader
 	file *os.File // nil for standard input
+}
+
+// ErrBinary says that an input is no text.
+var ErrBinary = errors.New("is binary")
+
+// Files returns the regular files of a folder and of those in it, in lexical
+// order, without .git. Links are not followed.
+func Files(dir string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			out = append(out, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, problem.Failure("is it yours?", "%s can't be read: %w", dir, err)
+	}
+	return out, nil
 }
 
 // Open opens a file, or stdin where file is "-", and looks at its beginning.
@@ -31,7 +56,7 @@ func Open(file string, stdin io.Reader) (*Input, error) {
 		}
 		if st, err := f.Stat(); err == nil && st.IsDir() {
 			_ = f.Close()
-			return nil, problem.Failure("give files: margay scan $(git ls-files)", "%s is a folder", file)
+			return nil, problem.Failure("give a file, or - for standard input", "%s is a folder", file)
 		}
 		in.Name, in.r, in.file = filepath.ToSlash(filepath.Clean(file)), f, f
 	}
@@ -43,7 +68,7 @@ func Open(file string, stdin io.Reader) (*Input, error) {
 	}
 	if Binary(head[:n]) {
 		in.Close()
-		return nil, problem.Failure("margay scan reads text; unpack or decode it first", "%s is binary", in.Name)
+		return nil, problem.Failure("margay scan reads text; unpack or decode it first", "%s %w", in.Name, ErrBinary)
 	}
 	in.r = io.MultiReader(bytes.NewReader(head[:n]), in.r)
 	return in, nil
