@@ -54,8 +54,8 @@ type Reader struct {
 
 	ev    Event // the last one
 	found bool  // by Buffered, and not yet returned
-	start bool // nothing was read yet
-	cr    bool // the last line ended with CR: a LF right behind it belongs to it
+	start bool  // nothing was read yet
+	cr    bool  // the last line ended with CR: a LF right behind it belongs to it
 }
 
 // The buffer begins small, for most streams are slow. It grows while reads
