@@ -199,4 +199,23 @@ type StreamKey struct {
 type Delta struct {
 	Key  StreamKey
 	Text []byte // decoded; valid until the event is released
+	// Tokens are what the server tells about the tokens that Text is made of:
+	// all of them, in order, or none. Valid as long as Text.
+	Tokens []Token
+	// Telemetry is what a self-hosted server tells besides, one entry a
+	// token, as it came (docs/format/telemetry.md); nil for nothing.
+	Telemetry []byte
+}
+
+// Token is one generated token as the server tells it.
+type Token struct {
+	Text    string
+	Logprob float64       // of Text, natural logarithm; NaN where it does not tell
+	Top     []Alternative // most probable first; empty where it does not tell
+}
+
+// Alternative is one entry of a token's distribution.
+type Alternative struct {
+	Text    string
+	Logprob float64 // natural logarithm of the probability, <= 0
 }

@@ -37,6 +37,7 @@ type events struct {
 	styled bool
 	seen   []int  // choices begun and not finished
 	told   bool   // the upstream has said that it is done
+	judged bool   // it has told distributions
 	frame  []byte // scratch: an event's lines besides its data
 	framed []byte // the last of them that were clean
 	ev     mediator.Event
@@ -63,6 +64,7 @@ func newEvents(g *Gateway, c *call, resp *http.Response) *events {
 	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp, body: resp.Body, gen: c.session.Generate(resp.Request.Context())}
 	e.reading = readings.Get().(*reading)
 	e.parser.Reset(openaichat.Limits{MaxBytes: g.cfg.MaxEvent})
+	e.parser.Tokens = c.session.Judges()
 	e.in.Reset(resp.Body, g.cfg.MaxEvent)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
@@ -220,6 +222,11 @@ func (e *events) event(ev *sse.Event) {
 			return
 		}
 	}
+	if e.c.asked {
+		if ev = e.unasked(ev, chunk); e.end {
+			return
+		}
+	}
 	if chunk.Done {
 		e.told = true
 		e.finish()
@@ -236,6 +243,24 @@ func (e *events) event(ev *sse.Event) {
 		return
 	}
 	e.add(ev, chunk)
+}
+
+// unasked takes out of an event what the client did not ask for. What was read
+// of it stays.
+func (e *events) unasked(ev *sse.Event, chunk *openaichat.Chunk) *sse.Event {
+	if !chunk.Logprobs {
+		if !e.judged && len(chunk.Deltas) > 0 && len(chunk.Finished) > 0 {
+			e.g.mute.add(e.c.model) // the whole answer came without
+		}
+		return ev
+	}
+	e.judged = true
+	data, err := openaichat.Render(ev.Data, &openaichat.Edit{DropLogprobs: true}, e.parser.Limits)
+	if err != nil {
+		e.stop("internal-error", "an event could not be edited")
+		return ev
+	}
+	return &sse.Event{Raw: sse.Append(nil, ev.Raw, data), Type: ev.Type, ID: ev.ID, Data: data}
 }
 
 // failure ends the stream with the upstream's own error. What is held is not

@@ -55,6 +55,10 @@ type Config struct {
 	MaxEvent  int           // bytes of one event of a stream; 4 MiB
 	Idle      time.Duration // longest silence of an upstream; 10 min
 	Log       *slog.Logger
+	// AskLogprobs makes the gateway ask for the distributions of the tokens,
+	// which the risk model judges by, and take them out of the answer again.
+	// A model that has none is remembered.
+	AskLogprobs bool
 	// Streamed, where not nil, is told about every stream that ended.
 	Streamed func(StreamStats)
 	// Transport is used for the upstream; by default one of its own.
@@ -72,6 +76,7 @@ type StreamStats struct {
 type Gateway struct {
 	cfg   Config
 	proxy *httputil.ReverseProxy
+	mute  mute
 }
 
 // New returns a gateway.
@@ -105,6 +110,9 @@ func New(cfg Config) (*Gateway, error) {
 		cfg.Transport = t
 	}
 	g := &Gateway{cfg: cfg}
+	if cfg.AskLogprobs {
+		cfg.Transport = asker{g, cfg.Transport}
+	}
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
 		Transport:      cfg.Transport,
@@ -260,6 +268,10 @@ type call struct {
 	pass    bool
 	session *mediator.Session
 	body    []byte // what was decided; nil for none
+
+	asked bool   // it asks for what the client did not
+	plain []byte // the body without that
+	model string
 }
 
 type callKey struct{}

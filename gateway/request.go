@@ -66,6 +66,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
 		if len(res.Edits) > 0 {
 			c.body = req.Rewrite(res.Edits)
 		}
+		g.ask(c, req, path)
 	}
 	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
 }
@@ -152,7 +153,7 @@ func texts(r *http.Request, path string, req *openaichat.Request) []mediator.Tex
 			p := &parts[i]
 			out = append(out, mediator.Text{
 				ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Key, Opaque: p.Opaque,
-				Path: func() string { return req.Path(p) },
+				Path: func() string { return req.Path(p) }, Private: p.Role == flow.RoleTool,
 			})
 		}
 	}

@@ -93,10 +93,18 @@ func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, erro
 	parts := resp.Parts()
 	for i := range parts {
 		p := &parts[i]
-		a.Texts = append(a.Texts, mediator.Text{
+		t := mediator.Text{
 			ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Key, Opaque: p.Opaque, Path: func() string { return resp.Path(p) },
-		})
+		}
+		if c.session.Judges() {
+			t.Tokens, t.Telemetry = resp.Tokens(p)
+		}
+		a.Texts = append(a.Texts, t)
 	}
+	if c.asked && !resp.Logprobs() {
+		g.mute.add(c.model)
+	}
+	resp.DropLogprobs = c.asked
 	for _, tc := range resp.Calls() {
 		a.Calls = append(a.Calls, mediator.ToolCallText{Name: tc.Name, Arguments: tc.Arguments})
 	}

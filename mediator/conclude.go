@@ -27,6 +27,9 @@ func (j *judged) add(s *Session, f *stream.Finding, t *Text, _ flow.Verb) {
 		ID: flow.NewID(), Rule: f.Rule, Name: f.Name, Kind: f.Kind, Source: f.Source, View: f.View,
 		Fingerprint: f.Fingerprint, Action: f.Action, Length: int(f.End - f.Start),
 	}
+	if f.Rule == stream.RuleRisk {
+		rec.Risk, rec.Model = f.Risk, s.e.cfg.Monitor.Hash()
+	}
 	if t != nil {
 		rec.Field = t.Field.String()
 		if t.Path != nil {
@@ -58,7 +61,9 @@ func reasonOf(f *FindingRecord) flow.Reason {
 	if f.Name != "" {
 		detail = fmt.Sprintf("%s %q of %d bytes found", f.Kind, f.Name, f.Length)
 	}
-	if f.View != "raw" && f.View != "" {
+	if f.Rule == stream.RuleRisk {
+		detail = fmt.Sprintf("%d bytes judged %s by the risk model %.8s: risk %.2f, %s", f.Length, f.Name, f.Model, f.Risk, f.View)
+	} else if f.View != "raw" && f.View != "" {
 		detail += " in the view " + f.View
 	}
 	if f.Path != "" {

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/stream"
 )
 
 // Listener is told what happens. Nil functions are not called. The functions
@@ -29,6 +31,9 @@ type Config struct {
 	Keys   secret.Keys
 	Store  Store
 	Policy Policy
+	// Monitor is the risk model that judges answers token by token, where the
+	// policy says so; nil for none.
+	Monitor *monitor.Model
 	// Ephemeral are secrets of this process alone; they are not stored.
 	Ephemeral []secret.Record
 	Listener  Listener
@@ -180,6 +185,18 @@ type SessionRequest struct {
 	Sink flow.Sink
 	// Policy overrides the engine's where it is not nil.
 	Policy *Policy
+	// Watch is told what becomes of the text of answers; nil for nobody.
+	Watch *Watch
+}
+
+// Watch is told what becomes of the text of answers, as it is decided. Nil
+// functions are not called. They are called by whoever mediates the answer and
+// must not block.
+type Watch struct {
+	// Judged: the risk model has judged the bytes [from, to) of a text.
+	Judged func(key flow.StreamKey, from, to int64, v monitor.Verdict)
+	// Edited: bytes of a text were replaced.
+	Edited func(key flow.StreamKey, e stream.Edit)
 }
 
 // Session is one request in its trajectory. It is not safe for concurrent
@@ -191,6 +208,13 @@ type Session struct {
 	sink   flow.Sink
 	policy *Policy
 	now    time.Time
+
+	watch  Watch
+
+	// What the risk model knows of the context.
+	private []string // what tools told
+	source  *monitor.Source
+	tool    bool // the turn follows a tool's result
 }
 
 // Session finds or begins the trajectory of a request.
@@ -206,6 +230,12 @@ func (e *Engine) Session(ctx context.Context, r *SessionRequest) (*Session, erro
 	s := &Session{e: e, t: t, snap: snap, sink: r.Sink, policy: r.Policy, now: e.cfg.Now()}
 	if s.policy == nil {
 		s.policy = &e.cfg.Policy
+	}
+	if r.Watch != nil {
+		s.watch = *r.Watch
+	}
+	if n := len(r.Roles); n > 0 {
+		s.tool = r.Roles[n-1] == flow.RoleTool
 	}
 	return s, nil
 }

@@ -20,6 +20,11 @@ type Text struct {
 	Path   func() string // where it is; asked only for findings
 	Fixed  bool          // it can't be edited, such as an object's key
 	Opaque string        // what it is, where it is no text
+	// Private: it is what a tool told, or a file.
+	Private bool
+	// Tokens are what the server tells about the tokens of an answer's text.
+	Tokens    []flow.Token
+	Telemetry []byte
 }
 
 // Result is the answer to a verb.
@@ -37,11 +42,19 @@ func (r *Result) Denied() bool { return r.Decision.Outcome == flow.Deny }
 // trajectory's pseudonyms. What is discovered in one text is looked for in all
 // of them, and from then on in the whole trajectory.
 func (s *Session) Prompt(ctx context.Context, texts []Text) Result {
+	for i := range texts {
+		if texts[i].Private && s.riskOf() != RiskOff {
+			s.private = append(s.private, texts[i].Text)
+		}
+	}
 	return s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts) })
 }
 
 // Observe decides about a tool's result on its way to the model.
 func (s *Session) Observe(ctx context.Context, tool, text string) Result {
+	if s.riskOf() != RiskOff {
+		s.private, s.tool = append(s.private, text), true
+	}
 	return s.guard(ctx, flow.Observe, func() (Result, error) {
 		return s.outgoing(ctx, flow.Observe, []Text{{Text: text, Tool: tool, Path: func() string { return tool }}})
 	})
@@ -229,6 +242,9 @@ func (s *Session) config(verb flow.Verb, overlay *secret.Index, t *Text, seen fu
 			return f.Action
 		},
 		Replace: func(dst []byte, f *stream.Finding, _ []byte) []byte {
+			if f.Rule == stream.RuleRisk && f.Name == zoneYellow {
+				return append(dst, Mask...)
+			}
 			if f.Action == flow.ActPseudonym && !f.Fingerprint.IsZero() && !f.Fragment {
 				return append(dst, s.t.names.Name(f.Kind, f.Fingerprint)...)
 			}
@@ -248,6 +264,9 @@ func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func(
 		return flow.ActAllow
 	}
 	a := s.policy.Action(verb, f.Kind)
+	if f.Rule == stream.RuleRisk && s.riskOf() == RiskReport {
+		return flow.ActReport
+	}
 	if s.e.cfg.Observe && a != flow.ActAllow {
 		return flow.ActReport
 	}

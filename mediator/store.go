@@ -21,6 +21,9 @@ type FindingRecord struct {
 	Path        string             `json:"path,omitempty"`  // JSON path or file
 	Action      flow.Action        `json:"action"`
 	Length      int                `json:"length"` // bytes covered in the raw text
+	// Of what the risk model judged: the risk, in [0,1], and the model's hash.
+	Risk  float64 `json:"risk,omitzero"`
+	Model string  `json:"model,omitempty"`
 }
 
 // LogEntry is one decision with the findings behind it.

@@ -15,7 +15,7 @@
 // numbers can't be probabilities only itself. A feature that is unavailable
 // counts as its mean in training, not as 0, which would claim maximal entropy.
 //
-// The package imports only the standard library.
+// The package does no input or output; it imports the nouns of package flow.
 package monitor
 
 import "math"

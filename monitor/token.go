@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/margaydev/margay/flow"
 )
 
 // Alternative is one entry of a token's distribution.
-type Alternative struct {
-	Text    string
-	Logprob float64 // natural logarithm of the probability, <= 0
-}
+type Alternative = flow.Alternative
 
 // Token is one generated token as the server told it.
 type Token struct {

@@ -28,9 +28,10 @@ type Finding struct {
 	View        string        // the view that showed it
 	Fingerprint secret.Fingerprint
 	Action      flow.Action
-	Capped      bool // taken for a secret because it could not be decided in bounds
-	Fragment    bool // a part of the registered secret
-	continues   bool // goes on where a capped or open finding ended
+	Capped      bool    // taken for a secret because it could not be decided in bounds
+	Fragment    bool    // a part of the registered secret
+	Risk        float64 // in [0,1], for RuleRisk
+	continues   bool    // goes on where a capped or open finding ended
 }
 
 // Edit replaces the raw bytes [Start, End) by Text. An edit whose Text is

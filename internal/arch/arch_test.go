@@ -34,12 +34,12 @@ var allowed = map[string][]string{
 	"secret":           {"secret/canon"},
 	"secret/canon":     {},
 	"secret/recognise": {"secret"},
-	"monitor":          {},
+	"monitor":          {"flow"},
 	"wire/openaichat":  {"flow", "internal/strictjson"},
 	// L3
 	"stream": {"flow", "secret", "secret/canon", "secret/recognise"},
 	// L4
-	"mediator": {"flow", "secret", "secret/recognise", "stream", "internal/strictjson"},
+	"mediator": {"flow", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
 	"store/memory":    {"mediator", "secret"},
 	"store/sqlite":    {"mediator", "secret"},

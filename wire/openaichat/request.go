@@ -1,6 +1,8 @@
 package openaichat
 
 import (
+	"bytes"
+
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 )
@@ -60,4 +62,18 @@ func (r *Request) MessageRaw(i int) []byte { return r.doc.Value(r.messages[i]) }
 // MessageRole returns a message's role.
 func (r *Request) MessageRole(i int) flow.Role {
 	return flow.Role(r.doc.Text(r.doc.Find(r.messages[i], "role")))
+}
+
+// AskLogprobs returns a body of the request, edited or not, that asks for the
+// 20 most probable alternatives of each token. It reports false where the
+// request says itself whether it wants them, or is no object.
+func (r *Request) AskLogprobs(body []byte) ([]byte, bool) {
+	if r.doc.Nodes[0].Kind != strictjson.Object || r.doc.Find(0, "logprobs") >= 0 || r.doc.Find(0, "top_logprobs") >= 0 || r.doc.Find(0, "messages") < 0 {
+		return body, false
+	}
+	end := bytes.LastIndexByte(body, '}')
+	out := make([]byte, 0, len(body)+40)
+	out = append(out, bytes.TrimRight(body[:end], " \t\r\n")...)
+	out = append(out, `,"logprobs":true,"top_logprobs":20`...)
+	return append(out, body[end:]...), true
 }

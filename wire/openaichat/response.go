@@ -11,6 +11,8 @@ type Response struct {
 	calls  []CallAt
 	stray  map[int]bool // choices whose logprobs do not repeat their text
 	tokens tokens
+	// DropLogprobs makes all logprobs null in what Rewrite returns.
+	DropLogprobs bool
 }
 
 // Tokens returns what the response tells about the tokens of a part that is
@@ -167,7 +169,7 @@ type Refusals map[int]string
 // logprobs of choices whose texts change become null. Where all calls of a
 // choice are taken out, its finish_reason becomes "stop".
 func (r *Response) Rewrite(edits map[int]string, refuse Refusals) []byte {
-	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 {
+	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 && !r.DropLogprobs {
 		return r.doc.Raw
 	}
 	w := responseWriter{
@@ -214,7 +216,7 @@ func (w *responseWriter) value(dst []byte, i, choice int) []byte {
 		}
 	}
 	switch {
-	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice]):
+	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice] || w.r.DropLogprobs):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "content") && w.say[n.Parent] != "":
 		return w.content(dst, i)
