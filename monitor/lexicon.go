@@ -14,6 +14,7 @@ const (
 	nameOnly         // does so within an identifier, or before : or =
 	prefix           // begins a credential, in exactly these letters
 	placeholder      // says that what it stands in is none
+	published        // is an example that documentation prints, or its beginning
 	publicName       // names what is no credential, though it may look like one
 	block            // begins a credential that ends with the next END line
 	publicBlock      // begins what is none
@@ -34,13 +35,14 @@ var lexicon = map[kind]string{
 		"eyJ hvs. dckr_pat_ glsa_ lin_api_ rzp_live_ FLWSECK AGE-SECRET-KEY- PMAK- dapi NRAK- atlasv1. sntrys_ figd_",
 	publicName: "public+key public_key public-key publickey pubkey site+key site_key site-key cache+key cache_key cache-key " +
 		"primary+key foreign+key key+id key_id key-id keyid key+fingerprint key_fingerprint fingerprint checksum digest commit revision etag " +
-		"uuid favicon +id _id -id ssh-rsa ssh-ed25519 ecdsa-sha2 certificate ca_cert ca+cert image_data known_hosts",
+		"publishable+key publishable_key publishable-key idempotency+key idempotency_key idempotency-key sha256: md5: build+tag build_tag " +
+		"uuid favicon image+data +id _id -id ssh-rsa ssh-ed25519 ecdsa-sha2 certificate ca_cert ca+cert image_data known_hosts",
 	block:       "private+key-----",
 	publicBlock: "begin+certificate----- public+key----- certificate+request-----",
 	blockEnd:    "-----end",
 	placeholder: "example xxxx **** redacted placeholder changeme change_me replace_me dummy your_ your- " +
-		// published examples of AWS, Stripe and JWT
-		"akiaiosf wjalr 4ec39h eyjzdwiioiixmjm0nty3odkw",
+		"eyjhbgci", // a JWT's header, {"alg
+	published: "akiaiosf wjalr 4ec39h eyjzdwiioiixmjm0nty3odkw", // of AWS, Stripe and JWT
 }
 
 // pattern is an entry of the lexicon.

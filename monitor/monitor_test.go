@@ -14,11 +14,11 @@ import (
 
 // top is a list of n alternatives that begins with p and falls by half.
 func top(text string, p float64, n int) []Alternative {
-	out := []Alternative{{text, math.Log(p)}}
+	out := []Alternative{{Text: text, Logprob: math.Log(p)}}
 	rest := 1 - p
 	for i := range n - 1 {
 		rest /= 2
-		out = append(out, Alternative{fmt.Sprintf(" a%d", i), math.Log(rest)})
+		out = append(out, Alternative{Text: fmt.Sprintf(" a%d", i), Logprob: math.Log(rest)})
 	}
 	return out
 }
@@ -77,6 +77,18 @@ func TestPatterns(t *testing.T) {
 		{"http://localhost:8080/x", false, false, false},
 		{"Authorization: Bearer q8Zr2mmW", false, false, true},
 		{"max_tokens: 4096", false, false, false},
+		{"TOKEN_TTL=3600", true, false, false},
+		{"It is D99N5msrnMiXesg now", false, false, true},
+		{"It is H3@rtb3@t-3079 now", false, false, true},
+		{"https://hooks.example/in/ai8AnjEPeuJf", false, false, true},
+		{"scheduleNextLabOrder OAuth2Token x86_64 ssh-ed25519", false, false, false},
+		{"hex 4833407274623340742d33303739", true, true, true},
+		{"x.o.x.b.-.y.W.J.p", false, false, true},
+		{"trace_id: 3eiyKxTFNT3UeiN2oox1", true, false, false},
+		{"public_key = pJ7xTqL2mW9aRz4k", true, false, false},
+		{"iVBORw0KGgoJYN5NKB5Y5GBNxd5GkII6", true, false, false},
+		{"-----BEGIN EC PRIVATE KEY-----\nQlt", false, false, true},
+		{"-----BEGIN CERTIFICATE-----\nx9Kq2mmWdLP0x9Kq2mm", true, false, false},
 		{"token: changeme4", false, false, false},
 		{"the key is AKIAIOSFODNN7EXAMPLE", true, false, true}, // until the example is recognised
 	} {
@@ -187,7 +199,7 @@ func TestEntropyBounds(t *testing.T) {
 			sum += x
 		}
 		for i, x := range p {
-			all[i] = Alternative{fmt.Sprint(i), math.Log(x / sum)}
+			all[i] = Alternative{Text: fmt.Sprint(i), Logprob: math.Log(x / sum)}
 			entropy -= x / sum * math.Log(x/sum)
 		}
 		entropy /= math.Log(float64(v))

@@ -15,6 +15,7 @@ type random struct {
 	cased    bool // both cases, or a sign
 	marked   bool
 	exempt   bool // begins like something public
+	denied   bool // the current part says that it is an example
 	previous class
 	spells   uint8  // hexadecimal digits that so far spell printable ASCII
 	singles  uint8  // letters or digits alone between dots
@@ -66,7 +67,7 @@ func (r *random) next(c byte, cl class) bool {
 			change = r.previous != other
 			r.cased = true
 		} else { // another part of the word
-			r.from, r.changes, r.digits, r.notHex, r.cased = r.length, 0, false, false, false
+			r.from, r.changes, r.digits, r.notHex, r.cased, r.denied = r.length, 0, false, false, false, false
 		}
 		r.spells = 0
 	}
@@ -85,7 +86,7 @@ func (r *random) next(c byte, cl class) bool {
 	if r.spells >= spelled && r.digits && r.spells == r.length || r.singles >= alone {
 		r.marked = true
 	}
-	return r.marked && !r.exempt
+	return r.marked && !r.exempt && !r.denied
 }
 
 // public says whether the word is of a well-known public kind.

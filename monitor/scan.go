@@ -127,10 +127,11 @@ func (s *scanner) found(p *pattern) {
 		s.value.publish()
 	case block, publicBlock, blockEnd:
 		s.value.enter(p.kind)
-	case placeholder:
+	case placeholder, published:
 		if s.value.deny() || s.random.length >= uint8(p.length) {
 			s.credential = -Window
-			s.random.exempt = true
+			s.random.denied = true
+			s.random.exempt = s.random.exempt || p.kind == published
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (v *value) next(c byte, cl class, last uint64) bool {
 		v.more(c, cl)
 	case afterPrefix:
 		v.state = nowhere
-		if alphanumeric(c) {
+		if alphanumeric(c) && !(tail(last>>8, "eyJ") && within(c, "h0r")) { // not {"alg, {"typ, {"kid: a JWT's header
 			v.state = inBody
 		}
 	case inBody:

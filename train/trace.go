@@ -182,6 +182,14 @@ func (w *Writer) Write(t *Trace) error {
 	if l.Version == 0 {
 		l.Version = TraceVersion
 	}
+	for _, list := range []*[]string{&l.Private, &l.Secrets} {
+		if *list == nil {
+			*list = []string{} // an empty list, not null
+		}
+	}
+	if l.Spans == nil {
+		l.Spans = []Span{}
+	}
 	for i := range t.Tokens {
 		from, to := &t.Tokens[i], &l.Tokens[i]
 		if to.Text = &from.Text; !utf8.ValidString(from.Text) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("%d traces, %+v: %v", len(got), set, err)
 	}
 	for i, x := range got {
-		if x.Text() != traces[i].Text() || !reflect.DeepEqual(x.Spans, traces[i].Spans) || x.Tool != traces[i].Tool {
+		if x.Text() != traces[i].Text() || !slices.Equal(x.Spans, traces[i].Spans) || x.Tool != traces[i].Tool {
 			t.Errorf("trace %d differs", i)
 		}
 		for j := range x.Tokens {
@@ -155,7 +156,7 @@ func FuzzTraces(f *testing.F) {
 		}
 		i := 0
 		err = (&Set{secrets: map[string]string{}}).read(bytes.NewReader(again.Bytes()), "x", func(x *Trace) error {
-			if x.Text() != read[i].Text() || !reflect.DeepEqual(x.Spans, read[i].Spans) {
+			if x.Text() != read[i].Text() || !slices.Equal(x.Spans, read[i].Spans) {
 				t.Fatalf("trace %d differs", i)
 			}
 			i++
