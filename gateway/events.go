@@ -38,6 +38,7 @@ type events struct {
 	seen   []int  // choices begun and not finished
 	told   bool   // the upstream has said that it is done
 	judged bool   // it has told distributions
+	silent bool   // it has told text without
 	frame  []byte // scratch: an event's lines besides its data
 	framed []byte // the last of them that were clean
 	ev     mediator.Event
@@ -249,7 +250,8 @@ func (e *events) event(ev *sse.Event) {
 // of it stays.
 func (e *events) unasked(ev *sse.Event, chunk *openaichat.Chunk) *sse.Event {
 	if !chunk.Logprobs {
-		if !e.judged && len(chunk.Deltas) > 0 && len(chunk.Finished) > 0 {
+		e.silent = e.silent || len(chunk.Deltas) > 0
+		if e.silent && !e.judged && len(chunk.Finished) > 0 {
 			e.g.mute.add(e.c.model) // the whole answer came without
 		}
 		return ev

@@ -209,7 +209,7 @@ type Session struct {
 	policy *Policy
 	now    time.Time
 
-	watch  Watch
+	watch Watch
 
 	// What the risk model knows of the context.
 	private []string // what tools told

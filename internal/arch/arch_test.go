@@ -66,7 +66,7 @@ var allowed = map[string][]string{
 	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"internal/problem": {},
 	"internal/state":   {"internal/config", "internal/keys", "internal/problem", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
-	"internal/serve":   {"flow", "gateway", "internal/config", "internal/problem", "internal/state", "mediator", "secret"},
+	"internal/serve":   {"flow", "gateway", "internal/config", "internal/problem", "internal/state", "mediator", "monitor", "secret"},
 	"internal/scan":    {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":  {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":   {"internal/problem"},

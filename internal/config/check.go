@@ -56,12 +56,17 @@ func (c *Config) Check() error {
 		{"log.level", c.Log.Level, "debug info warn error"},
 		{"log.format", c.Log.Format, "text json"},
 		{"policy.on_red", c.Policy.OnRed, "redact halt"},
+		{"monitor.mode", c.Monitor.Mode, "off report enforce"},
+		{"monitor.logprobs", c.Monitor.Logprobs, "ask client"},
 	} {
 		if err := oneOf(one[0], one[1], strings.Fields(one[2])); err != nil {
 			return err
 		}
 	}
 	if err := c.Policy.check("policy"); err != nil {
+		return err
+	}
+	if err := c.Monitor.check("monitor"); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
@@ -117,7 +122,30 @@ func (u *Upstream) check(name string) error {
 			return err
 		}
 	}
+	if u.Monitor.Mode != "" {
+		if err := oneOf(key+".monitor.mode", u.Monitor.Mode, []string{"off", "report", "enforce"}); err != nil {
+			return err
+		}
+	}
+	if u.Monitor.Logprobs != "" {
+		if err := oneOf(key+".monitor.logprobs", u.Monitor.Logprobs, []string{"ask", "client"}); err != nil {
+			return err
+		}
+	}
+	if u.Monitor.Model != "" {
+		return &Error{key: key + ".monitor.model", Detail: key + ".monitor.model can't be set: one model judges all upstreams", Hint: "set monitor.model at the top"}
+	}
+	if err := u.Monitor.check(key + ".monitor"); err != nil {
+		return err
+	}
 	return u.Policy.check(key + ".policy")
+}
+
+func (m *Monitor) check(key string) error {
+	if v := m.Vocabulary; v != 0 && (v < 256 || v > 10_000_000) {
+		return &Error{key: key + ".vocabulary", Detail: key + ".vocabulary must be between 256 and 10000000, or 0"}
+	}
+	return nil
 }
 
 func checkURL(key, s string) error {

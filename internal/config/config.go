@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -45,6 +46,7 @@ type Config struct {
 	Upstream  string              `yaml:"upstream"`
 	Upstreams map[string]Upstream `yaml:"upstreams"`
 	Policy    Policy              `yaml:"policy"`
+	Monitor   Monitor             `yaml:"monitor"`
 	OnError   string              `yaml:"on_error"` // "deny" or "pass"
 	Observe   bool                `yaml:"observe"`
 	Discover  bool                `yaml:"discover"` // recognise what is not registered
@@ -71,6 +73,16 @@ type Upstream struct {
 	PassPaths []string `yaml:"pass_paths"`
 	// Policy overrides the top-level one, kind by kind.
 	Policy Policy `yaml:"policy"`
+	// Monitor overrides the top-level one, key by key. It has no model.
+	Monitor Monitor `yaml:"monitor"`
+}
+
+// Monitor says what the risk model does that judges answers token by token.
+type Monitor struct {
+	Mode       string `yaml:"mode"`       // "off", "report" or "enforce"
+	Logprobs   string `yaml:"logprobs"`   // "ask", or "client": only what the client asks for
+	Vocabulary int    `yaml:"vocabulary"` // tokens of the model; 0: 128,000
+	Model      string `yaml:"model"`      // a file by margay train monitor; empty: the built-in one
 }
 
 // Policy says what is done with findings, by direction and kind.
@@ -122,7 +134,7 @@ func (e *Error) Error() string {
 func Default() *Config {
 	return &Config{
 		Version: Version, Listen: DefaultListen, OnError: "deny", Discover: true, Personal: true,
-		Policy: Policy{OnRed: "redact"},
+		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"},
 		Limits: Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m"},
 		Log:    Log{Level: "info", Format: "text"},
 	}
@@ -251,7 +263,25 @@ func (c *Config) Mediation(u *Upstream) mediator.Policy {
 	if u.Policy.OnRed != "" {
 		p.Halt = u.Policy.OnRed == "halt"
 	}
+	p.Risk = mediator.RiskMode(cmp.Or(u.Monitor.Mode, c.Monitor.Mode))
+	p.Vocabulary = cmp.Or(u.Monitor.Vocabulary, c.Monitor.Vocabulary)
 	return p
+}
+
+// AskLogprobs reports whether the gateway asks an upstream for the
+// distributions that the risk model judges by.
+func (c *Config) AskLogprobs(u *Upstream) bool {
+	return cmp.Or(u.Monitor.Mode, c.Monitor.Mode) != "off" && cmp.Or(u.Monitor.Logprobs, c.Monitor.Logprobs) == "ask"
+}
+
+// Monitors reports whether the risk model judges any traffic.
+func (c *Config) Monitors() bool {
+	for _, u := range c.Upstreams {
+		if m := u.Monitor.Mode; m != "" && m != "off" {
+			return true
+		}
+	}
+	return c.Monitor.Mode != "off"
 }
 
 func actions(layers ...map[string]string) map[secret.Kind]flow.Action {

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
 )
 
@@ -118,8 +120,12 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{ln: o.Listener, grace: o.Grace, byName: map[string]*gateway.Gateway{}}
+	model, err := riskModel(c)
+	if err != nil {
+		return nil, err
+	}
 	engines := &engines{base: mediator.Config{
-		Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
+		Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
 	}}
 	name, up, err := c.Named("")
@@ -144,6 +150,27 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	return s, nil
 }
 
+// riskModel reads the model that judges answers; nil where none is judged.
+func riskModel(c *config.Config) (*monitor.Model, error) {
+	if !c.Monitors() {
+		return nil, nil //nolint:nilnil // no model is not an error
+	}
+	if c.Monitor.Model == "" {
+		return monitor.Default(), nil
+	}
+	hint := "make one with margay train monitor, or leave monitor.model empty"
+	f, err := os.Open(c.Monitor.Model)
+	if err != nil {
+		return nil, problem.Failure(hint, "monitor.model: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	m, err := monitor.Load(f)
+	if err != nil {
+		return nil, problem.Failure(hint, "monitor.model %s: %w", c.Monitor.Model, err)
+	}
+	return m, nil
+}
+
 func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.Upstream, token string, log *slog.Logger) (*gateway.Gateway, error) {
 	engine, err := es.get(c.Mediation(up), c.OnErrorPass(up))
 	if err != nil {
@@ -155,7 +182,7 @@ func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.
 	}
 	g, err := gateway.New(gateway.Config{
 		Engine: engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,
-		Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
+		AskLogprobs: c.AskLogprobs(up), Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
 		MaxBody: c.Limits.Body, MaxEvent: c.Limits.Event, Idle: c.Idle(), Log: log, Streamed: s.tally.streamed,
 	})
 	if err != nil {
