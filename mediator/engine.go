@@ -31,6 +31,9 @@ type Config struct {
 	Keys   secret.Keys
 	Store  Store
 	Policy Policy
+	// Values keeps what pseudonyms stand for, sealed, so that a later boundary
+	// can turn them back; nil keeps none.
+	Values Values
 	// Monitor is the risk model that judges answers token by token, where the
 	// policy says so; nil for none.
 	Monitor *monitor.Model
@@ -253,12 +256,12 @@ func (e *Engine) trajectoryOf(r *SessionRequest) (*trajectory, error) {
 		}
 		// The caller is part of the key: the same id under another
 		// credential is another trajectory.
-		return e.traj.get(keyed(key, "margay named v1", caller[:], []byte(id)), func() *trajectory { return e.newTrajectory(id) }), nil
+		return e.traj.get(keyed(key, "margay named v1", caller[:], []byte(id)), func() *trajectory { return e.newTrajectory(id, caller) }), nil
 	}
 	if e.cfg.Family != "" {
-		return e.traj.get(keyed(key, "margay family v1", []byte(e.cfg.Family)), func() *trajectory { return e.newTrajectory(e.cfg.Family) }), nil
+		return e.traj.get(keyed(key, "margay family v1", []byte(e.cfg.Family)), func() *trajectory { return e.newTrajectory(e.cfg.Family, caller) }), nil
 	}
-	return e.traj.byPrefix(chain(key, caller, r), func() *trajectory { return e.newTrajectory(flow.TrajectoryID(flow.NewID())) }), nil
+	return e.traj.byPrefix(chain(key, caller, r), func() *trajectory { return e.newTrajectory(flow.TrajectoryID(flow.NewID()), caller) }), nil
 }
 
 // chain returns the keyed hashes of the conversation's prefixes, from the one

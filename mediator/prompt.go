@@ -134,6 +134,9 @@ func (s *Session) outgoing(ctx context.Context, verb flow.Verb, texts []Text) (R
 		s.conclude(&r, j)
 		break
 	}
+	if err := s.seal(ctx); err != nil {
+		return Result{}, err
+	}
 	return r, s.record(ctx, &r)
 }
 
@@ -241,12 +244,19 @@ func (s *Session) config(verb flow.Verb, overlay *secret.Index, t *Text, seen fu
 			}
 			return f.Action
 		},
-		Replace: func(dst []byte, f *stream.Finding, _ []byte) []byte {
+		Replace: func(dst []byte, f *stream.Finding, raw []byte) []byte {
 			if f.Rule == stream.RuleRisk && f.Name == zoneYellow {
 				return append(dst, Mask...)
 			}
 			if f.Action == flow.ActPseudonym && !f.Fingerprint.IsZero() && !f.Fragment {
-				return append(dst, s.t.names.Name(f.Kind, f.Fingerprint)...)
+				name := s.t.names.Name(f.Kind, f.Fingerprint)
+				if s.e.cfg.Values != nil && !f.Capped {
+					if s.replaced == nil {
+						s.replaced = map[string][]byte{}
+					}
+					s.replaced[name] = append([]byte(nil), raw...)
+				}
+				return append(dst, name...)
 			}
 			return stream.AppendRedaction(dst, f.Kind)
 		},

@@ -2,6 +2,9 @@ package mediator
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
@@ -46,10 +49,54 @@ type Log interface {
 	Decisions(ctx context.Context, after string, limit int) ([]LogEntry, error)
 }
 
+// Values keeps sealed values by their owner and the pseudonyms that stand for
+// them. All methods are safe for concurrent use.
+type Values interface {
+	// PutValues keeps values, all or none; now is when they were used last.
+	PutValues(ctx context.Context, owner [32]byte, values map[string][]byte, now time.Time) error
+	// Value returns one, or secret.ErrNotFound.
+	Value(ctx context.Context, owner [32]byte, name string) ([]byte, error)
+}
+
 // Store is all the state that a mediator needs from one engine.
 type Store interface {
 	secret.Store
 	Log
 	// Close releases the engine's resources.
 	Close() error
+}
+
+// seal keeps the values that became pseudonyms, before these go anywhere. What
+// was kept once in the trajectory is not kept again.
+func (s *Session) seal(ctx context.Context) error {
+	defer clear(s.replaced)
+	if s.e.cfg.Values == nil || len(s.replaced) == 0 {
+		return nil
+	}
+	values := map[string][]byte{}
+	for name, raw := range s.replaced {
+		if s.t.isSealed(name) {
+			continue
+		}
+		sealed, err := s.e.cfg.Keys.SealValue(raw, s.t.sealContext(name))
+		if err != nil {
+			return fmt.Errorf("seal: %w", err)
+		}
+		values[name] = sealed
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	if err := s.e.cfg.Values.PutValues(ctx, s.t.owner, values, s.now); err != nil {
+		s.t.forget() // or the texts would be recalled and their values never kept
+		return err
+	}
+	s.t.markSealed(values)
+	return nil
+}
+
+// sealContext binds a sealed value to its place: moved to another trajectory,
+// caller or pseudonym it does not open.
+func (t *trajectory) sealContext(name string) string {
+	return hex.EncodeToString(t.owner[:]) + "/" + name
 }

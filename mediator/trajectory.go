@@ -14,6 +14,10 @@ const (
 	maxDiscovered = 4096
 	// maxCached bounds the texts that one trajectory remembers as mediated.
 	maxCached = 4096
+	// maxCachedBytes bounds their results that differ from them.
+	maxCachedBytes = 4 << 20
+	// maxSealed bounds the pseudonyms that one trajectory remembers as kept.
+	maxSealed = 4096
 	// maxPrefixes bounds the prefixes remembered for each trajectory.
 	maxPrefixes = 64
 )
@@ -28,7 +32,10 @@ type trajectory struct {
 	index   *secret.Index // of the first indexed recs; nil if there are none
 	indexed int
 	cache   map[[32]byte]mediated
+	cached  int        // bytes of it
 	oldest  [][32]byte // keys of cache, in order of entry
+	owner   [32]byte   // whose values its pseudonyms stand for
+	sealed  map[string]struct{}
 }
 
 // mediated is the result for a text that went out before.
@@ -37,9 +44,12 @@ type mediated struct {
 	changed bool
 }
 
-func (e *Engine) newTrajectory(id flow.TrajectoryID) *trajectory {
+// newTrajectory begins one. Its values belong to its caller: the pseudonyms of
+// an id are the same for everybody who names it.
+func (e *Engine) newTrajectory(id flow.TrajectoryID, caller [32]byte) *trajectory {
 	return &trajectory{
-		id: id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
+		owner: keyed(e.cfg.Keys.Pseudonym[:], "margay values v1", caller[:], []byte(id)),
+		id:    id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
 		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{},
 	}
 }
@@ -104,12 +114,42 @@ func (t *trajectory) remember(key [32]byte, m mediated) {
 	if _, ok := t.cache[key]; ok {
 		return
 	}
-	if len(t.oldest) >= maxCached {
-		delete(t.cache, t.oldest[0])
-		t.oldest = append(t.oldest[:0], t.oldest[1:]...)
+	drop := 0
+	for left := len(t.oldest); left > 0 && (left >= maxCached || t.cached+len(m.text) > maxCachedBytes); left-- {
+		t.cached -= len(t.cache[t.oldest[drop]].text)
+		delete(t.cache, t.oldest[drop])
+		drop++
 	}
+	t.oldest = append(t.oldest[:0], t.oldest[drop:]...)
 	t.cache[key] = m
+	t.cached += len(m.text)
 	t.oldest = append(t.oldest, key)
+}
+
+// forget drops what is remembered of texts.
+func (t *trajectory) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.cache)
+	t.oldest, t.cached = t.oldest[:0], 0
+}
+
+func (t *trajectory) isSealed(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.sealed[name]
+	return ok
+}
+
+func (t *trajectory) markSealed(values map[string][]byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sealed == nil || len(t.sealed) >= maxSealed {
+		t.sealed = map[string]struct{}{}
+	}
+	for name := range values {
+		t.sealed[name] = struct{}{}
+	}
 }
 
 // trajectories finds trajectories by keyed hashes, forgetting the one used

@@ -125,7 +125,7 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		return nil, err
 	}
 	engines := &engines{base: mediator.Config{
-		Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
+		Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: st.Store, Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
 	}}
 	name, up, err := c.Named("")
