@@ -212,7 +212,8 @@ type Session struct {
 	policy *Policy
 	now    time.Time
 
-	watch Watch
+	watch    Watch
+	replaced map[string][]byte // values that became pseudonyms in this call, by name
 
 	// What the risk model knows of the context.
 	private []string // what tools told
