@@ -21,6 +21,7 @@ import (
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/store/memory"
 )
 
 type runFlags struct {
@@ -114,6 +115,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	token := hex.EncodeToString(random[:])
 	s, err := serve.New(c, st, serve.Options{
 		Listener: ln, Token: token, Ephemeral: recs, Family: flow.TrajectoryID(flow.NewID()), Log: log, Grace: time.Second,
+		Values: memory.New(), // the child's credentials are not stored, not even sealed
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,6 +48,7 @@ type Options struct {
 	Token     string            // first element of every path, and only its; empty for none
 	Ephemeral []secret.Record   // protected by this Server alone, and not stored
 	Family    flow.TrajectoryID // of all requests; empty where conversations are told apart
+	Values    mediator.Values   // where what pseudonyms stand for is kept, sealed; nil: the store
 	Log       *slog.Logger
 	Grace     time.Duration // for requests under way at the end
 }
@@ -125,7 +127,7 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		return nil, err
 	}
 	engines := &engines{base: mediator.Config{
-		Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: st.Store, Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
+		Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
 	}}
 	name, up, err := c.Named("")

@@ -25,6 +25,7 @@ import (
 // Store is what a mediator needs, and the order in which its log grew.
 type Store interface {
 	mediator.Store
+	mediator.Values
 	// Arrived returns up to limit entries of the log in the order in which
 	// they were added, behind the one with the number after, and the number
 	// of the last of them.
