@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"internal/child":   {"internal/problem"},
 	"internal/app": {
 		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
-		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "monitor", "secret", "secret/recognise", "stream", "train",
+		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},
 }
