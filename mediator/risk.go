@@ -58,7 +58,8 @@ func (s *Session) judge(key flow.StreamKey) *risk {
 	if s.source == nil {
 		s.source = monitor.NewSource(s.private...)
 	}
-	return &risk{key: key, watch: s.watch.Judged, m: s.e.cfg.Monitor.New(monitor.Options{Vocabulary: s.policy.Vocabulary, Source: s.source, Tool: s.tool})}
+	m := s.e.cfg.Monitor.New(monitor.Options{Vocabulary: s.policy.Vocabulary, Source: s.source, Tool: s.tool})
+	return &risk{judge: m.Next, key: key, watch: s.watch.Judged}
 }
 
 // risk judges the tokens of one text and marks what they call for. It judges
@@ -70,7 +71,7 @@ func (s *Session) judge(key flow.StreamKey) *risk {
 //     may fall before its end.
 //   - YELLOW masks the token. The space before it stays.
 type risk struct {
-	m       *monitor.Monitor
+	judge   func(*monitor.Token) monitor.Verdict
 	key     flow.StreamKey
 	watch   func(flow.StreamKey, int64, int64, monitor.Verdict)
 	at      int64 // bytes judged
@@ -112,7 +113,7 @@ func (r *risk) read(scan *stream.Scanner, released int64, d *flow.Delta) {
 }
 
 func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
-	v := r.m.Next(t)
+	v := r.judge(t)
 	from := r.at
 	r.at += int64(len(t.Text))
 	if r.watch != nil {

@@ -61,7 +61,7 @@ var allowed = map[string][]string{
 	"bench/prism":       {"bench", "bench/lm", "bench/prism/method", "bench/prism/world", "bench/stats", "monitor", "train"},
 	"bench/report":      {"bench"},
 	"bench/prism/method": {
-		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "train",
+		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"internal/problem": {},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -26,23 +27,30 @@ const maxEngines = 16
 type engines struct {
 	rules  *recognise.Set
 	policy mediator.Policy
+	model  *monitor.Model
 	mu     sync.Mutex
 	by     map[[32]byte]*mediator.Engine
 }
 
-func newEngines(rules *recognise.Set, policy mediator.Policy) *engines {
-	return &engines{rules: rules, policy: policy, by: map[[32]byte]*mediator.Engine{}}
+func newEngines(rules *recognise.Set, policy mediator.Policy, model *monitor.Model) *engines {
+	return &engines{rules: rules, policy: policy, model: model, by: map[[32]byte]*mediator.Engine{}}
 }
 
 // session begins a trajectory.
-func (e *engines) session(ctx context.Context, known []Secret) (*mediator.Session, error) {
+func (e *engines) session(ctx context.Context, known []Secret, in *Input, watch *mediator.Watch) (*mediator.Session, error) {
 	engine, err := e.engine(known)
 	if err != nil {
 		return nil, err
 	}
+	policy := e.policy
+	policy.Vocabulary = in.Vocabulary
+	var roles []flow.Role
+	if in.Tool {
+		roles = []flow.Role{flow.RoleTool}
+	}
 	return engine.Session(ctx, &mediator.SessionRequest{
-		Trajectory: flow.NewID(),
-		Sink:       flow.Sink{Name: "benchmark", Channel: flow.ChannelModel, Trust: flow.TrustProvider},
+		Trajectory: flow.NewID(), Roles: roles, Policy: &policy, Watch: watch,
+		Sink: flow.Sink{Name: "benchmark", Channel: flow.ChannelModel, Trust: flow.TrustProvider},
 	})
 }
 
@@ -82,7 +90,7 @@ func (e *engines) engine(known []Secret) (*mediator.Engine, error) {
 		recs = append(recs, rec)
 	}
 	engine, err := mediator.New(mediator.Config{
-		Rules: e.rules, Keys: fixedKeys, Store: memory.New(memory.MaxDecisions(1)), Policy: e.policy, Ephemeral: recs,
+		Rules: e.rules, Monitor: e.model, Keys: fixedKeys, Store: memory.New(memory.MaxDecisions(1)), Policy: e.policy, Ephemeral: recs,
 		MaxTrajectories: 64, // each is used once, by one goroutine
 		Now:             func() time.Time { return now },
 	})
@@ -116,7 +124,7 @@ func read(ctx context.Context, s *mediator.Session, in *Input) {
 // agent reads a text: what its trajectory would learn. It is for telling known
 // secrets from unknown ones in the tables and decides nothing.
 func (m *Monitor) Discovers(text string) []string {
-	if m.engines == nil {
+	if !m.cfg.Mediate {
 		return nil
 	}
 	var out []string
