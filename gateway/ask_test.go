@@ -106,6 +106,17 @@ func TestAsksForLogprobsOfWholeAnswers(t *testing.T) {
 	}
 }
 
+// What a self-hosted server tells besides is for Margay alone.
+func TestTelemetryStays(t *testing.T) {
+	r := asking(t, func(_ *upstream, w http.ResponseWriter) {
+		with := strings.Replace(probable("the", 0.1), `"logprobs"`, `"margay_telemetry":{"version":1,"tokens":[{"attention":{"public":0.1,"private":0.8,"system":0.1}}]},"logprobs"`, 1)
+		stream(w, with, finish(0, "stop"), "[DONE]")
+	})
+	if out := r.complete(t, `,"logprobs":true`); strings.Contains(out, "attention") || !strings.Contains(out, "top_logprobs") {
+		t.Errorf("answer %s", out)
+	}
+}
+
 // A model that refuses is asked again without, once, and remembered.
 func TestModelWithoutLogprobs(t *testing.T) {
 	requests, refused := 0, 0

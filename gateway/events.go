@@ -223,7 +223,7 @@ func (e *events) event(ev *sse.Event) {
 			return
 		}
 	}
-	if e.c.asked {
+	if e.c.asked || chunk.Telemetry {
 		if ev = e.unasked(ev, chunk); e.end {
 			return
 		}
@@ -249,15 +249,18 @@ func (e *events) event(ev *sse.Event) {
 // unasked takes out of an event what the client did not ask for. What was read
 // of it stays.
 func (e *events) unasked(ev *sse.Event, chunk *openaichat.Chunk) *sse.Event {
-	if !chunk.Logprobs {
+	if e.c.asked && !chunk.Logprobs {
 		e.silent = e.silent || len(chunk.Deltas) > 0
 		if e.silent && !e.judged && len(chunk.Finished) > 0 {
 			e.g.mute.add(e.c.model) // the whole answer came without
 		}
+	}
+	e.judged = e.judged || chunk.Logprobs
+	drop := openaichat.Edit{DropLogprobs: e.c.asked && chunk.Logprobs, DropTelemetry: chunk.Telemetry}
+	if !drop.DropLogprobs && !drop.DropTelemetry {
 		return ev
 	}
-	e.judged = true
-	data, err := openaichat.Render(ev.Data, &openaichat.Edit{DropLogprobs: true}, e.parser.Limits)
+	data, err := openaichat.Render(ev.Data, &drop, e.parser.Limits)
 	if err != nil {
 		e.stop("internal-error", "an event could not be edited")
 		return ev

@@ -27,6 +27,9 @@ type Chunk struct {
 	Stray bool
 	// Logprobs: there are logprobs.
 	Logprobs bool
+	// Telemetry: there is the telemetry extension. It is the server's word
+	// to Margay and no text: it must be dropped (Edit.DropTelemetry).
+	Telemetry bool
 }
 
 // Finished is a choice that has ended.
@@ -162,6 +165,9 @@ func (p *ChunkParser) choice(i int) {
 		case "logprobs":
 			// They repeat the text, and go out or not together with it.
 			logprobs = j
+			continue
+		case telemetryKey:
+			c.Telemetry, p.probs = true, true // no template: it changes with each
 			continue
 		case "finish_reason":
 			if n.Kind == strictjson.String {

@@ -18,6 +18,8 @@ type Edit struct {
 	Call func(choice, index int) (newIndex int, drop bool)
 	// DropLogprobs makes all logprobs null.
 	DropLogprobs bool
+	// DropTelemetry makes the telemetry extension null.
+	DropTelemetry bool
 	// Finish says what a finish_reason becomes. Nil keeps it.
 	Finish func(choice int, reason string) string
 }
@@ -86,6 +88,8 @@ func (r *renderer) value(dst []byte, i, choice int) []byte {
 	}
 	switch {
 	case d.KeyIs(i, "logprobs") && (r.touched[n.Parent] || r.e.DropLogprobs):
+		return append(dst, "null"...)
+	case r.e.DropTelemetry && d.KeyIs(i, telemetryKey):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "finish_reason") && n.Kind == strictjson.String && r.e.Finish != nil:
 		return strictjson.AppendQuote(dst, []byte(r.e.Finish(choice, d.Text(i))))

@@ -37,6 +37,16 @@ func (r *Response) Tokens(p *Part) (tokens []flow.Token, telemetry []byte) {
 	return r.tokens.read(d, lp), telemetry
 }
 
+// telemetry reports whether any choice has the telemetry extension.
+func (r *Response) telemetry() bool {
+	for i := range r.doc.Nodes {
+		if r.doc.KeyIs(i, telemetryKey) {
+			return true
+		}
+	}
+	return false
+}
+
 // Logprobs reports whether any choice has logprobs.
 func (r *Response) Logprobs() bool {
 	d := &r.doc
@@ -169,7 +179,7 @@ type Refusals map[int]string
 // logprobs of choices whose texts change become null. Where all calls of a
 // choice are taken out, its finish_reason becomes "stop".
 func (r *Response) Rewrite(edits map[int]string, refuse Refusals) []byte {
-	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 && !r.DropLogprobs {
+	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 && !r.DropLogprobs && !r.telemetry() {
 		return r.doc.Raw
 	}
 	w := responseWriter{
@@ -216,7 +226,8 @@ func (w *responseWriter) value(dst []byte, i, choice int) []byte {
 		}
 	}
 	switch {
-	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice] || w.r.DropLogprobs):
+	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice] || w.r.DropLogprobs) ||
+		d.KeyIs(i, telemetryKey):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "content") && w.say[n.Parent] != "":
 		return w.content(dst, i)
