@@ -274,8 +274,10 @@ func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func(
 		return flow.ActAllow
 	}
 	a := s.policy.Action(verb, f.Kind)
-	if f.Rule == stream.RuleRisk && s.riskOf() == RiskReport {
-		return flow.ActReport
+	if f.Rule == stream.RuleRisk {
+		if mode := s.riskOf(); mode == RiskReport || mode == RiskRed && f.Name == zoneYellow {
+			return flow.ActReport
+		}
 	}
 	if s.e.cfg.Observe && a != flow.ActAllow {
 		return flow.ActReport

@@ -17,6 +17,7 @@ type RiskMode string
 const (
 	RiskOff     RiskMode = "off"     // nothing is judged
 	RiskReport  RiskMode = "report"  // verdicts are recorded, the text passes
+	RiskRed     RiskMode = "red"     // RED is taken out, YELLOW recorded
 	RiskEnforce RiskMode = "enforce" // YELLOW is masked, RED taken out
 )
 
@@ -38,7 +39,7 @@ func (s *Session) riskOf() RiskMode {
 	switch {
 	case s.e.cfg.Monitor == nil || s.policy.Risk == "":
 		return RiskOff
-	case s.e.cfg.Observe && s.policy.Risk == RiskEnforce:
+	case s.e.cfg.Observe && s.policy.Risk != RiskOff:
 		return RiskReport
 	}
 	return s.policy.Risk

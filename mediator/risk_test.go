@@ -38,10 +38,13 @@ func touchy(t testing.TB) *monitor.Model {
 
 // likely makes a token that is nearly certain, or one of many.
 func likely(text string, certain bool) flow.Token {
-	p := 0.1
 	if certain {
-		p = 0.999
+		return probable(text, 0.999)
 	}
+	return probable(text, 0.1)
+}
+
+func probable(text string, p float64) flow.Token {
 	tk := flow.Token{Text: text, Logprob: math.Log(p), Top: []flow.Alternative{{Text: text, Logprob: math.Log(p)}}}
 	for i := range 9 {
 		tk.Top = append(tk.Top, flow.Alternative{Text: string(rune('a' + i)), Logprob: math.Log((1 - p) / 9)})
@@ -108,6 +111,8 @@ func TestRisk(t *testing.T) {
 		want   string
 	}{
 		{"white box", mediator.RiskEnforce, true, plain, "the key is [REDACTED:risk] and more"},
+		{"red", mediator.RiskRed, true, append([]flow.Token{probable("a ", 0.1), probable("b ", 0.6)}, plain...), "a b the key is [REDACTED:risk] and more"},
+		{"yellow", mediator.RiskEnforce, true, append([]flow.Token{probable("a ", 0.1), probable("b ", 0.6)}, plain...), "a [MASK]the key is [REDACTED:risk] and more"},
 		{"report", mediator.RiskReport, true, plain, "the key is zqxvkw, and more"},
 		{"off", mediator.RiskOff, true, plain, "the key is zqxvkw, and more"},
 		{"nothing told", mediator.RiskEnforce, false, plain, "the key is zqxvkw, and more"},

@@ -56,7 +56,7 @@ func (c *Config) Check() error {
 		{"log.level", c.Log.Level, "debug info warn error"},
 		{"log.format", c.Log.Format, "text json"},
 		{"policy.on_red", c.Policy.OnRed, "redact halt"},
-		{"monitor.mode", c.Monitor.Mode, "off report enforce"},
+		{"monitor.mode", c.Monitor.Mode, "off report red enforce"},
 		{"monitor.logprobs", c.Monitor.Logprobs, "ask client"},
 	} {
 		if err := oneOf(one[0], one[1], strings.Fields(one[2])); err != nil {
@@ -123,7 +123,7 @@ func (u *Upstream) check(name string) error {
 		}
 	}
 	if u.Monitor.Mode != "" {
-		if err := oneOf(key+".monitor.mode", u.Monitor.Mode, []string{"off", "report", "enforce"}); err != nil {
+		if err := oneOf(key+".monitor.mode", u.Monitor.Mode, []string{"off", "report", "red", "enforce"}); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ type Upstream struct {
 
 // Monitor says what the risk model does that judges answers token by token.
 type Monitor struct {
-	Mode       string `yaml:"mode"`       // "off", "report" or "enforce"
+	Mode       string `yaml:"mode"`       // "off", "report", "red" or "enforce"
 	Logprobs   string `yaml:"logprobs"`   // "ask", or "client": only what the client asks for
 	Vocabulary int    `yaml:"vocabulary"` // tokens of the model; 0: 128,000
 	Model      string `yaml:"model"`      // a file by margay train monitor; empty: the built-in one
