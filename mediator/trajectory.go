@@ -1,12 +1,14 @@
 package mediator
 
 import (
+	"bytes"
 	"container/list"
 	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
 )
 
 const (
@@ -78,13 +80,22 @@ func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, val
 	}
 	t.known[fp] = 0
 	rec, st, err := secret.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
-	if err != nil || !st.Disguised || st.Bits < 40 {
-		// A discovered word would redact other people's text.
+	if err != nil || !worthKnowing(value, st, recognise.Sure(rule)) {
 		return false
 	}
 	t.recs = append(t.recs, rec)
 	t.known[fp] = len(t.recs)
 	return true
+}
+
+// worthKnowing reports whether a discovered value is redacted wherever it
+// stands: a word would redact other people's text. Where the rule is sure, the
+// bar is at six digits, or a long word.
+func worthKnowing(value []byte, st secret.Strength, sure bool) bool {
+	if sure {
+		return st.Bits >= 19 && (st.Disguised || bytes.ContainsAny(value, "0123456789"))
+	}
+	return st.Disguised && st.Bits >= 40
 }
 
 // reindex makes what was learnt count.

@@ -63,7 +63,7 @@ func Credentials() ([]Rule, error) {
 			Entropy: r.Entropy, Path: r.Path, Gate: gateOf(r.Regex, r.Keywords),
 		}
 		if r.ID == "generic-api-key" {
-			rule.Class = ClassDiscovery
+			rule.Class, rule.Suits = ClassDiscovery, notPublic
 		}
 		for i := range r.Allowlists {
 			rule.Allow = append(rule.Allow, r.Allowlists[i].allow())
@@ -141,6 +141,18 @@ var defaultSet = sync.OnceValues(func() (*Set, error) {
 	rules = append(rules, Personal()...)
 	return New(rules)
 })
+
+var sureIDs = sync.OnceValue(func() map[string]bool {
+	ids := map[string]bool{}
+	for _, r := range Discovery() {
+		ids[r.ID] = r.Sure
+	}
+	return ids
+})
+
+// Sure reports whether the rule with this id finds secrets for sure, be they
+// made of words or digits; see [Rule].
+func Sure(id string) bool { return sureIDs()[id] }
 
 // Default returns the set of all rules. It is built once in a process.
 func Default() (*Set, error) { return defaultSet() }

@@ -72,6 +72,12 @@ type Rule struct {
 	Allow []Allow
 	// Validate is a last look at the secret: check digits, placeholders.
 	Validate func(secret []byte) bool
+	// Suits is a last look at the secret and at what stands before it in its
+	// line, at most 256 bytes: the name it goes by.
+	Suits func(before, secret []byte) bool
+	// Sure: what the rule finds is a secret even if it is made of words or
+	// digits, because its place says so.
+	Sure bool
 	// Positive and Negative are samples: in each positive one the part
 	// between « and » is found; in a negative one nothing.
 	Positive, Negative []string

@@ -384,7 +384,7 @@ func (s *Scanner) literals(uses []wordUse) {
 
 // trim drops text that nothing looks back to.
 func (s *Scanner) trim() {
-	keep := s.pos - int64(s.set.longer) - 1
+	keep := s.pos - int64(s.set.longer) - 1 - lineBack
 	for i := range s.runs {
 		keep = min(keep, s.runs[i].start-lineBack)
 	}
@@ -428,7 +428,10 @@ func (s *Scanner) match(r *run, next int) {
 	if c.rule.Entropy > 0 && entropy(secret) <= c.rule.Entropy {
 		return
 	}
-	if c.rule.Validate != nil && !c.rule.Validate(secret) {
+	if c.rule.Validate != nil && !c.rule.Validate(secret) || c.rule.Class != ClassPersonal && sample(secret) {
+		return
+	}
+	if c.rule.Suits != nil && !c.rule.Suits(s.before(r.start, from), secret) {
 		return
 	}
 	if len(c.allow) > 0 {
@@ -451,6 +454,18 @@ func (s *Scanner) match(r *run, next int) {
 		}
 	}
 	s.found = append(s.found, Match{Rule: c.rule, Start: r.start + int64(from), End: r.start + int64(to)})
+}
+
+// before returns what stands before a secret that begins from bytes into a
+// match at start: what of the line is at most lineBack bytes before the match,
+// and the match up to the secret.
+func (s *Scanner) before(start int64, from int) []byte {
+	at := start - s.base
+	line := s.win[max(0, at-lineBack) : at+int64(from)]
+	if i := bytes.LastIndexByte(line[:len(line)-from], '\n'); i >= 0 {
+		line = line[i+1:]
+	}
+	return line
 }
 
 func log2(x float64) float64 { return math.Log2(x) }
