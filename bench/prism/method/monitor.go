@@ -1,6 +1,7 @@
 package method
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -20,6 +21,8 @@ type MonitorConfig struct {
 	Name string
 	// Model judges each token; nil for none.
 	Model *monitor.Model
+	// Risk says what the verdicts do; mediator.RiskEnforce where empty.
+	Risk mediator.RiskMode
 	// BlackBox leaves the tokens' distributions alone: the text is cut into
 	// pieces as a gateway does that gets no log-probabilities.
 	BlackBox bool
@@ -58,7 +61,7 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 	}
 	policy := mediator.Policy{Halt: cfg.Halt}
 	if cfg.Model != nil {
-		policy.Risk = mediator.RiskEnforce
+		policy.Risk = cmp.Or(cfg.Risk, mediator.RiskEnforce)
 	}
 	m.engines = newEngines(rules, policy, cfg.Model)
 	return m, nil
