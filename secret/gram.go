@@ -128,7 +128,7 @@ func (b *gramBuilder) done(ix *Index) grams {
 	all := b.all[:n]
 	g := grams{
 		tags: make([]uint64, n), recs: make([]uint32, n), reach: max(b.step, 1) * max(b.thin, 1),
-		bits: max(26, 16+math.Log2(float64(n+1))),
+		bits: max(24, 14+math.Log2(float64(n+1))),
 	}
 	size := 4
 	for 8<<size < n {

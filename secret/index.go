@@ -24,7 +24,7 @@ const (
 // Besides whole secrets it finds fragments: runs of a secret's own characters,
 // anywhere in it, that ordinary text would not have by chance. A run is a
 // fragment when every gram of it is the secret's and its text is rarer than
-// 2^-b in the background (fragmentBits), b = max(26, 16 + log2 of the grams in
+// 2^-b in the background (fragmentBits), b = max(24, 14 + log2 of the grams in
 // the index): six random letters and digits, seven hexadecimal digits, eight
 // decimal digits, eight letters of rare words, four common words.
 //
@@ -37,8 +37,8 @@ const (
 //
 // False positives of fragments: a position of a view ends a run by truncation
 // with probability at most 4·G·2^-48 for G grams (four forms share a tag), and
-// by background mass with at most 4·G·2^-b ≤ 2^-14: for text that is as random
-// as the secrets are, one in 16,000 characters; for ordinary text, which is
+// by background mass with at most 4·G·2^-b ≤ 2^-12: for text that is as random
+// as the secrets are, one in 4,000 characters; for ordinary text, which is
 // made of words, far less (the tests count both).
 //
 // An index keeps at most maxEntries grams. Past that it keeps every second,

@@ -137,7 +137,10 @@ const (
 	// unless it is hard to guess.
 	shortLength = 12
 	maxWord     = 64
-	weakBits    = 30
+	weakBits    = 30 // below it, whoever registers a value is told
+	// wordBits is below what a short value is only a word: eight digits are
+	// looked for in disguise, a word and a number are not.
+	wordBits = 26
 )
 
 // ErrTooShort says that a value can't be protected by its content at all.
@@ -161,7 +164,7 @@ func printValue(h *hasher, value []byte) ([]byte, Strength, error) {
 		return nil, Strength{}, fmt.Errorf("%w (%d bytes; at most %d)", ErrTooLong, len(value), MaxLength)
 	}
 	st := Strength{Bits: guessBits(value)}
-	weak := st.Bits < weakBits && len(value) < shortLength
+	weak := st.Bits < wordBits && len(value) < shortLength
 	if text, a := canonicalForm(value); !weak && len(text) >= leastText {
 		st.Disguised = true
 		if st.Bits < weakBits {

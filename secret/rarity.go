@@ -30,7 +30,7 @@ func fragmentBits(text []byte, apart []bool) float64 {
 		}
 		switch {
 		case cls == 'l':
-			total += wordBits(run, i == 0, j == len(text))
+			total += lettersBits(run, i == 0, j == len(text))
 		case len(run) > 3 && 2*steps(run) > len(run):
 			total += 4 + float64(len(run)-1)
 		default:
@@ -56,7 +56,7 @@ func fragmentBits(text []byte, apart []bool) float64 {
 
 const (
 	perTurn   = 5   // letters, digits and capitals in one token
-	perName   = 6   // a word of addresses and settings
+	perName   = 5   // a word of addresses and settings
 	perWord   = 8   // a common word
 	perSound  = 3.3 // a letter of a word that is not common
 	perLetter = 4.7 // a letter of no word
@@ -87,9 +87,9 @@ func steps(run []byte) int {
 	return n
 }
 
-// wordBits is the cost of a run of letters. The first and the last one may be
+// lettersBits is the cost of a run of letters. The first and the last one may be
 // the end and the beginning of a word.
-func wordBits(run []byte, first, last bool) float64 {
+func lettersBits(run []byte, first, last bool) float64 {
 	if len(run) > 3 && 2*steps(run) > len(run) {
 		return 4 + float64(len(run)-1)
 	}
