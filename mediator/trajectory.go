@@ -72,7 +72,8 @@ func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, val
 	fp := keys.FingerprintOf(value)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at, ok := t.known[fp]; ok {
+	sure := recognise.Sure(rule)
+	if at, ok := t.known[fp]; ok && (at > 0 || !sure) {
 		return at > version
 	}
 	if len(t.recs) >= maxDiscovered || len(t.known) >= 4*maxDiscovered {
@@ -80,7 +81,7 @@ func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, val
 	}
 	t.known[fp] = 0
 	rec, st, err := secret.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
-	if err != nil || !worthKnowing(value, st, recognise.Sure(rule)) {
+	if err != nil || !worthKnowing(value, st, sure) {
 		return false
 	}
 	t.recs = append(t.recs, rec)

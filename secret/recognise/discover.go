@@ -30,7 +30,7 @@ func Discovery() []Rule {
 			Positive: []string{
 				"DB_PASSWORD=«k4Qz!mfp9Lw»", `"password": "«Tr0ub4dor&3x»"`, "password: «s3cr3t-Pa55»\n", "export PGPASSWORD='«9fj2kL#mQp»'",
 				"spring.datasource.password=«hG7_kk2Lp0z»", "09:12:44 INFO MAIL_PASSWORD -> «tangerine_harbor7»\n", " mail_pwd | «tG4^vbn2Qx» | 2024-01-02",
-				"- the backup login pass: «C@lend@r-5561»", "The root password is «zW4!kd82Lm».", "PRINTER_LEGACY_LOGIN=«Harbor1987lantern»",
+				"- the backup login pass: «C@lend@r-5561»", "The root password is «zW4!kd82Lm».", "PRINTER_LEGACY_LOGIN=«Harbor1987lantern»", "\nharbor_door_password = «velvetharbortangerine»\n",
 				"BACKUP_PASSWORD=«velvetharbortangerine»\n", `"door_password": "«velvetharbortangerine»"`, "  door_password: «velvetharbortangerine»\n",
 			},
 			Negative: []string{
@@ -43,14 +43,16 @@ func Discovery() []Rule {
 		{
 			ID: "named-passphrase", Kind: secret.KindPassword, Class: ClassDiscovery,
 			Regex: `(?i:pass[_ -]?phrase|passw(?:or)?d|mnemonic|(?:seed|recovery|backup|secret)[_ -](?:phrase|words))` + numbered + `(?:` + separator + `|` + verb + `)["'\x60]?` +
-				`([a-z]{3,12}(?:[ _-][a-z]{3,12}){3,24})` + valueEnd,
+				`([a-z]{3,12}(?:[ _-][a-z]{3,12}){3,24}?)(?:["'\x60.,;:|\n]|\\[nrt"']|$| (?:since|until|for|and|in|on|at|as|is|to|which|that|the|it|[^a-z]))`,
 			Suits: suitsPhrase, Sure: true,
 			Positive: []string{
 				"VAULT_PASSPHRASE=«velvet harbor tangerine cobalt lantern»\n", `"key_passphrase": "«velvet harbor tangerine cobalt»"`,
 				"the wifi passphrase: «velvet-harbor-tangerine-cobalt»", "The recovery phrase is `«velvet harbor tangerine cobalt lantern plum»`",
+				"The mail passphrase is «velvet harbor tangerine cobalt lantern» since Friday.", "the key passphrase changed; it is now «velvet harbor tangerine cobalt».",
 			},
 			Negative: []string{
 				"passphrase: enter the one that you chose", "the password is required for every new account", "password: ask someone from your team",
+				"The passphrase is never stored anywhere persistent.", "the password is hashed salted peppered stretched",
 			},
 		},
 		{
@@ -107,13 +109,23 @@ func Discovery() []Rule {
 			ID: "told-value", Kind: secret.KindSecret, Class: ClassDiscovery,
 			Regex: `(?i)(?:\buse[sd]?|\bset(?: it)? to|\bchanged(?: it)? to|\btype|\benter) ["'\x60]?([^\s"'\x60,;<>(){}\[\]|\\]{5,99}[^\s"'\x60,;<>(){}\[\]|\\.])["'\x60]?,? ` +
 				`(?:as|for|which is|it is) (?:the|our|its|their|a|an) (?:[\w-]{1,24} ){0,4}?(?:password|passphrase|passcode|pin|(?:access|door|security|unlock) code|` +
-				`(?:api|secret|master|hmac|encryption|signing|partner|private) key|secret|token|salt|seed(?: value)?|login pass)` + numbered + `(?:["'\x60.,;:)\n]|$| (?:in|on|for|of|at|and|since|from|until)[ \n])`,
+				`(?:api|secret|master|hmac|encryption|signing|partner|private) key|secret|token|salt|seed(?: value)?|[a-z]{2,8} (?:pass|login))` + numbered + `(?:["'\x60.,;:)\n]|$| (?:in|on|for|of|at|and|since|from|until)[ \n])`,
 			Validate: suitsTold, Sure: true,
-			Positive: []string{"We use «kX4#rv92Lm» as the printer password in staging.", "Ana set it to «83920417», which is the vending terminal pin.", "they used `«Xk9vQ4tR7wZ1pLm2»` for the calendar api key 3."},
+			Positive: []string{
+				"We use «kX4#rv92Lm» as the printer password in staging.", "Ana set it to «83920417», which is the vending terminal pin.", "they used `«Xk9vQ4tR7wZ1pLm2»` for the calendar api key 3.",
+				"We use «velvetharbortangerine» as the harbor door password in staging.",
+			},
 			Negative: []string{
 				"We use 3600 as the token ttl in staging.", "use bcrypt12 for the password", "we use sessions-v2 as the token", "set it to 14, which is the password min length.",
 				"we use Xk9vQ4tR7wZ1pLm2 as the calendar api key id.", "use environment variables for the api key",
 			},
+		},
+		{
+			ID: "prompted-password", Kind: secret.KindPassword, Class: ClassDiscovery,
+			Regex:    `(?i)(?:asks?|asked|prompts?|prompted)(?: you)?(?: for [\w ]{1,30})?,? (?:then )?(?:type|enter|give|use|answer) ` + value,
+			Validate: suitsPrompted, Sure: true,
+			Positive: []string{"If mail.example.org asks, type «Harbor1987lantern».", "when prompted for it, enter «H4rb@r-2210»\n"},
+			Negative: []string{"If mail.example.org asks, type 8443.", "when asked, use kid-Xk9vQ4tR7wZ1", "If it asks, type postgres://reader@db.example.org/harbor", "when prompted, enter harbor-1.2.9+ab12cd34", "if asked, give Xk9vQ4tR7wZ1pLm2"},
 		},
 		{
 			ID: "url-password", Kind: secret.KindPassword, Class: ClassDiscovery,
@@ -158,11 +170,13 @@ func Discovery() []Rule {
 			Suits: suitsUnnamed,
 			Positive: []string{
 				"HARBOR_MAGIC=«Xk9vQ4tR7wZ1pLm2»\n", " harbor_pairing | «xK#9vQ4%tR7wZ1» | 2024-01-02", `"harbor_line": "«Xk9vQ4tR7wZ1pLm2Uc»"`,
+				"HARBOR_MAGIC=«9b1f03c7a2e45d68b7c01f29d3e45a61»\n", "\n- the harbor magic: «Xk9vQ4tR7wZ1pLm2»",
 			},
 			Negative: []string{
 				"HARBOR_TRACE_ID=Xk9vQ4tR7wZ1pLm2", "etag: \"Xk9vQ4tR7wZ1pLm2\"", "HARBOR_COMMIT=9b1f03c7a2e45d68b7c01f29", "favicon_data=Xk9vQ4tR7wZ1pLm2Uc",
 				`"image_src": "iVBORw0KGgoXk9vQ4tR7wZ1pLm2"`, `"integrity": "sha512-Xk9vQ4tR7wZ1pLm2+w=="`, "class=getHttp2ServerURLForTest", "x = Xk9vQ4tR7wZ1pLm2",
-				"note: Xk9vQ4tR7wZ1pLm2",
+				"note: Xk9vQ4tR7wZ1pLm2", "Base64, percent-encoded: Xk9vQ4tR7wZ1pLm2", "\n- part 2: Xk9vQ4tR7wZ1pLm2", "Here it is: Xk9vQ4tR7wZ1pLm2",
+				"HARBOR_BASE_COMMIT=9b1f03c7a2e45d68b7c01f29d3e45a61", "const harborDigest = \"9b1f03c7a2e45d68b7c01f29d3e45a61\"", "the harbor magic: 9b1f03c7a2e45d68b7c01f29d3e45a61",
 			},
 		},
 	}

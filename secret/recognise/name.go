@@ -14,6 +14,8 @@ type name struct {
 	spaced bool     // there is a space before the separator
 	quoted bool     // the value is in quotes
 	named  bool     // the name is
+	alone  bool     // the name begins its line
+	item   bool     // the name begins an item of a list
 }
 
 // verbs stand between a name and its value in a sentence.
@@ -51,6 +53,14 @@ func nameOf(before []byte) name {
 		i--
 	}
 	phrase := before[i:end]
+	if bytes.HasPrefix(phrase, []byte("- ")) {
+		i, phrase = i+1, phrase[2:]
+	}
+	start := bytes.TrimRight(before[:i], " \t\"'`")
+	n.alone = len(start) == 0 || start[len(start)-1] == '\n'
+	if at := bytes.LastIndexByte(start, '\n') + 1; !n.alone && len(start) == at+1 {
+		n.item = start[at] == '-' || start[at] == '*'
+	}
 	at := len(phrase)
 	for at > 0 && (isWordByte(phrase[at-1]) || phrase[at-1] == '-' || phrase[at-1] == '.') {
 		at--
@@ -137,7 +147,9 @@ var (
 		"email host hostname channel cluster class style component import font svg verification signature sig proof captcha recaptcha site analytics " +
 		"ref reference order case tracking invoice receipt transaction txn tx address addr wallet video playlist doc sheet folder file filename " +
 		"snapshot correlation span parent object row record batch device event message msg node pod job run nonce boundary prefix label description " +
-		"comment text body content ticket issue slug locale model dataset region zone accept bytes selector query")
+		"comment text body content gitsha head tree parent branch git merge base resolved origin target asset chunk bundle module layer " +
+		"manifest root block merkle encoded encode base64 hex part piece step half fragment note result answer output example " +
+		"ticket issue slug locale model dataset region zone accept bytes selector query")
 )
 
 // last returns the name's last word that says what is named, and the word
@@ -203,7 +215,7 @@ func (n *name) data() bool {
 	case n.quoted:
 		return true
 	}
-	return n.sep == ':' && bytes.ContainsAny(n.ident, "_-")
+	return (n.sep == ':' || n.alone) && bytes.ContainsAny(n.ident, "_-")
 }
 
 // upper reports whether the name is written as environment variables are.

@@ -18,7 +18,7 @@ func notPlaceholder(v []byte) bool {
 
 // published matches the beginnings of what is made to be public: publishable
 // keys, digests, SSH public keys, encoded images, certificates, archives.
-var published = regexp.MustCompile(`^(?:pk_(?:live|test)_|(?i:sha(?:1|256|384|512)[:-])|ssh-|AAAA[A-E]|R0lGOD|iVBORw0|/9j/|MII[A-Z]|JVBERi|UklGR|H4sI|UEsDB|h1:|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7})`)
+var published = regexp.MustCompile(`^(?:pk_(?:live|test)_|kid-|(?i:sha(?:1|256|384|512)[:-])|ssh-|AAAA[A-E]|R0lGOD|iVBORw0|/9j/|MII[A-Z]|JVBERi|UklGR|H4sI|UEsDB|h1:|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7})`)
 
 // notPublic is the least that a value asks of a rule that goes by names.
 func notPublic(before, v []byte) bool {
@@ -53,12 +53,10 @@ func suitsPassword(before, v []byte) bool {
 	}
 	last, _ := n.last()
 	switch {
-	case n.sep == 0 && len(v) >= 18 && small(v): // longer than words of a sentence
-		return !longWord.Match(v) && !codeWords[string(v)]
 	case n.sep == 0:
-		return len(v) >= 8 && looksPassword(v) && !technical.Match(v) && (mixed(v) || bytes.ContainsAny(v, "!#%&*?@^~$"))
+		return tooLong(v) || len(v) >= 8 && looksPassword(v) && !technical.Match(v) && (mixed(v) || bytes.ContainsAny(v, "!#%&*?@^~$"))
 	case last == "login":
-		return n.data() && len(v) >= 10 && looksPassword(v) && mixed(v) || n.data() && drawn(v)
+		return n.data() && (len(v) >= 10 && looksPassword(v) && mixed(v) || drawn(v) || isHex(v, 24) || tooLong(v))
 	case len(v) >= 8 && looksPassword(v):
 		return true
 	}
@@ -73,14 +71,26 @@ func suitsTold(v []byte) bool {
 	if allDigits(string(v)) {
 		return len(v) >= 6
 	}
-	return drawn(v) || isHex(v, 24) || len(v) >= 8 && looksPassword(v) && (mixed(v) || bytes.ContainsAny(v, "!#%&*?@^~$"))
+	return drawn(v) || isHex(v, 24) || tooLong(v) || len(v) >= 8 && looksPassword(v) && (mixed(v) || bytes.ContainsAny(v, "!#%&*?@^~$"))
 }
 
 // longWord matches the endings of the longest words of English.
 var longWord = regexp.MustCompile(`(?:[iy][sz]ation|ation|ment|ness|logical|ability|ibility|ically|hood)(?:s|ally|al)?$`)
 
-// small reports whether v is of small letters alone.
-func small(v []byte) bool { return len(bytes.Trim(v, "abcdefghijklmnopqrstuvwxyz")) == 0 }
+// tooLong reports whether v is one run of small letters that is longer than
+// the words of a sentence.
+func tooLong(v []byte) bool {
+	return len(v) >= 18 && len(bytes.Trim(v, "abcdefghijklmnopqrstuvwxyz")) == 0 && !longWord.Match(v)
+}
+
+// suitsPrompted decides on what someone is told to type when asked: a password
+// that a person could have made, not an identifier.
+func suitsPrompted(v []byte) bool {
+	if published.Match(v) || technical.Match(v) || !looksPassword(v) || bytes.Contains(v, []byte("://")) {
+		return false
+	}
+	return bytes.ContainsAny(v, "!#%&*?@^~$") || mixed(v) && (len(v) < 16 || !drawn(v))
+}
 
 // mixed reports whether v has capitals, small letters and digits.
 func mixed(v []byte) bool {
@@ -172,20 +182,19 @@ func suitsKey(before, v []byte) bool {
 }
 
 // suitsUnnamed decides on a value whose name says nothing: it must look drawn
-// from letters of both cases and digits, and its name must not be one of the
-// many under which such values are public.
+// from letters of both cases and digits, or be a long hexadecimal number where
+// settings are kept, and its name must not be one of the many under which such
+// values are public.
 func suitsUnnamed(before, v []byte) bool {
 	n := nameOf(before)
 	if n.sep == 0 || n.reference() || published.Match(v) || !notPlaceholder(v) {
 		return false
 	}
-	if !n.named && !bytes.ContainsAny(n.ident, "_-") && (!n.upper() || n.sep != '=') {
+	setting := n.named || bytes.IndexByte(n.ident, '_') >= 0 || n.upper() && n.sep == '=' || n.alone && bytes.IndexByte(n.ident, '-') >= 0
+	if !setting && (!n.item || len(n.words) < 3) || n.spaced && !n.quoted && selector.Match(v) {
 		return false
 	}
-	if n.spaced && !n.quoted && selector.Match(v) {
-		return false
-	}
-	return drawn(v) && entropy(v) > 3
+	return drawn(v) && entropy(v) > 3 || n.data() && bytes.IndexByte(n.ident, '-') < 0 && bytes.IndexByte(n.ident, '_') > 0 && isHex(v, 32)
 }
 
 // selector matches a name in a package, as code assigns them.
@@ -308,12 +317,13 @@ func looksReference(v []byte) bool {
 
 // functionWords stand in sentences, not among words that were drawn.
 var functionWords = set("the and for are was were with that this from your you has have not but must will shall should can may when then than " +
-	"which what where who into onto only also any all each every does did use used using please enter choose type here there below above")
+	"which what where who into onto only also any all each every does did use used using please enter choose type here there below above since until " +
+	"because never always stored required needed missing empty wrong too longer shorter kept known given set changed asked entered")
 
 // suitsPhrase accepts words that were drawn, not a sentence.
 func suitsPhrase(before, v []byte) bool {
 	n := nameOf(before)
-	if n.public() || n.sep == 0 && !n.quoted {
+	if last, _ := n.last(); n.public() || n.sep == 0 && !n.quoted && last == "password" {
 		return false
 	}
 	words := bytes.FieldsFunc(v, func(r rune) bool { return r == ' ' || r == '-' || r == '_' })
