@@ -69,6 +69,21 @@ func (g *gap) space(u *canon.Unit) {
 	}
 }
 
+// softEdge is how many characters that secrets have inside a fragment takes in
+// behind it: base64's padding, the dash before the next group. In front it
+// takes none: there stand the signs of assignments and options.
+const softEdge = 2
+
+// inside reports whether a character that canonical text leaves out stands
+// inside secrets, and not around them in code and prose.
+func inside(b byte) bool {
+	switch b {
+	case '-', '_', '=', '+', '/', '#', '!', '?', '&', '@', '%', '$', '*', '~', '^':
+		return true
+	}
+	return false
+}
+
 // start returns where the nth character before the kept one begins, dots put
 // between them aside.
 func (g *gap) start(n uint8) (int64, bool) {
@@ -92,6 +107,7 @@ type tail struct {
 	hit  Hit
 	left uint8
 	more bool // the last one was a dot, which may have been put there
+	soft bool // it is a fragment's: only what stands right behind it and inside secrets
 	pads uint8
 }
 
@@ -231,6 +247,14 @@ func (s *alphaState) skip(hits []Hit, u *canon.Unit, lead bool) []Hit {
 			s.gap.dots |= 1
 		}
 	}
+	if s.tail.soft {
+		if s.tail.left > 0 && inside(u.B) && u.Start == s.tail.hit.End {
+			s.tail.left--
+			return s.tail.extend(hits, u)
+		}
+		s.tail = tail{}
+		return hits
+	}
 	switch {
 	case s.tail.more:
 		s.tail.more = false
@@ -309,7 +333,7 @@ func (m *Matcher) SameAs(o *Matcher) bool {
 // whether a gram may end there.
 func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	s := &m.alpha[a]
-	if s.tail.pads > 0 {
+	if s.tail.pads > 0 || s.tail.soft {
 		s.tail = tail{}
 	}
 	if len(s.cands) > 0 {
@@ -392,6 +416,7 @@ func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, o
 		h := r.hit
 		h.Start, h.End, h.Continues = r.start, r.end, true
 		r.start = r.end
+		s.softTail(&h)
 		return append(hits, h)
 	}
 	if r.bits+s.rarity(r.n, 0) < m.ix.grams.bits {
@@ -400,7 +425,16 @@ func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, o
 	r.hit = m.ix.hit(rec, r.start, r.end)
 	r.hit.Fragment = true
 	r.start = r.end
+	s.softTail(&r.hit)
 	return append(hits, r.hit)
+}
+
+// softTail lets what stands right behind a fragment go with it, unless the
+// whole secret has just ended there and says itself what does.
+func (s *alphaState) softTail(h *Hit) {
+	if s.tail.pads == 0 {
+		s.tail = tail{hit: *h, left: softEdge, soft: true}
+	}
 }
 
 // rarity weighs n characters, the last of which was read some characters ago.
