@@ -68,14 +68,14 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 }
 
 // Everything is the monitor with everything on: registered secrets, discovery,
-// recognisers and the risk model.
+// recognisers and the risk model, which acts on RED (monitor.mode: red).
 func Everything(model *monitor.Model) (*Monitor, error) {
-	return NewMonitor(MonitorConfig{Name: "monitor", Model: model, Mediate: true, Vault: true})
+	return NewMonitor(MonitorConfig{Name: "monitor", Model: model, Risk: mediator.RiskRed, Mediate: true, Vault: true})
 }
 
 // NoVault is the monitor where nothing was registered beforehand.
 func NoVault(model *monitor.Model) (*Monitor, error) {
-	return NewMonitor(MonitorConfig{Name: "monitor-novault", Model: model, Mediate: true})
+	return NewMonitor(MonitorConfig{Name: "monitor-novault", Model: model, Risk: mediator.RiskRed, Mediate: true})
 }
 
 // RiskOnly is the risk model alone with the tokens' distributions: the paper's
