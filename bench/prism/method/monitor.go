@@ -137,7 +137,7 @@ func (s *output) mediate(g *mediator.Generation, in *Input, blackBox bool) error
 	defer g.Free()
 	key := flow.StreamKey{Field: flow.FieldContent}
 	released, at := 0, 0
-	var ends []int // of the events, in bytes
+	ends := make([]int, 0, len(in.Tokens)) // of the events, in bytes
 	take := func(outs []mediator.Out, err error) error {
 		released += len(outs)
 		if errors.Is(err, mediator.ErrHalted) {
@@ -146,25 +146,30 @@ func (s *output) mediate(g *mediator.Generation, in *Input, blackBox bool) error
 		}
 		return err
 	}
-	push := func(d flow.Delta) error {
-		if !strings.HasPrefix(s.text[at:], string(d.Text)) {
+	raw := []byte(s.text)
+	ev := mediator.Event{Deltas: []flow.Delta{{Key: key}}, Choices: []int{0}}
+	push := func(text string, told []flow.Token) error {
+		if !strings.HasPrefix(s.text[at:], text) {
 			return errTokens
 		}
-		at += len(d.Text)
+		ev.Deltas[0].Text, ev.Deltas[0].Tokens = raw[at:at+len(text)], told
+		at += len(text)
 		ends = append(ends, at)
-		return take(g.Push(&mediator.Event{Deltas: []flow.Delta{d}, Choices: []int{0}}))
+		return take(g.Push(&ev))
 	}
 	if blackBox || len(in.Tokens) == 0 {
 		for at < len(s.text) && !s.halted {
 			n := monitor.NextPiece(s.text[at:])
-			if err := push(flow.Delta{Key: key, Text: []byte(s.text[at : at+n])}); err != nil {
+			if err := push(s.text[at:at+n], nil); err != nil {
 				return err
 			}
 		}
 	} else {
+		told := make([]flow.Token, len(in.Tokens))
 		for i := range in.Tokens {
 			t := &in.Tokens[i]
-			if err := push(flow.Delta{Key: key, Text: []byte(t.Text), Tokens: []flow.Token{{Text: t.Text, Logprob: t.Logprob, Top: t.Top}}}); err != nil {
+			told[i] = flow.Token{Text: t.Text, Logprob: t.Logprob, Top: t.Top}
+			if err := push(t.Text, told[i:i+1]); err != nil {
 				return err
 			}
 			if s.halted {
