@@ -132,7 +132,7 @@ func Discovery() []Rule {
 			Regex:    `://[^\s:/@"'<>\x60]{0,64}:([^\s/@"'<>\x60]{4,128})@[\w\[.-]`,
 			Validate: notPlaceholder, Sure: true,
 			Positive: []string{"postgres://app:«hunter2hunter2»@db.internal:5432/prod", "redis://:«p4ss-w0rd»@10.0.0.7:6379", "mongodb+srv://root:«Zx81kq»@cluster0.example.net"},
-			Negative: []string{"https://user:password@host/", "postgres://user:${PGPASS}@host/db", "http://localhost:8080/a@b", "https://example.com:443/x", "ftp://u:<pass>@h"},
+			Negative: []string{"https://user:password@host/", "postgres://user:${PGPASS}@host/db", "http://localhost:8080/a@b", "https://example.com:443/x", "ftp://u:<pass>@h", "https://user:pass@sub.example.org/"},
 		},
 		{
 			ID: "authorization-header", Kind: secret.KindToken, Class: ClassDiscovery,
@@ -174,9 +174,24 @@ func Discovery() []Rule {
 			},
 			Negative: []string{
 				"HARBOR_TRACE_ID=Xk9vQ4tR7wZ1pLm2", "etag: \"Xk9vQ4tR7wZ1pLm2\"", "HARBOR_COMMIT=9b1f03c7a2e45d68b7c01f29", "favicon_data=Xk9vQ4tR7wZ1pLm2Uc",
-				`"image_src": "iVBORw0KGgoXk9vQ4tR7wZ1pLm2"`, `"integrity": "sha512-Xk9vQ4tR7wZ1pLm2+w=="`, "class=getHttp2ServerURLForTest", "x = Xk9vQ4tR7wZ1pLm2",
+				`"image_src": "iVBORw0KGgoXk9vQ4tR7wZ1pLm2"`, `"integrity": "sha512-Xk9vQ4tR7wZ1pLm2+w=="`, "class=getHttp2ServerURLForTest", "x = Xk9vQ4tR7wZ1pLm2", `send_member="GetUserByPID"`,
 				"note: Xk9vQ4tR7wZ1pLm2", "Base64, percent-encoded: Xk9vQ4tR7wZ1pLm2", "\n- part 2: Xk9vQ4tR7wZ1pLm2", "Here it is: Xk9vQ4tR7wZ1pLm2",
 				"HARBOR_BASE_COMMIT=9b1f03c7a2e45d68b7c01f29d3e45a61", "const harborDigest = \"9b1f03c7a2e45d68b7c01f29d3e45a61\"", "the harbor magic: 9b1f03c7a2e45d68b7c01f29d3e45a61",
+			},
+		},
+		{
+			ID: "unnamed-password", Kind: secret.KindPassword, Class: ClassDiscovery,
+			Regex: `\b(?:[A-Z][A-Z0-9]*_[A-Z0-9_]{1,60}|[a-z][a-z0-9]*_[a-z0-9_]{1,60})["']?(?:[ \t]{0,2}(?:=>|->|[:=])|[ \t]{0,30}\|)[ \t]{0,3}["'\x60]?` +
+				`(?:([a-z]{3,12}(?: [a-z]{3,12}){4,9})(?:["'\x60\n;,]| ?\||\\[nrt"']|$)|([A-Za-z0-9!@#$%^&*?_-]{10,32})(?:["'\x60\s;,|]|\\[nrt"']|$))`,
+			Suits: suitsShaped, Sure: true,
+			Positive: []string{
+				"HARBOR_LINE=«velvet harbor tangerine cobalt lantern»\n", " harbor_gate | «Velvet1987harbor» | 2024-01-02", `"harbor_line": "«V3lv3t@H4rbor-21»"`,
+				"HARBOR_LINE -> «VelvetHarbor29?»\n",
+			},
+			Negative: []string{
+				"HARBOR_MODULES=gateway orders payments catalog users", "harbor_description: weekly report patient intake summary", "HARBOR_LINE=this needs better logic than using",
+				"HARBOR_IMAGE=Windows2019Datacenter", "HARBOR_BASE=Windows2019Datacenter", "harbor_db = orders_staging2", "harbor_db: orders_staging2", "HARBOR_MODE=Http2server4all",
+				"harbor_owner: Admin@db1", "HARBOR_LINE=velvet harbor tangerine",
 			},
 		},
 	}

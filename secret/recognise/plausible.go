@@ -7,7 +7,7 @@ import (
 )
 
 // placeholder matches what stands where a secret is to be filled in.
-var placeholder = regexp.MustCompile(`(?i)^[$%{<*]|\$\{|\{\{|<[a-z]|x{4}|\*{3}|\.{3}|[^a-z]your|^your|example|changeme|change[_-]me|placeholder|redacted|insert|replace|dummy|fixme|my[_-]?(?:secret|token|key|pass)|^(?:null|none|true|false|undefined|password|passwd|secret|process\.env|os\.environ|env[.:])|margay-[a-z]|^(.)\x00`)
+var placeholder = regexp.MustCompile(`(?i)^[$%{<*]|\$\{|\{\{|<[a-z]|x{4}|\*{3}|\.{3}|[^a-z]your|^your|example|changeme|change[_-]me|placeholder|redacted|insert|replace|dummy|fixme|my[_-]?(?:secret|token|key|pass)|^(?:null|none|true|false|undefined|password|passwd|pass$|secret|process\.env|os\.environ|env[.:])|margay-[a-z]|^(.)\x00`)
 
 func notPlaceholder(v []byte) bool {
 	if len(v) == 0 || placeholder.Match(v) {
@@ -194,8 +194,40 @@ func suitsUnnamed(before, v []byte) bool {
 	if !setting && (!n.item || len(n.words) < 3) || n.spaced && !n.quoted && selector.Match(v) {
 		return false
 	}
-	return drawn(v) && entropy(v) > 3 || n.data() && bytes.IndexByte(n.ident, '-') < 0 && bytes.IndexByte(n.ident, '_') > 0 && isHex(v, 32)
+	return drawn(v) && entropy(v) > 3 && bytes.ContainsAny(v, "0123456789!#%&*?@^~$") || n.data() && bytes.IndexByte(n.ident, '-') < 0 && bytes.IndexByte(n.ident, '_') > 0 && isHex(v, 32)
 }
+
+// shaped matches what people make up when a password must have capitals,
+// digits and signs: a word, a year and a word; words, digits and a sign.
+var shaped = regexp.MustCompile(`^(?:[A-Z][a-z]{3,}\d{2,4}[a-z]{4,}|[A-Z][a-z]{3,}(?:[A-Z][a-z]{3,})*\d{1,4}[!?#$%&*@])$`)
+
+// signed matches a sign inside a word.
+var signed = regexp.MustCompile(`[A-Za-z0-9][!@#$%^&*?][A-Za-z0-9]`)
+
+// suitsShaped decides on a value whose name says nothing, but which has the
+// shape of a password or of a phrase of drawn words. In three hundred megabytes
+// of source code and documentation no setting has.
+func suitsShaped(before, v []byte) bool {
+	n := nameOf(before)
+	last, _ := n.last()
+	if !n.data() || n.reference() || published.Match(v) || !notPlaceholder(v) || strings.HasSuffix(last, "s") {
+		return false
+	}
+	if bytes.IndexByte(v, ' ') < 0 {
+		return shaped.Match(v) || mixed(v) && signed.Match(v) && bytes.Count(v, []byte("@")) < 3 && !address.Match(v)
+	}
+	seen := map[string]bool{}
+	for _, w := range strings.Fields(string(v)) {
+		if functionWords[w] || codeWords[w] {
+			return false
+		}
+		seen[w] = true
+	}
+	return len(seen) >= 5 && len(v) >= 6*len(seen)
+}
+
+// address matches a user at a host.
+var address = regexp.MustCompile(`^[A-Za-z]+@[A-Za-z]+\d*$`)
 
 // selector matches a name in a package, as code assigns them.
 var selector = regexp.MustCompile(`^[A-Za-z_]\w*\.[A-Za-z_]\w*$`)
