@@ -78,7 +78,7 @@ func Compare(w io.Writer, before, after *bench.Result) error {
 		if !ok {
 			at = len(d.Tables)
 			by[f] = at
-			d.Tables = append(d.Tables, table{Caption: caption(f), Head: []string{"slice", "defence", "metric", "before", "after", "change"}})
+			d.Tables = append(d.Tables, table{Caption: caption(one.Slice), Head: []string{"slice", "defence", "metric", "before", "after", "change"}})
 		}
 		change := cell{Value: number(one.Change)}
 		if one.Change > 0 {

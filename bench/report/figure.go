@@ -192,10 +192,12 @@ func (s Scatter) table() table {
 	return t
 }
 
-// Bars shows, for each category, the parts stacked one behind the other.
+// Bars shows, for each category, the parts stacked one behind the other, or
+// one below the other where they are Grouped.
 type Bars struct {
 	Categories []string
 	Parts      []Values // one value for each category
+	Grouped    bool
 }
 
 func (b Bars) empty() bool { return len(b.Categories) == 0 || len(b.Parts) == 0 }

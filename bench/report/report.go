@@ -141,7 +141,7 @@ func tables(r *bench.Result) []table {
 	var out []table
 	for _, g := range groups {
 		sort.Strings(g.metrics)
-		t := table{Caption: caption(g.family), Head: append([]string{"slice", "defence"}, g.metrics...)}
+		t := table{Caption: caption(g.rows[0].Slice), Head: append([]string{"slice", "defence"}, g.metrics...)}
 		for _, r := range g.rows {
 			line := row{Names: []string{r.Slice, r.Defence}}
 			for _, m := range g.metrics {
@@ -161,11 +161,28 @@ func tables(r *bench.Result) []table {
 	return out
 }
 
-func caption(family string) string {
-	if family == "all" {
+// caption says what the tables of a slice's family are of: the parts of its
+// name without a value, by those that have one.
+func caption(slice string) string {
+	if slice == "all" {
 		return "Overall"
 	}
-	return "By " + family
+	var of, by []string
+	for p := range strings.SplitSeq(slice, ",") {
+		if name, _, ok := strings.Cut(p, "="); ok {
+			by = append(by, name)
+		} else {
+			of = append(of, p)
+		}
+	}
+	switch what := strings.Join(of, ", "); {
+	case len(by) == 0:
+		return "Of " + what
+	case what == "":
+		return "By " + strings.Join(by, ", ")
+	default:
+		return "Of " + what + ", by " + strings.Join(by, ", ")
+	}
 }
 
 // number is short, and exact where it is an integer.

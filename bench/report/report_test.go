@@ -21,6 +21,8 @@ func result() *bench.Result {
 		{Defence: "monitor", Slice: "all", Metrics: map[string]float64{"recall": 0.9931, "latency_ms_mean": 0.25}, CI: map[string][2]float64{"recall": {0.98, 0.999}}},
 		{Defence: "monitor", Slice: "category=role_play", Metrics: map[string]float64{"recall": 1}},
 		{Defence: "monitor", Slice: "category=deployment", Metrics: map[string]float64{"recall": 0.5}},
+		{Defence: "monitor", Slice: "zones", Metrics: map[string]float64{"green": 1}},
+		{Defence: "monitor", Slice: "source=x,weights,mode=white_box", Metrics: map[string]float64{"bias": -1}},
 	}
 	return r
 }
@@ -31,6 +33,7 @@ func figures(name string) []Figure {
 		{Title: name, Plot: Lines{Series: []Line{{Name: name, X: []float64{0, 1, 2, 3}, Y: []float64{1, 2, math.NaN(), 1}, Lo: []float64{0, 1, math.NaN(), 0}, Hi: []float64{2, 3, math.NaN(), 2}}}, Levels: []Level{{name, 0.5}}}},
 		{Title: name, Plot: Scatter{[]Point{{Name: name, Group: name, X: 0.5, Y: 0.6}, {Name: "x", X: 0, Y: 1, Size: 9}}}},
 		{Title: name, Plot: Bars{Categories: []string{name, "two"}, Parts: []Values{{name, []float64{1, 2}}, {"rest", []float64{0, 3}}}}},
+		{Title: name, Plot: Bars{Grouped: true, Categories: []string{name, "two"}, Parts: []Values{{name, []float64{1, 2}}, {"rest", []float64{0, 3}}}}},
 		{Title: "none", Plot: Scatter{}},
 	}
 }
@@ -49,7 +52,7 @@ var svgs = regexp.MustCompile(`(?s)<svg.*?</svg>`)
 func TestWrite(t *testing.T) {
 	out := write(t, result(), figures("risk"))
 	for _, want := range []string{
-		"<td>0.9931<small>0.9800 – 0.9990</small></td>", "By category", "Overall", "judge left out", "undefined",
+		"<td>0.9931<small>0.9800 – 0.9990</small></td>", "By category", "Overall", "Of zones", "Of weights, by source, mode", "judge left out", "undefined",
 		`<title id="figure-1-t">risk</title>`, "There is nothing to show", "var(--c00)", "currentColor", "prefers-color-scheme: dark",
 	} {
 		if !strings.Contains(out, want) {
@@ -57,7 +60,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	all := svgs.FindAllString(out, -1)
-	if len(all) != 4 {
+	if len(all) != 5 {
 		t.Fatalf("%d plots", len(all))
 	}
 	for _, s := range all {
@@ -101,7 +104,7 @@ func TestEscapes(t *testing.T) {
 	if strings.Contains(out, "<script") || strings.Contains(out, "<img") {
 		t.Error("content became markup")
 	}
-	if n := strings.Count(out, "<svg"); n != 4 || strings.Count(out, "</svg>") != n {
+	if n := strings.Count(out, "<svg"); n != 5 || strings.Count(out, "</svg>") != n {
 		t.Error("content ended a plot")
 	}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -24,6 +24,7 @@ const (
 	line    = 18 // of the legend
 	letter  = 6.4
 	minimum = 120
+	grouped = 7 // a bar beside others of its category
 )
 
 // canvas is a plot being drawn.
@@ -341,6 +342,9 @@ func (s Scatter) draw(c *canvas) {
 
 func (b Bars) scale(c *canvas) {
 	c.thick = 16
+	if b.Grouped {
+		c.thick = max(16, grouped*float64(len(b.Parts)))
+	}
 	c.categories = b.Categories
 	c.y.lo, c.y.hi = 0, float64(len(b.Categories))
 	c.height = max(minimum, bottom+float64(len(b.Categories))*(c.thick+6))
@@ -350,8 +354,13 @@ func (b Bars) scale(c *canvas) {
 		sum := 0.0
 		for _, p := range b.Parts {
 			sum += p.Values[i]
+			if b.Grouped {
+				c.x.include(p.Values[i])
+			}
 		}
-		c.x.include(sum)
+		if !b.Grouped {
+			c.x.include(sum)
+		}
 		longest = max(longest, len([]rune(b.Categories[i])))
 	}
 	c.left = min(max(left, 12+letter*float64(longest)), width/2)
@@ -367,12 +376,19 @@ func (c *canvas) middle(i int) float64 {
 
 func (b Bars) draw(c *canvas) {
 	for i := range b.Categories {
-		sum := 0.0
+		sum, top, thick := 0.0, c.middle(i)-c.thick/2, c.thick
+		if b.Grouped {
+			thick /= float64(len(b.Parts))
+		}
 		for k, p := range b.Parts {
 			from, to := c.x.at(sum), c.x.at(sum+p.Values[i])
-			sum += p.Values[i]
 			if to > from {
-				fmt.Fprintf(&c.b, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, num(from), num(c.middle(i)-c.thick/2), num(to-from), num(c.thick), hue(k))
+				fmt.Fprintf(&c.b, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`, num(from), num(top), num(to-from), num(thick), hue(k))
+			}
+			if b.Grouped {
+				top += thick
+			} else {
+				sum += p.Values[i]
 			}
 		}
 	}
