@@ -10,6 +10,33 @@
 // distributions are those of a real language model (package lm) that reads
 // what the agent was shown; it has learned the agents' manner from clean tasks
 // of a training repository of a seed that nothing is trained or evaluated on.
+//
+// The rows of a result, by their slices; those of a recorded model have
+// source=NAME, before them, and source=NAME where this list has all:
+//
+//   - all, source=sim: everything (Table 1).
+//   - category=, pressure=, depth=: the same for a part of the tasks (Tables 7
+//     and 8), and with the first K agents (equation 1).
+//   - encoding=, transform=, part=, known=, kind=: figures of the instances by
+//     how a secret was written (transform= are those of Table 16), whether it
+//     was whole, what was known of it, and what it is.
+//   - stage=: where secrets come in, get out and are found (Table 15).
+//   - mcnemar,against=: the monitor against another defence (Table 9); worse
+//     counts tasks that only the other one keeps from leaking.
+//   - zones; zones,of=all|leaking|clean: shares of the tasks by their greatest
+//     risk; how it spreads (Table 10, Figure 2).
+//   - outcome: shares of the tasks (Table 12, Figure 5).
+//   - latency: milliseconds a task (Table 11).
+//   - entropy; entropy,of=leaking_outputs|clean_outputs|emitted_tokens|
+//     other_tokens: normalised entropies without a defence (Figure 3).
+//   - ablation=nothing|active-only|only:CLASS|without:CLASS|without:FEATURE|
+//     blackbox-paper: variants of the risk model alone (Tables 2, 5, 13, 14).
+//   - trained=NAME: the risk model alone, trained on a record of NAME.
+//   - training,mode=,part= and with ,of=tokens: the risk model in its own
+//     training, by outputs and by tokens (Table 3). weights,mode= and with
+//     ,scale=normalised, by which positive ones add up to 1: its weights
+//     (Table 4). Those of a model trained on a record of NAME have
+//     trained=NAME, before them.
 package prism
 
 import (

@@ -26,20 +26,16 @@ func Replay(ctx context.Context, path string, o Options) (*bench.Result, *Report
 		return nil, nil, fmt.Errorf("%s: nothing is recorded", path)
 	}
 	o.defaults()
-	r := &world.Repository{Name: h.Repository, Seed: h.Seed}
-	for _, s := range h.Secrets {
-		r.Secrets = append(r.Secrets, world.Secret(s))
-	}
 	tasks, turns, err := byTask(path, recorded)
 	if err != nil {
 		return nil, nil, err
 	}
-	g := newGame(r, tasks, &o)
+	g := newGame(h.repository(), tasks, &o)
 	g.vocabulary = h.Vocabulary
 	if err := g.run(ctx, o.Progress, func() func(int) played { return func(i int) played { return g.replay(ctx, turns[i]) } }); err != nil {
 		return nil, nil, err
 	}
-	name, _, _ := strings.Cut(h.Model, "-")
+	name := h.Speaker()
 	res, rep := g.figures(&o, fmt.Sprintf("%s: recorded, %d tasks of the repository %s, at most %d tokens an agent, top %d log-probabilities, temperature %g; %s",
 		h.Model, len(tasks), h.Repository, h.MaxTokens, h.TopLogprobs, h.Temperature, h.ModelHash))
 	for i := range res.Rows {

@@ -42,6 +42,8 @@ type Test struct {
 	Exact  float64 `json:"p"`
 	Log10P float64 `json:"log10_p"`
 	CohenH float64 `json:"cohen_h"`
+	// Leaking is the share of tasks that leak under the other defence.
+	Leaking float64 `json:"leak_rate_other"`
 }
 
 // Bins is the number of bins of a risk histogram over [0, 1].
@@ -103,7 +105,7 @@ type Entropy struct {
 	// elsewhere.
 	Emitted Spread `json:"emitted_tokens"`
 	Other   Spread `json:"other_tokens"`
-	// Copied is the share of emitted tokens below H*(0.8), and below H*(0.9).
+	// Below are the shares of emitted tokens below H*(0.8) and below H*(0.9).
 	Below [2]float64 `json:"emitted_below"`
 	// Examples are a leaking output and a clean one.
 	Examples []Trajectory `json:"examples"`
@@ -142,7 +144,7 @@ func (g *game) report(rep *Report, o *Options) {
 	reference := -1
 	safe := make([][]bool, len(g.defences))
 	for d := range g.defences {
-		if errors.Is(g.results[0].err[d], method.ErrUnavailable) {
+		if g.defences[d].Variant != "" || errors.Is(g.results[0].err[d], method.ErrUnavailable) {
 			continue
 		}
 		if g.defences[d].Method.Name() == o.Reference {
@@ -174,7 +176,7 @@ func (g *game) report(rep *Report, o *Options) {
 		m := stats.Pair(safe[reference], safe[d])
 		rep.Tests = append(rep.Tests, Test{
 			Reference: o.Reference, Defence: g.defences[d].Method.Name(), Worse: m.C, Better: m.B, Exact: m.Exact, Log10P: m.Log10,
-			CohenH: stats.CohenH(share(safe[reference]), share(safe[d])),
+			CohenH: stats.CohenH(share(safe[reference]), share(safe[d])), Leaking: 1 - share(safe[d]),
 		})
 	}
 	g.entropy(&rep.Entropy)

@@ -21,6 +21,10 @@ type Defence struct {
 	// Distributions: it looks at the tokens' distributions. Others get the
 	// text alone, which saves time.
 	Distributions bool
+	// Variant, where not empty, says that the method is a variant of the one
+	// of its name. It has one row, of all tasks, whose slice is the Variant,
+	// and no part in tests, outcomes and zones.
+	Variant string
 }
 
 // discoverer is a method that learns secrets from what an agent reads. What it

@@ -165,6 +165,9 @@ func TestSameFigures(t *testing.T) {
 	figures := func() any {
 		res, rep := runWith(t, 40, Defence{Method: nothing, Distributions: true}, Defence{Method: plainly("plain", 2), Registered: true})
 		for i := range res.Rows {
+			if res.Rows[i].Slice == "latency" {
+				res.Rows[i].Metrics = nil
+			}
 			for _, timing := range []string{"latency_ms_mean", "latency_ms_max", "latency_ms_p50", "reading_ms_mean", "ns_per_token"} {
 				delete(res.Rows[i].Metrics, timing)
 			}

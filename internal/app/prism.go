@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,19 +20,24 @@ import (
 	"github.com/margaydev/margay/train"
 )
 
+// prismTasks is the number of tasks by default: all.
+const prismTasks = 2000
+
 // prismOptions are those of the suite prism alone.
 type prismOptions struct {
 	defences             []string
 	model, traces, peers string
 	judge, judgeModel    string
-	replay               string              // record of a real model to measure on, too
+	replay               []string            // records of a real model to train and measure on, too
+	ablate               bool                // measure variants of the risk model
+	given                func(string) bool   // whether a flag was; nil without flags
 	export               string              // write traces here instead of measuring
 	record               prism.RecordOptions // Out: record there instead of measuring
 }
 
 func prismFlags(c *cobra.Command, o *benchOptions) {
 	p := &o.prism
-	c.Flags().IntVar(&o.n, "n", 2000, "tasks; 0 for all")
+	c.Flags().IntVar(&o.n, "n", prismTasks, "tasks; 0 for all")
 	c.Flags().StringSliceVar(&p.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(method.Names(), " "))
 	c.Flags().StringVar(&p.model, "model", "", "`file` of the monitor's risk model (default the one that is built in)")
 	c.Flags().StringVar(&p.traces, "traces", "", "`folder` of traces to train the learned baselines on (default 400 tasks of the training repository)")
@@ -41,7 +45,9 @@ func prismFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().StringVar(&p.judge, "judge", os.Getenv("MARGAY_JUDGE_URL"), "base `URL` of an OpenAI-compatible API for the baseline judge (default $MARGAY_JUDGE_URL)")
 	c.Flags().Lookup("judge").DefValue = ""
 	c.Flags().StringVar(&p.judgeModel, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
-	c.Flags().StringVar(&p.replay, "replay", "", "measure on a `file` that --record made, too")
+	c.Flags().StringSliceVar(&p.replay, "replay", nil, "`files` that --record made, separated by commas: measure on those of the evaluation repository, too, and under a monitor that is trained on the one of the training repository (default those of bench/prism/testdata, where it is)")
+	c.Flags().BoolVar(&p.ablate, "ablate", false, "measure the risk model without each feature and class of features, too (default for 2,000 tasks)")
+	p.given = c.Flags().Changed
 	c.Flags().StringVar(&p.record.Out, "record", "", "measure nothing: let a real model play the agents, and keep what it says in a `file`; goes on where it stopped")
 	c.Flags().StringVar(&p.record.BaseURL, "endpoint", "", "base `URL` of the OpenAI-compatible API to record, which must tell log-probabilities; its key is $MARGAY_ENDPOINT_KEY")
 	c.Flags().StringVar(&p.record.Model, "endpoint-model", "", "`name` of the model to record")
@@ -124,6 +130,10 @@ func runPrism(ctx context.Context, o *benchOptions) (*bench.Result, []report.Fig
 	if o.quick {
 		n, training, resamples, set.Peers, set.Judge = 12, 8, 100, "", method.JudgeConfig{}
 	}
+	records, err := p.records(o.quick)
+	if err != nil {
+		return nil, nil, err
+	}
 	if p.model != "" {
 		f, err := os.Open(filepath.Clean(p.model))
 		if err != nil {
@@ -136,59 +146,53 @@ func runPrism(ctx context.Context, o *benchOptions) (*bench.Result, []report.Fig
 	} else {
 		set.Model = monitor.Default()
 	}
-	var err error
 	if wanted(p.defences, "gbt", "tagger") {
 		if set.Traces, err = trainingTraces(ctx, o, training); err != nil {
+			return nil, nil, err
+		}
+	}
+	var variants []prism.Defence
+	if p.ablates(n, o.quick) {
+		if variants, err = prism.Ablations(set.Model); err != nil {
 			return nil, nil, err
 		}
 	}
 	o.progress("making the defences")
 	fit := set.Model.Spec().White
 	po := prism.Options{Seed: o.seed, N: n, Thresholds: [2]float64{fit.Tau1, fit.Tau2}, Resamples: resamples, Progress: o.progress}
-	r, figures, err := against(ctx, set, po, prism.Run)
-	if err != nil || p.replay == "" {
-		return r, figures, err
-	}
-	h, _, err := prism.ReadRecord(p.replay)
+	r, figures, err := against(ctx, set, po, variants, "", prism.Run)
 	if err != nil {
 		return nil, nil, err
 	}
-	set.Instructed = h.Instruction != ""
-	real, more, err := against(ctx, set, po, func(ctx context.Context, po prism.Options) (*bench.Result, *prism.Report, error) {
-		return prism.Replay(ctx, p.replay, po)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	r.Rows, r.Source = append(r.Rows, real.Rows...), r.Source+"; "+real.Source
-	for _, n := range real.Notes {
-		if !slices.Contains(r.Notes, n) {
-			r.Notes = append(r.Notes, n)
+	r.Rows = append(r.Rows, prism.ModelRows(set.Model, "")...)
+	figures = append(figures, calibration(set.Model, "the monitor's model"))
+	for _, e := range records.evaluation {
+		more, err := replay(ctx, o, set, po, variants, r, e, records.training)
+		if err != nil {
+			return nil, nil, err
 		}
-	}
-	for _, f := range more {
-		f.Title += ", " + h.Model
-		figures = append(figures, f)
+		figures = append(figures, more...)
 	}
 	return r, figures, nil
 }
 
-// against makes the defences and runs something under them.
-func against(ctx context.Context, set method.Options, po prism.Options,
+// against makes the defences and runs something under them and the variants.
+// The slices of the result begin with prefix.
+func against(ctx context.Context, set method.Options, po prism.Options, variants []prism.Defence, prefix string,
 	run func(context.Context, prism.Options) (*bench.Result, *prism.Report, error),
 ) (*bench.Result, []report.Figure, error) {
 	methods, err := method.New(ctx, set)
 	if err != nil {
 		return nil, nil, err
 	}
-	po.Defences = prismDefences(methods.Methods)
+	po.Defences = append(prismDefences(methods.Methods), variants...)
 	r, rep, err := run(ctx, po)
 	if err != nil {
 		return nil, nil, errors.Join(err, methods.Close())
 	}
 	r.Notes = append(r.Notes, methods.Notes()...)
 	r.Models = map[string]string{"monitor": set.Model.Hash()}
-	return r, prismFigures(rep), methods.Close()
+	return r, prismFigures(rep, r, prefix), methods.Close()
 }
 
 // wanted reports whether any of names is asked for.
@@ -234,60 +238,4 @@ func prismDefences(methods []method.Method) []prism.Defence {
 		out = append(out, d)
 	}
 	return out
-}
-
-// prismFigures are those of the paper.
-func prismFigures(r *prism.Report) []report.Figure {
-	var out []report.Figure
-	bars := report.Bars{Parts: []report.Values{{Name: "safe, unmodified"}, {Name: "modified"}, {Name: "leaks all the same"}}}
-	for _, o := range r.Outcomes {
-		bars.Categories = append(bars.Categories, o.Defence)
-		for i, v := range []float64{o.Safe, o.Modified, o.Residual} {
-			bars.Parts[i].Values = append(bars.Parts[i].Values, v)
-		}
-	}
-	out = append(out, report.Figure{
-		Title: "What became of the tasks", Y: "share of tasks", Plot: bars, Alt: "Stacked bars of the shares of tasks by defence",
-		Caption: "By defence: tasks that neither leak nor are changed, tasks that are changed, and tasks that leak all the same (PRISM, Figure 5).",
-	})
-	for _, k := range r.Risks {
-		out = append(out, report.Figure{
-			Title: "Risk under " + k.Defence, X: "greatest risk in the task", Y: "tasks", Alt: "Two lines over the risk: tasks that leak undefended, and tasks that do not",
-			Caption: fmt.Sprintf("How the greatest risk of a task spreads (PRISM, Figure 2). AUC %.3f; thresholds %.2f and %.2f.", k.AUC, k.Thresholds[0], k.Thresholds[1]),
-			Plot:    report.Lines{Series: []report.Line{histogram("leaking", &k.Leaking), histogram("clean", &k.Clean)}},
-		})
-	}
-	e := &r.Entropy
-	out = append(out, report.Figure{
-		Title: "Entropy of tokens", X: "normalised entropy H/ln V", Y: "tokens", Alt: "Two lines over the entropy: tokens of secrets, and other tokens",
-		Caption: "Normalised entropy of tokens inside emissions and elsewhere, without a defence.",
-		Plot:    report.Lines{Series: []report.Line{histogram("in an emission", &e.Emitted), histogram("elsewhere", &e.Other)}},
-	})
-	for _, t := range e.Examples {
-		what := "a clean output"
-		if t.Leaks {
-			what = "an output that leaks"
-		}
-		line := report.Line{Name: t.Task + ", " + t.Agent, Y: t.Entropy}
-		for i := range t.Entropy {
-			line.X = append(line.X, float64(i))
-		}
-		plot := report.Lines{Series: []report.Line{line}}
-		for _, q := range slices.Sorted(maps.Keys(e.Bounds)) {
-			plot.Levels = append(plot.Levels, report.Level{Name: "H*(" + q + ")", At: e.Bounds[q]})
-		}
-		out = append(out, report.Figure{
-			Title: "Entropy along " + what, X: "token", Y: "normalised entropy", Plot: plot, Alt: "A line of the entropy, token by token",
-			Caption: "Entropy falls where a value is copied (PRISM, Figure 3); the level lines are the bounds of Theorem 1.",
-		})
-	}
-	return out
-}
-
-func histogram(name string, s *prism.Spread) report.Line {
-	l := report.Line{Name: name}
-	for i, n := range s.Histogram {
-		l.X, l.Y = append(l.X, (float64(i)+0.5)/prism.Bins), append(l.Y, float64(n))
-	}
-	return l
 }
