@@ -213,7 +213,7 @@ func (g *game) figures(o *Options, source string) (*bench.Result, *Report) {
 		"exposure counts characters of stopped emissions that went on; what was not stopped is a leak",
 		fmt.Sprintf("%.1f tokens a task", g.tokensPerTask()))
 	if slices.ContainsFunc(g.defences, func(d Defence) bool { return strings.HasPrefix(d.Variant, ablation) }) {
-		res.Notes = append(res.Notes, "ablations leave the weights and thresholds as they were fitted with all features; what is left out counts as its mean in training; risk_auc depends on no threshold")
+		res.Notes = append(res.Notes, "ablations leave the weights and thresholds as they were fitted with all features; what is left out counts as its mean in training; features that move together, as low_entropy and divergence do, balance each other's weights, so one of them left out says little of what it tells; risk_auc depends on no threshold")
 	}
 	g.report(rep, o)
 	res.Rows = append(res.Rows, rep.rows()...)

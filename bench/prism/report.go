@@ -51,7 +51,8 @@ const Bins = 20
 
 // Risk is the distribution of a defence's greatest risk in a task.
 type Risk struct {
-	Defence    string     `json:"defence"`
+	Defence string `json:"defence"`
+	// Thresholds are 0 where the defence has none; then there are no zones.
 	Thresholds [2]float64 `json:"thresholds"`
 	Green      float64    `json:"green"` // shares of the tasks
 	Yellow     float64    `json:"yellow"`
@@ -165,7 +166,7 @@ func (g *game) report(rep *Report, o *Options) {
 			}
 		}
 		rep.Outcomes = append(rep.Outcomes, out)
-		if r, ok := g.risk(d, o.Thresholds); ok {
+		if r, ok := g.risk(d); ok {
 			rep.Risks = append(rep.Risks, r)
 		}
 	}
@@ -193,7 +194,8 @@ func share(of []bool) float64 {
 }
 
 // risk is the distribution of a defence's risks; ok is false if it has none.
-func (g *game) risk(d int, tau [2]float64) (r Risk, ok bool) {
+func (g *game) risk(d int) (r Risk, ok bool) {
+	tau := g.defences[d].Thresholds
 	r = Risk{Defence: g.defences[d].Method.Name(), Thresholds: tau}
 	var all, leaking, clean []float64
 	var truth []bool
@@ -215,6 +217,7 @@ func (g *game) risk(d int, tau [2]float64) (r Risk, ok bool) {
 			clean = append(clean, most)
 		}
 		switch {
+		case tau == [2]float64{}:
 		case most < tau[0]:
 			r.Green++
 		case most < tau[1]:

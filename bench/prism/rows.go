@@ -3,7 +3,6 @@ package prism
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/margaydev/margay/bench"
 	"github.com/margaydev/margay/bench/prism/world"
@@ -25,8 +24,7 @@ func (r *Report) rows() []bench.Row {
 	for i := range r.Risks {
 		k := &r.Risks[i]
 		m := map[string]float64{}
-		// A score of another kind has no zones.
-		if strings.HasPrefix(k.Defence, "monitor") {
+		if k.Thresholds != [2]float64{} {
 			m["tau1"], m["tau2"], m["green"], m["yellow"], m["red"] = k.Thresholds[0], k.Thresholds[1], k.Green, k.Yellow, k.Red
 		}
 		compared(m, k.AUC, k.Leaking.N, k.Clean.N)
@@ -110,7 +108,7 @@ func (g *game) latency(d int) bench.Row {
 // variant is the row of a variant of a method.
 func (g *game) variant(d int, o *Options) bench.Row {
 	row, _ := g.row(d, &slice{g.defences[d].Variant, len(world.Agents), func(*world.Task) bool { return true }, every, true, true}, o)
-	if r, ok := g.risk(d, o.Thresholds); ok && r.Leaking.N > 0 && r.Clean.N > 0 {
+	if r, ok := g.risk(d); ok && r.Leaking.N > 0 && r.Clean.N > 0 {
 		row.Metrics["risk_auc"] = r.AUC
 	}
 	return row

@@ -37,7 +37,11 @@ func TestEverySlice(t *testing.T) {
 	defer all.Close()
 	var ds []Defence
 	for _, m := range all.Methods {
-		ds = append(ds, Defence{Method: m, Registered: m.Name() == "monitor", Distributions: strings.HasPrefix(m.Name(), "monitor")})
+		d := Defence{Method: m, Registered: m.Name() == "monitor", Distributions: strings.HasPrefix(m.Name(), "monitor")}
+		if m.Name() == "monitor-risk" {
+			d.Thresholds = [2]float64{0.3, 0.6}
+		}
+		ds = append(ds, d)
 	}
 	variants, err := Ablations(model)
 	if err != nil {
@@ -70,6 +74,14 @@ func TestEverySlice(t *testing.T) {
 				t.Errorf("%s, %s: %s is %v", row.Defence, row.Slice, name, v)
 			}
 		}
+	}
+	// Zones are of those that have thresholds.
+	zones := res.Row("monitor-risk", "zones").Metrics
+	if sum := zones["green"] + zones["yellow"] + zones["red"]; math.Abs(sum-1) > 1e-9 || zones["tau2"] != 0.6 {
+		t.Errorf("zones %v", zones)
+	}
+	if _, ok := res.Row("monitor", "zones").Metrics["green"]; ok {
+		t.Error("zones without thresholds")
 	}
 	// A variant has no part in what compares methods.
 	if len(rep.Outcomes) != len(ds) || len(rep.Tests) != len(ds)-1 {

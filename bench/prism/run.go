@@ -21,6 +21,8 @@ type Defence struct {
 	// Distributions: it looks at the tokens' distributions. Others get the
 	// text alone, which saves time.
 	Distributions bool
+	// Thresholds are its τ1 and τ2, for the zones; 0 where it has none.
+	Thresholds [2]float64
 	// Variant, where not empty, says that the method is a variant of the one
 	// of its name. It has one row, of all tasks, whose slice is the Variant,
 	// and no part in tests, outcomes and zones.
@@ -44,11 +46,8 @@ type Options struct {
 	// Reference is the defence that McNemar's tests compare the others with;
 	// "monitor" where empty.
 	Reference string
-	// Thresholds are the monitor's τ1 and τ2, for the table of zones; 0.30
-	// and 0.60 where zero.
-	Thresholds [2]float64
-	Resamples  int // of the bootstrap; 10,000 where 0
-	Progress   func(string)
+	Resamples int // of the bootstrap; 10,000 where 0
+	Progress  func(string)
 }
 
 func (o *Options) defaults() {
@@ -60,9 +59,6 @@ func (o *Options) defaults() {
 	}
 	if o.Reference == "" {
 		o.Reference = "monitor"
-	}
-	if o.Thresholds == [2]float64{} {
-		o.Thresholds = [2]float64{0.30, 0.60}
 	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}

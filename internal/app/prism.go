@@ -158,8 +158,7 @@ func runPrism(ctx context.Context, o *benchOptions) (*bench.Result, []report.Fig
 		}
 	}
 	o.progress("making the defences")
-	fit := set.Model.Spec().White
-	po := prism.Options{Seed: o.seed, N: n, Thresholds: [2]float64{fit.Tau1, fit.Tau2}, Resamples: resamples, Progress: o.progress}
+	po := prism.Options{Seed: o.seed, N: n, Resamples: resamples, Progress: o.progress}
 	r, figures, err := against(ctx, set, po, variants, "", prism.Run)
 	if err != nil {
 		return nil, nil, err
@@ -185,7 +184,7 @@ func against(ctx context.Context, set method.Options, po prism.Options, variants
 	if err != nil {
 		return nil, nil, err
 	}
-	po.Defences = append(prismDefences(methods.Methods), variants...)
+	po.Defences = append(prismDefences(methods.Methods, set.Model), variants...)
 	r, rep, err := run(ctx, po)
 	if err != nil {
 		return nil, nil, errors.Join(err, methods.Close())
@@ -224,16 +223,21 @@ func trainingTraces(ctx context.Context, o *benchOptions, n int) ([]train.Trace,
 }
 
 // prismDefences says what each method is given: registered secrets for the one
-// with everything on, distributions for those that read them.
-func prismDefences(methods []method.Method) []prism.Defence {
+// with everything on, distributions for those that read them; and by which
+// thresholds the model judges there.
+func prismDefences(methods []method.Method, model *monitor.Model) []prism.Defence {
+	tau := func(f monitor.Fit) [2]float64 { return [2]float64{f.Tau1, f.Tau2} }
+	spec := model.Spec()
 	var out []prism.Defence
 	for _, m := range methods {
 		d := prism.Defence{Method: m}
 		switch m.Name() {
 		case "monitor":
-			d.Registered, d.Distributions = true, true
+			d.Registered, d.Distributions, d.Thresholds = true, true, tau(spec.White)
 		case "monitor-novault", "monitor-risk":
-			d.Distributions = true
+			d.Distributions, d.Thresholds = true, tau(spec.White)
+		case "monitor-blackbox":
+			d.Thresholds = tau(spec.Black)
 		}
 		out = append(out, d)
 	}

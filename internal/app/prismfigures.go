@@ -34,9 +34,13 @@ func prismFigures(r *prism.Report, rows *bench.Result, prefix string) []report.F
 		tradeOff(rows, overall), depths(rows, prefix, overall),
 		leakBars(rows, prefix, overall, "category", "Table 7"), leakBars(rows, prefix, overall, "pressure", "Table 8"), ablations(rows, prefix))
 	for _, k := range r.Risks {
+		caption := fmt.Sprintf("How the greatest risk of a task spreads (PRISM, Figure 2). AUC %.3f", k.AUC)
+		if k.Thresholds != [2]float64{} {
+			caption += fmt.Sprintf("; thresholds %.2f and %.2f", k.Thresholds[0], k.Thresholds[1])
+		}
 		out = append(out, report.Figure{
 			Title: "Risk under " + k.Defence, X: "greatest risk in the task", Y: "tasks", Alt: "Two lines over the risk: tasks that leak undefended, and tasks that do not",
-			Caption: fmt.Sprintf("How the greatest risk of a task spreads (PRISM, Figure 2). AUC %.3f; thresholds %.2f and %.2f.", k.AUC, k.Thresholds[0], k.Thresholds[1]),
+			Caption: caption + ".",
 			Plot:    report.Lines{Series: []report.Line{histogram("leaking", &k.Leaking), histogram("clean", &k.Clean)}},
 		})
 	}
