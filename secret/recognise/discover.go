@@ -30,14 +30,14 @@ func Discovery() []Rule {
 			Positive: []string{
 				"DB_PASSWORD=«k4Qz!mfp9Lw»", `"password": "«Tr0ub4dor&3x»"`, "password: «s3cr3t-Pa55»\n", "export PGPASSWORD='«9fj2kL#mQp»'",
 				"spring.datasource.password=«hG7_kk2Lp0z»", "09:12:44 INFO MAIL_PASSWORD -> «tangerine_harbor7»\n", " mail_pwd | «tG4^vbn2Qx» | 2024-01-02",
-				"- the backup login pass: «C@lend@r-5561»", "The root password is «zW4!kd82Lm».", "PRINTER_LEGACY_LOGIN=«Harbor1987lantern»", "\nharbor_door_password = «velvetharbortangerine»\n",
+				"- the backup login pass: «C@lend@r-5561»", "The root password is «zW4!kd82Lm».", "PRINTER_LEGACY_LOGIN=«Harbor1987lantern»", "PRINTER_PASSWORD=«XkQvRt=Wz+LmBcPdYs»\n", "\nharbor_door_password = «velvetharbortangerine»\n",
 				"BACKUP_PASSWORD=«velvetharbortangerine»\n", `"door_password": "«velvetharbortangerine»"`, "  door_password: «velvetharbortangerine»\n",
 			},
 			Negative: []string{
 				"password: string", "password = getpass()", "PASSWORD=${DB_PASSWORD}", "password: changeme123", `"password": "<your-password1>"`,
 				"the password=forgotten page", "password = os.environ['X1Y2Z3']", "passwordHash := computeHash64(p)", "password_min_length: 14characters",
 				"the password is base64-encoded", "DB_PASSWORD = settings_password", "db_password=read_credential", "the compass: north-east5",
-				"password: unforgettable experience", "PASSWORD_POLICY=strong-rotation9", "the password is required for all accounts", "admin_login: administrator1",
+				"password: unforgettable experience", "PASSWORD_POLICY=strong-rotation9", "the password is required for all accounts", "admin_login: administrator1", "dbPassword: settingsProvider.getDbPassword",
 			},
 		},
 		{
@@ -72,7 +72,7 @@ func Discovery() []Rule {
 				"The deploy token reads `«Zk3Lq9fP2mX7vB1»`",
 			},
 			Negative: []string{
-				"token = strings.TrimSpace(x)", "token: abcdefghijkl", "tokenizer=GPT2TokenizerFast", "max_tokens: 1024000000", "token=$TOKEN_1234567",
+				"token = strings.TrimSpace(x)", "token: abcdefghijkl", "tokenizer=GPT2TokenizerFast", "type fts5_tokenizer = fts5_tokenizer1", "max_tokens: 1024000000", "token=$TOKEN_1234567",
 				"TOKEN=xxxxxxxxxxxx1234", "next_token: page-two-of-three", "next_page_token: CAUQAA9xKz2Lq0pV", "the token is base64-encoded",
 			},
 		},
@@ -189,7 +189,7 @@ func Discovery() []Rule {
 				"HARBOR_LINE -> «VelvetHarbor29?»\n",
 			},
 			Negative: []string{
-				"HARBOR_MODULES=gateway orders payments catalog users", "harbor_description: weekly report patient intake summary", "HARBOR_LINE=this needs better logic than using",
+				"HARBOR_MODULES=gateway orders payments catalog users", "harbor_description: weekly report patient intake summary", "HARBOR_LINE=this needs better logic than using", `FAILED = "yield function called after range loop exit"`,
 				"HARBOR_IMAGE=Windows2019Datacenter", "HARBOR_BASE=Windows2019Datacenter", "harbor_db = orders_staging2", "harbor_db: orders_staging2", "HARBOR_MODE=Http2server4all",
 				"harbor_owner: Admin@db1", "HARBOR_LINE=velvet harbor tangerine",
 			},

@@ -132,7 +132,7 @@ var (
 		"prefix suffix policy rotation digest sha sha1 sha256 sha384 sha512 checksum fingerprint thumbprint etag md5 cert certificate crt csr " +
 		"label class alias arn store provider enabled disabled required optional status state index hint user username login email host " +
 		"port url uri endpoint pubkey title description help placeholder text message error issuer audience scope scopes manager service source " +
-		"verification validation attempts strength timeout interval delay period retries regex pattern mode encoding")
+		"tokenizer tokenize tokenized keytype keyword keywords keyboard verification validation attempts strength timeout interval delay period retries regex pattern mode encoding")
 	// publicKeys are the words before "key" that name no secret.
 	publicKeys = set("public pub publishable cache primary foreign sort partition idempotency object row range hash shard routing lookup " +
 		"translation bucket map dict dictionary group order sorting unique composite candidate index natural surrogate redis message " +
@@ -172,6 +172,9 @@ func (n *name) last() (last, before string) {
 // "key", "token" or "password" is a part of it.
 func (n *name) public() bool {
 	last, before := n.last()
+	if before == "public" || before == "pub" {
+		return true
+	}
 	switch last {
 	case "key", "keys":
 		return publicKeys[before]

@@ -57,7 +57,7 @@ func suitsPassword(before, v []byte) bool {
 		return tooLong(v) || len(v) >= 8 && looksPassword(v) && !technical.Match(v) && (mixed(v) || bytes.ContainsAny(v, "!#%&*?@^~$"))
 	case last == "login":
 		return n.data() && (len(v) >= 10 && looksPassword(v) && mixed(v) || drawn(v) || isHex(v, 24) || tooLong(v))
-	case len(v) >= 8 && looksPassword(v):
+	case len(v) >= 8 && looksPassword(v), drawn(v) && notPlaceholder(v):
 		return true
 	}
 	return n.data() && passwordOfWords(&n, v)
@@ -350,7 +350,7 @@ func looksReference(v []byte) bool {
 // functionWords stand in sentences, not among words that were drawn.
 var functionWords = set("the and for are was were with that this from your you has have not but must will shall should can may when then than " +
 	"which what where who into onto only also any all each every does did use used using please enter choose type here there below above since until " +
-	"because never always stored required needed missing empty wrong too longer shorter kept known given set changed asked entered")
+	"because never always stored required needed missing empty wrong too longer shorter kept known given set changed asked entered after before")
 
 // suitsPhrase accepts words that were drawn, not a sentence.
 func suitsPhrase(before, v []byte) bool {

@@ -18,6 +18,14 @@
 // Rules match bytes: a byte of 0x80 and above counts as one non-word
 // character that only negated classes and the dot match.
 //
+// Rules that go by names are told what stands before a value: whether the name
+// is one of a secret or of a key's id, a cache key, a digest; and whether the
+// place is a setting, a table, a log or a sentence. The surer the name and the
+// place, the less a value must look drawn: under PASSWORD= words will do, under
+// a name that says nothing a value must look like nothing else. Credentials
+// that everybody publishes as samples, and keys made to be published, are not
+// reported.
+//
 // The credential rules are those of the gitleaks library, read from it when
 // the set is built; key-name discovery and personal data are rules of this
 // package.
