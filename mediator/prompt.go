@@ -1,6 +1,7 @@
 package mediator
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -211,8 +212,11 @@ func (s *Session) state(verb flow.Verb, version int) []byte {
 
 // learn keeps a recognised credential for the rest of the trajectory.
 func (s *Session) learn(f *stream.Finding, raw []byte, version int) bool {
-	if f.Rule == stream.RuleVault || f.Class == recognise.ClassPersonal || f.Capped || f.View != "raw" || f.Kind == secret.KindPrivateKey {
+	if f.Rule == stream.RuleVault || f.Class == recognise.ClassPersonal || f.Capped || f.View != "raw" {
 		return false
+	}
+	if f.Kind == secret.KindPrivateKey && bytes.Contains(raw, []byte("-----")) {
+		return false // its header is everybody's; the pieces of its body are not
 	}
 	switch f.Action {
 	case flow.ActAllow, flow.ActReport:

@@ -81,7 +81,7 @@ func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, val
 	}
 	t.known[fp] = 0
 	rec, st, err := secret.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
-	if err != nil || !worthKnowing(value, st, sure) {
+	if err != nil || !WorthKnowing(value, st, sure) {
 		return false
 	}
 	t.recs = append(t.recs, rec)
@@ -89,10 +89,10 @@ func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, val
 	return true
 }
 
-// worthKnowing reports whether a discovered value is redacted wherever it
+// WorthKnowing reports whether a discovered value is redacted wherever it
 // stands: a word would redact other people's text. Where the rule is sure, the
 // bar is at six digits, or a long word.
-func worthKnowing(value []byte, st secret.Strength, sure bool) bool {
+func WorthKnowing(value []byte, st secret.Strength, sure bool) bool {
 	if sure {
 		return st.Bits >= 19 && (st.Disguised || bytes.ContainsAny(value, "0123456789"))
 	}

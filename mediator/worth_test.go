@@ -24,10 +24,10 @@ func TestWorthKnowing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := worthKnowing([]byte(value), st, true); got != want.sure {
+		if got := WorthKnowing([]byte(value), st, true); got != want.sure {
 			t.Errorf("%q from a sure rule: %v (%.1f bits)", value, got, st.Bits)
 		}
-		if got := worthKnowing([]byte(value), st, false); got != want.unsure {
+		if got := WorthKnowing([]byte(value), st, false); got != want.unsure {
 			t.Errorf("%q from a rule that is not sure: %v (%.1f bits)", value, got, st.Bits)
 		}
 	}

@@ -245,13 +245,16 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte, from, to int)
 
 // private returns the part of a value's canonical text whose parts are secret:
 // all of it but for a URL with a password, of which it is what stands before
-// the host. Everybody may name the host.
+// the host, and a JSON Web Token, whose header is everybody's.
 func private(value []byte, a alphabet) (from, to int) {
 	form := func(v []byte) int {
 		if a == exact {
 			return len(canon.Exact(v))
 		}
 		return len(canon.Skeleton(v))
+	}
+	if bytes.HasPrefix(value, []byte("eyJ")) && bytes.Count(value, []byte(".")) >= 2 {
+		return form(value[:bytes.IndexByte(value, '.')]), form(value)
 	}
 	scheme := bytes.Index(value, []byte("://"))
 	at := bytes.LastIndexByte(value, '@')

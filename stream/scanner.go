@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/recognise"
 )
@@ -203,7 +204,7 @@ func (s *Scanner) take(f *Finding, safe int64) {
 	f.Action = s.cfg.decide(f, raw)
 	if f.continues && s.region >= f.Start {
 		f.Action = flow.ActRedact
-	} else if f.Action != flow.ActAllow && !f.continues && !part {
+	} else if f.Action != flow.ActAllow && !f.continues && !part && !s.told(f) {
 		s.found = append(s.found, *f)
 	}
 	switch f.Action {
@@ -222,6 +223,18 @@ func (s *Scanner) take(f *Finding, safe int64) {
 	end := min(f.End, safe)
 	s.edits = append(s.edits, Edit{Start: f.Start, End: end, Text: s.cfg.replace(nil, f, raw)})
 	s.pos, s.region = end, f.End
+}
+
+// told reports whether a finding says nothing new: it lies in a region that is
+// cut out, and is the same stretch again, a part of a secret, or a value that
+// was only discovered.
+func (s *Scanner) told(f *Finding) bool {
+	if s.region <= f.Start || s.region < f.End || f.Action == flow.ActBlock {
+		return false
+	}
+	n := len(s.found)
+	again := n > 0 && s.found[n-1].Start == f.Start && s.found[n-1].End == f.End
+	return again || f.Fragment || f.Rule == RuleVault && f.Source == secret.SourceDiscovered
 }
 
 // drop cuts out the bytes of the open region up to end.

@@ -232,7 +232,7 @@ func prismDefences(methods []method.Method, model *monitor.Model) []prism.Defenc
 	for _, m := range methods {
 		d := prism.Defence{Method: m}
 		switch m.Name() {
-		case "monitor":
+		case "monitor", "monitor-red":
 			d.Registered, d.Distributions, d.Thresholds = true, true, tau(spec.White)
 		case "monitor-novault", "monitor-risk":
 			d.Distributions, d.Thresholds = true, tau(spec.White)

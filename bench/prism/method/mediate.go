@@ -133,8 +133,7 @@ func (m *Monitor) Discovers(text string) []string {
 			continue
 		}
 		value := text[found.Start:found.End]
-		// The bar of mediator's trajectories: less would redact words.
-		if _, strength, err := secret.Print(&fixedKeys, []byte(value)); err == nil && strength.Disguised && strength.Bits >= 40 && !slices.Contains(out, value) {
+		if _, strength, err := secret.Print(&fixedKeys, []byte(value)); err == nil && mediator.WorthKnowing([]byte(value), strength, recognise.Sure(found.Rule.ID)) && !slices.Contains(out, value) {
 			out = append(out, value)
 		}
 	}

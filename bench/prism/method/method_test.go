@@ -37,7 +37,7 @@ func TestSet(t *testing.T) {
 	for _, m := range s.Methods {
 		names = append(names, m.Name())
 	}
-	if got, want := strings.Join(names, " "), "none guardrail entropy rules pii gbt tagger monitor monitor-novault monitor-risk monitor-blackbox"; got != want {
+	if got, want := strings.Join(names, " "), "none guardrail entropy rules pii gbt tagger monitor monitor-novault monitor-red monitor-risk monitor-blackbox"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	notes := strings.Join(s.Notes(), "\n")

@@ -68,14 +68,21 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 }
 
 // Everything is the monitor with everything on: registered secrets, discovery,
-// recognisers and the risk model, which acts on RED (monitor.mode: red).
+// recognisers, and the risk model, which reports (monitor.mode: report). On the
+// training repository its acting on RED stopped no leak that the others let
+// pass, and touched clean tasks.
 func Everything(model *monitor.Model) (*Monitor, error) {
-	return NewMonitor(MonitorConfig{Name: "monitor", Model: model, Risk: mediator.RiskRed, Mediate: true, Vault: true})
+	return NewMonitor(MonitorConfig{Name: "monitor", Model: model, Risk: mediator.RiskReport, Mediate: true, Vault: true})
 }
 
-// NoVault is the monitor where nothing was registered beforehand.
+// Red is Everything with the risk model acting on RED (monitor.mode: red).
+func Red(model *monitor.Model) (*Monitor, error) {
+	return NewMonitor(MonitorConfig{Name: "monitor-red", Model: model, Risk: mediator.RiskRed, Mediate: true, Vault: true})
+}
+
+// NoVault is Everything where nothing was registered beforehand.
 func NoVault(model *monitor.Model) (*Monitor, error) {
-	return NewMonitor(MonitorConfig{Name: "monitor-novault", Model: model, Risk: mediator.RiskRed, Mediate: true})
+	return NewMonitor(MonitorConfig{Name: "monitor-novault", Model: model, Risk: mediator.RiskReport, Mediate: true})
 }
 
 // RiskOnly is the risk model alone with the tokens' distributions: the paper's

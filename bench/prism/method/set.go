@@ -31,7 +31,7 @@ type Options struct {
 func Names() []string {
 	names := []string{"none", "prompt", "guardrail", "entropy", "rules", "pii", "gbt", "tagger", "judge"}
 	names = append(names, Peers...)
-	return append(names, "monitor", "monitor-novault", "monitor-risk", "monitor-blackbox")
+	return append(names, "monitor", "monitor-novault", "monitor-red", "monitor-risk", "monitor-blackbox")
 }
 
 // Set are the methods of a comparison. Close ends what they run.
@@ -97,6 +97,8 @@ func (o *Options) make(ctx context.Context, name string) (Method, error) {
 		return made(Everything(o.Model))
 	case "monitor-novault":
 		return made(NoVault(o.Model))
+	case "monitor-red":
+		return made(Red(o.Model))
 	case "monitor-risk":
 		return made(RiskOnly(o.Model))
 	case "monitor-blackbox":
