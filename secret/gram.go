@@ -13,7 +13,7 @@ import (
 type grams struct {
 	filter []uint64
 	fshift uint8
-	tags   []uint64 // 48 bits; gramHead in the lowest
+	tags   []uint64 // 48 bits; gramHead and gramPart in the lowest
 	recs   []uint32
 	starts []uint32
 	shift  uint8
@@ -22,7 +22,8 @@ type grams struct {
 }
 
 const (
-	gramHead = 1
+	gramHead = 1 // a whole text may begin with it
+	gramPart = 2 // it is evidence of a part
 	tagMask  = ^uint64(0xffff)
 )
 
@@ -36,15 +37,16 @@ func (g *grams) may(tag uint64) bool {
 	return g.filter[tag>>g.fshift]&m == m
 }
 
-// find returns the record of a tag, and whether a whole text may begin there.
-func (g *grams) find(tag uint64) (rec uint32, head, ok bool) {
+// find returns the record of a tag, whether a whole text may begin there, and
+// whether it is evidence of a part of one.
+func (g *grams) find(tag uint64) (rec uint32, head, part bool) {
 	if !g.may(tag) {
 		return 0, false, false
 	}
 	b := tag >> g.shift
 	for i := g.starts[b]; i < g.starts[b+1]; i++ {
 		if g.tags[i]&tagMask == tag&tagMask {
-			return g.recs[i], g.tags[i]&gramHead != 0, true
+			return g.recs[i], g.tags[i]&gramHead != 0, g.tags[i]&gramPart != 0
 		}
 	}
 	return 0, false, false
@@ -119,7 +121,12 @@ func (b *gramBuilder) done(ix *Index) grams {
 	n := 0
 	for _, e := range b.all {
 		if n > 0 && b.all[n-1].key>>16 == e.key>>16 {
-			b.all[n-1].key |= e.key & headBit
+			last := &b.all[n-1].key
+			if *last&headOnly == headOnly && e.key&headOnly != headOnly {
+				b.all[n-1].rec = e.rec
+				*last = e.key | *last&headBit
+			}
+			*last |= e.key & headBit
 			continue
 		}
 		b.all[n] = e
@@ -139,6 +146,9 @@ func (b *gramBuilder) done(ix *Index) grams {
 		g.tags[i], g.recs[i] = e.key&tagMask, e.rec
 		if e.key&headBit != 0 {
 			g.tags[i] |= gramHead
+		}
+		if e.key&headOnly != headOnly {
+			g.tags[i] |= gramPart
 		}
 		g.filter[e.key>>g.fshift] |= filterBits(e.key)
 	}

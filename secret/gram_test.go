@@ -90,10 +90,11 @@ func TestCommonPartsAreNoFragments(t *testing.T) {
 		"postgres://payments_admin:w8Kq2Zp4@db.internal.example.com:5432/payments?sslmode=require",
 		"https://hooks.example.com/services/T024BE7LD/B0Q1XNTPL/x7Jq92mPzL4vWt8s",
 		"correct-horse-battery-staple-1234567890",
+		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.k4Qz7mfp9Lw2XrT8vB1nQz",
 	}
 	ix := many(t, len(secrets), func(i int) string { return secrets[i] })
 	for _, text := range []string{
-		"postgres://localhost", "use sslmode=require", "https://hooks.example.com/", "a battery", "1234567890", "the correct ", "/payments?", "db.internal.example.com:5432",
+		"postgres://localhost", "use sslmode=require", "https://hooks.example.com/", "a battery", "1234567890", "the correct ", "/payments?", "db.internal.example.com:5432", "eyJhbGciOiJIUzI1NiJ9",
 	} {
 		if h := find(ix, 0, text); len(h) > 0 {
 			t.Errorf("%q was taken for a part of a secret: %+v", text, h)

@@ -33,8 +33,9 @@ const (
 	printWords   = 1 // kind of print: whole words of raw text
 	printText    = 2 // kind of print: canonical text
 
-	gramSize = 8       // bytes of a gram in a print: 48 bits of tag, position and headBit
-	headBit  = 1 << 15 // the whole text may begin with this gram, in one of its forms
+	gramSize = 8           // bytes of a gram in a print: 48 bits of tag, position and headBit
+	headBit  = 1 << 15     // the whole text may begin with this gram, in one of its forms
+	headOnly = headBit - 1 // the position of a gram that is no evidence of a part
 )
 
 // checkAt are the lengths at which a candidate must still be a prefix of some
@@ -280,13 +281,17 @@ func appendGrams(b []byte, h *hasher, text []byte, a alphabet, from, to int) []b
 			prefixes[h.prefixTag(uint32(gram>>(8*(gramLen-prefixLen))), a)] = true
 			prefixes[h.prefixTag(uint32(gram), a)] = true
 		}
-		grams[c] |= pos & headBit
+		if pos&headBit == 0 {
+			grams[c] = grams[c]&headBit | pos
+		} else {
+			grams[c] |= headBit
+		}
 	}
 	for i := min(from, len(text)); i+gramLen <= min(to, len(text)); i += step {
-		add(gramOf(text[i:]), min(i/step, headBit-1))
+		add(gramOf(text[i:]), min(i/step, headOnly-1))
 	}
 	for _, v := range variants(text) {
-		add(gramOf(v), headBit)
+		add(gramOf(v), headBit|headOnly)
 	}
 	b = append(b, byte(step))
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(order)))
