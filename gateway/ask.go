@@ -18,7 +18,7 @@ func (g *Gateway) ask(c *call, req *openaichat.Request, path string) {
 		return
 	}
 	model := req.Model()
-	if g.mute.has(model) {
+	if len(model) > maxModel || g.mute.has(model) {
 		return
 	}
 	if body, ok := req.AskLogprobs(c.body); ok {
@@ -26,8 +26,12 @@ func (g *Gateway) ask(c *call, req *openaichat.Request, path string) {
 	}
 }
 
-// maxMute bounds the models that are remembered to tell no distributions.
-const maxMute = 1024
+// maxMute bounds the models that are remembered to tell no distributions, and
+// maxModel the bytes of a name: it is the caller's.
+const (
+	maxMute  = 1024
+	maxModel = 256
+)
 
 // mute remembers the models that tell no distributions, the one noted longest
 // ago forgotten first. The zero value is ready; it is safe for concurrent use.

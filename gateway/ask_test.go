@@ -156,6 +156,18 @@ func TestModelThatTellsNothing(t *testing.T) {
 	}
 }
 
+// A model's name is the caller's: an endless one is neither asked about nor
+// kept.
+func TestEndlessModelNames(t *testing.T) {
+	r := asking(t, func(u *upstream, w http.ResponseWriter) {
+		if strings.Contains(u.take(), "top_logprobs") {
+			t.Error("asked")
+		}
+		stream(w, delta(0, "content", "plain words"), finish(0, "stop"), "[DONE]")
+	})
+	r.post(t, "/v1/chat/completions", `{"model":"`+strings.Repeat("m", maxModel+1)+`","stream":true,"messages":[{"role":"user","content":"hello"}]}`)
+}
+
 // An error that is about something else goes to the client as it is.
 func TestOtherErrorsStay(t *testing.T) {
 	requests := 0

@@ -92,6 +92,9 @@ const maxWords = 8192
 
 // word returns a token's text as a string: most occur again and again.
 func (p *tokens) word(b []byte) string {
+	if len(b) > maxToken {
+		return string(b) // no token: it is not kept
+	}
 	if s, ok := p.words[string(b)]; ok {
 		return s
 	}
