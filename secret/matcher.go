@@ -84,21 +84,36 @@ func inside(b byte) bool {
 	return false
 }
 
-// start returns where the nth character before the kept one begins, dots put
-// between them aside.
-func (g *gap) start(n uint8) (int64, bool) {
+// maxApart is how many raw bytes may stand between two characters of a secret,
+// and before its first: more would hold text back for as long as there are
+// spaces, dashes or invisible characters.
+const maxApart = canon.MaxApart
+
+// start returns where the nth character before the one kept at a place begins,
+// dots put between them aside.
+func (g *gap) start(n uint8, at int64) (int64, bool) {
+	near := g.near(at)
 	i := -1
 	for ; n > 0; n-- {
 		i++
-		if i+1 < int(g.n) && g.dots&(1<<i) != 0 {
+		if i+1 < near && g.dots&(1<<i) != 0 {
 			i++
 		}
 	}
-	i = min(i, int(g.n)-1)
+	i = min(i, near-1)
 	if i < 0 {
 		return 0, false
 	}
 	return g.back[i], true
+}
+
+// near is how many of the characters stand near enough to a place.
+func (g *gap) near(at int64) int {
+	n := int(g.n)
+	for n > 0 && at-g.back[n-1] > maxApart {
+		n--
+	}
+	return n
 }
 
 // tail takes in what follows a hit and belongs to it: the characters behind
@@ -224,8 +239,29 @@ func (m *Matcher) Close(hits []Hit) []Hit {
 func (m *Matcher) reset() {
 	for a := range m.alpha {
 		s := &m.alpha[a]
-		s.n, s.cands, s.gap.n, s.tail, s.run = 0, s.cands[:0], 0, tail{}, run{}
+		s.forget()
+		s.gap.n, s.tail = 0, tail{}
 	}
+}
+
+// forget ends everything that the kept characters so far have begun.
+func (s *alphaState) forget() { s.n, s.cands, s.run = 0, s.cands[:0], run{} }
+
+// Expire ends what can't go on because nothing of it was read for maxApart raw
+// bytes: the text is read up to at. It changes when hits come and what is held,
+// not the hits.
+func (m *Matcher) Expire(hits []Hit, at int64) []Hit {
+	for a := range m.alpha {
+		s := &m.alpha[a]
+		if s.n > 0 && at-s.last > maxApart {
+			s.forget()
+		}
+		s.gap.n = uint8(s.gap.near(at))
+	}
+	if m.words != nil {
+		hits = m.words.expire(hits, m, at)
+	}
+	return hits
 }
 
 // skip notes a character that the canonical text leaves out.
@@ -280,7 +316,7 @@ func (m *Matcher) found(hits []Hit, s *alphaState, c *candidate, rec uint32, edg
 	h := m.ix.hit(rec, c.start, end)
 	if c.capped {
 		h.Capped, h.Continues = true, true
-	} else if at, ok := c.gap.start(edge >> 3); ok {
+	} else if at, ok := c.gap.start(edge>>3, c.start); ok {
 		h.Start = at
 	}
 	s.tail = tail{hit: h, left: edge & 7, pads: maxPads}
@@ -335,6 +371,9 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	s := &m.alpha[a]
 	if s.tail.pads > 0 || s.tail.soft {
 		s.tail = tail{}
+	}
+	if s.n > 0 && u.Start-s.last > maxApart {
+		s.forget()
 	}
 	if len(s.cands) > 0 {
 		hits = m.follow(hits, s, a, u)
@@ -555,6 +594,9 @@ func isWord(u *canon.Unit) bool { return u.C == canon.Alnum || u.C == canon.Join
 
 // step looks at what ends before u, then takes u in.
 func (s *wordState) step(hits []Hit, m *Matcher, u *canon.Unit) []Hit {
+	if u.C != canon.Break {
+		hits = s.expire(hits, m, u.Start)
+	}
 	if s.n > 0 && (!isWord(s.get(1)) || !isWord(u)) {
 		hits = s.match(hits, m)
 	}
@@ -565,6 +607,17 @@ func (s *wordState) step(hits []Hit, m *Matcher, u *canon.Unit) []Hit {
 	s.ring[s.at] = *u
 	s.at = (s.at + 1) % len(s.ring)
 	s.n = min(s.n+1, len(s.ring))
+	return hits
+}
+
+// expire ends the words that what follows stands too far from.
+func (s *wordState) expire(hits []Hit, m *Matcher, at int64) []Hit {
+	if s.n > 0 && at-s.get(1).End > maxApart {
+		if isWord(s.get(1)) {
+			hits = s.match(hits, m)
+		}
+		s.n = 0
+	}
 	return hits
 }
 

@@ -40,12 +40,15 @@
 // # Bounds
 //
 // No detector holds more than Config.MaxHeld bytes: past it, what is held is
-// taken for a secret (Finding.Capped) and replaced. Nothing is let go by a
-// timer. State is bounded for each text; decoding views get theirs only while
+// taken for a secret (Finding.Capped) and replaced. Characters that stand more
+// than canon.MaxApart raw bytes apart are not of one secret, for any detector
+// over canonical text, so separators alone hold nothing. Nothing is let go by
+// a timer. State is bounded for each text; decoding views get theirs only while
 // a run of encoded text lasts.
 //
 // # Outside the guarantee
 //
-// A secret cut over two texts (blocks, choices, turns); an encoding that no
+// A secret cut over two texts (blocks, choices, turns), or with more than
+// canon.MaxApart bytes between two of its characters; an encoding that no
 // view undoes; chains of more than two encodings.
 package stream

@@ -114,6 +114,7 @@ func (s *Scanner) Close() {
 
 // hold returns the least hold of all detectors.
 func (s *Scanner) hold() int64 {
+	s.root.expire(s, s.base+int64(len(s.win)))
 	h := min(s.base+int64(len(s.win)), s.root.hold())
 	if s.root.raw != nil {
 		h = min(h, s.root.raw.Hold())

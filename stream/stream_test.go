@@ -346,3 +346,33 @@ func TestMark(t *testing.T) {
 		t.Fatalf("%d findings", n)
 	}
 }
+
+// A long rule, indentation or a run of invisible characters behind letters
+// stalls nothing: what stands too far apart is not one secret.
+func TestSeparatorsHoldNothing(t *testing.T) {
+	sec := random(1, 32)
+	cfg := &Config{Rules: rules(t), Vaults: []*secret.Index{vault(t, sec, "hunter2!")}}
+	for _, sep := range []string{" ", ".", "\n", "-", "#", "\u200b", "&#8203;"} {
+		for _, head := range []string{"abc", sec[:5], sec[:9], sec[5:11], "hunter2", base64.StdEncoding.EncodeToString([]byte(sec[:12])), hex.EncodeToString([]byte(sec[:9]))} {
+			e := cfg.NewEditor()
+			var out []byte
+			for i := range len(head) {
+				out = e.Write(out[:0], []byte(head[i:i+1]))
+			}
+			for range 2000 {
+				if out = e.Write(out[:0], []byte(sep)); e.Held() > DefaultMaxHeld {
+					t.Fatalf("%q behind %d characters: %d bytes held", sep, len(head), e.Held())
+				}
+			}
+		}
+		for _, n := range []int{1, 20, 200, 255, 256, 257, 600} {
+			gap := strings.Repeat(sep, max(1, n/len(sep)))
+			text := []byte("key " + sec[:16] + gap + sec[16:] + " and hunter2!" + gap + ".\n" + gap + base64.StdEncoding.EncodeToString([]byte(sec)) + gap + "x")
+			checkSplit(t, cfg, text, []int{5, 20, 21, 20 + len(gap)/2, 20 + len(gap), 40 + len(gap)})
+			out, _ := cfg.Text(text)
+			if bytes.Contains(out, []byte(sec[:16])) || bytes.Contains(out, []byte(sec[16:])) {
+				t.Errorf("%q, %d bytes: a half of a secret came out", sep, len(gap))
+			}
+		}
+	}
+}

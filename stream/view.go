@@ -157,7 +157,7 @@ func (v *view) fork(s *Scanner) {
 		v.clean.rules = newRules(v.cfg)
 	}
 	v.raw.CopyTo(v.clean.rules)
-	v.clean.base, v.clean.at = v.raw.Hold(), v.clean.at[:0]
+	v.clean.base, v.clean.at, v.clean.last = v.raw.Hold(), v.clean.at[:0], v.raw.Read()
 	for off := v.clean.base; off < v.raw.Read(); off++ {
 		v.clean.at = append(v.clean.at, extent{off, off + 1})
 	}
@@ -352,6 +352,52 @@ func (v *view) end(s *Scanner) {
 	}
 }
 
+// expire ends what can't go on in this view and below, as its text is read up
+// to at.
+func (v *view) expire(s *Scanner, at int64) {
+	sc := s.scratch(v.depth)
+	deepest := at // what a transducer still has may be near to what it gave
+	if v.forked || v.cfg.Plain {
+		deepest = min(at, v.esc.Hold(), v.esc2.Hold())
+		for i := range v.folds {
+			deepest = min(deepest, v.folds[i].Hold())
+		}
+	}
+	for i := range v.match {
+		if i > 0 && !v.forked {
+			break
+		}
+		for _, m := range v.match[i] {
+			if sc.hits = m.Expire(sc.hits[:0], deepest); len(sc.hits) > 0 {
+				v.report(s, sc.hits, i)
+			}
+		}
+	}
+	if v.forked || v.depth > 0 {
+		v.clean.expire(s, v, sc, deepest)
+	}
+	for i := range v.decoders {
+		d := &v.decoders[i]
+		switch {
+		case d.Expired(deepest):
+			out := sc.out[i][:d.Enc.Phases]
+			for p := range out {
+				out[p] = out[p][:0]
+			}
+			active := d.Active()
+			d.Close(out)
+			if active {
+				v.below(s, d, out)
+			}
+		case d.Active():
+			below := min(deepest, d.Hold())
+			for _, b := range d.below {
+				b.expire(s, below)
+			}
+		}
+	}
+}
+
 // hold returns the offset before which this view and those below it are
 // decided.
 func (v *view) hold() int64 {
@@ -394,6 +440,7 @@ type tracked struct {
 	rules *recognise.Scanner
 	base  int64 // canonical offset of at[0]
 	at    []extent
+	last  int64 // raw end of what was read
 }
 
 type extent struct{ start, end int64 }
@@ -404,12 +451,29 @@ func (t *tracked) write(s *Scanner, v *view, sc *scratch, units []canon.Unit) {
 	}
 	sc.bytes = sc.bytes[:0]
 	for i := range units {
+		if units[i].Start-t.last > canon.MaxApart {
+			t.read(s, v, sc)
+			t.end(s, v, sc)
+		}
+		t.last = units[i].End
 		sc.bytes = append(sc.bytes, units[i].B)
 		t.at = append(t.at, extent{units[i].Start, units[i].End})
 	}
-	t.rules.Write(sc.bytes)
-	t.take(s, v, sc)
+	t.read(s, v, sc)
 	t.trim()
+}
+
+func (t *tracked) read(s *Scanner, v *view, sc *scratch) {
+	t.rules.Write(sc.bytes)
+	sc.bytes = sc.bytes[:0]
+	t.take(s, v, sc)
+}
+
+// expire ends the text where nothing of it was read for MaxApart raw bytes.
+func (t *tracked) expire(s *Scanner, v *view, sc *scratch, at int64) {
+	if t.rules != nil && len(t.at) > 0 && at-t.last > canon.MaxApart {
+		t.end(s, v, sc)
+	}
 }
 
 func (t *tracked) take(s *Scanner, v *view, sc *scratch) {

@@ -39,6 +39,10 @@ var (
 
 const maxLeast = 16
 
+// MaxApart is how many raw bytes may stand between two characters of one run
+// of an encoding, and of one secret.
+const MaxApart = 256
+
 // Decoder finds runs of an encoding's alphabet and decodes them in every
 // alignment at once. Base16 runs go on over separators (their units are
 // expected to be filtered to letters and digits by the caller), base64 and
@@ -47,6 +51,7 @@ type Decoder struct {
 	Enc    *Encoding
 	buf    [maxLeast]Unit // a run's beginning, until it is long enough
 	n      int
+	last   int64 // where the last character of the run ends
 	active bool
 	line   bool // after a line end inside a run
 	padded bool // after padding
@@ -114,6 +119,10 @@ func (d *Decoder) pass(u *Unit, in bool) {
 		d.n = 0
 		return
 	}
+	if u.Start-d.last > MaxApart {
+		d.n = 0
+	}
+	d.last = u.End
 	d.buf[d.n&(maxLeast-1)] = *u
 	d.n++
 }
@@ -138,9 +147,10 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 		v := d.Enc.value[u.B]
 		if v >= 0 && u.C != Break {
 			d.line = false
-			if d.padded {
+			if d.padded || u.Start-d.last > MaxApart {
 				d.end(out, u.Start)
 			}
+			d.last = u.End
 			if d.active {
 				d.step(out, uint32(v), u)
 				continue
@@ -172,6 +182,10 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 		d.end(out, u.Start)
 	}
 }
+
+// Expired reports whether a run can't go on because nothing of it was read for
+// MaxApart raw bytes: the text is read up to at.
+func (d *Decoder) Expired(at int64) bool { return (d.active || d.n > 0) && at-d.last > MaxApart }
 
 // Close ends the text.
 func (d *Decoder) Close(out [][]Unit) { d.end(out, 0) }
