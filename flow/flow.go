@@ -191,9 +191,17 @@ func (f Field) String() string {
 type StreamKey struct {
 	Choice int
 	Field  Field
-	Item   int    // the tool call's index; -1 for the legacy function_call; 0 elsewhere
-	Path   string // for FieldOther: the JSON path below the choice or the document
+	// Item is the tool call's index, -1 for the legacy function_call, and 0
+	// for other texts where the API has no items; where it has, the index of
+	// the content block or output item.
+	Item int
+	// Path tells texts of an item apart that have one field; for FieldOther
+	// it is the JSON path below the choice or the document.
+	Path string
 }
+
+// Item is one content block, output item or tool call of a streamed answer.
+type Item struct{ Choice, Item int }
 
 // Delta is a piece of one text, as one event carries it.
 type Delta struct {
@@ -205,6 +213,39 @@ type Delta struct {
 	// Telemetry is what a self-hosted server tells besides, one entry a
 	// token, as it came (docs/format/telemetry.md); nil for nothing.
 	Telemetry []byte
+	// Copy: the event repeats the whole text, which ends with it. The copy
+	// is edited as the text was.
+	Copy bool
+	// Fixed: the text can't be edited, as it is signed: a finding in it
+	// that is not only reported ends the answer.
+	Fixed bool
+}
+
+// Outgoing is an event of a streamed answer on its way to the client.
+type Outgoing struct {
+	Raw, Data []byte // as it came
+	// Edit is nil where the event goes out as it came.
+	Edit *Edit
+	// Say are texts of Margay's own that go out before the event.
+	Say []Say
+}
+
+// Edit says what changes in an event.
+type Edit struct {
+	// Text has new texts by the delta's place in the event.
+	Text map[int][]byte
+	// Call says what becomes of a tool call: its new index among the calls
+	// that are made, or drop. Nil keeps all as they are.
+	Call func(choice, item int) (newIndex int, drop bool)
+	// Finish says what a reason to finish becomes. Nil keeps it.
+	Finish func(choice int, reason string) string
+}
+
+// Say is a text of Margay's own that stands for a tool call that is not made.
+type Say struct {
+	Choice int
+	Item   int // the call's
+	Text   string
 }
 
 // Token is one generated token as the server tells it.

@@ -5,23 +5,23 @@ import (
 	"container/list"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 
-	"github.com/margaydev/margay/wire/openaichat"
+	"github.com/margaydev/margay/wire"
 )
 
 // ask makes a request for a completion ask for the distributions of its
 // tokens, unless the client decided that itself or the model has none.
-func (g *Gateway) ask(c *call, req *openaichat.Request, path string) {
-	if !g.cfg.AskLogprobs || !strings.HasSuffix(path, "/chat/completions") && path != "chat/completions" {
+func (g *Gateway) ask(c *call, req wire.Request) {
+	asker, ok := req.(wire.LogprobAsker)
+	if !ok || !g.cfg.AskLogprobs {
 		return
 	}
 	model := req.Model()
 	if len(model) > maxModel || g.mute.has(model) {
 		return
 	}
-	if body, ok := req.AskLogprobs(c.body); ok {
+	if body, ok := asker.AskLogprobs(c.body); ok {
 		c.plain, c.body, c.model, c.asked = c.body, body, model, true
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/sse"
 	"github.com/margaydev/margay/mediator"
-	"github.com/margaydev/margay/wire/openaichat"
+	"github.com/margaydev/margay/wire"
 )
 
 // burst is how many bytes are gathered from events that have arrived already
@@ -33,15 +33,12 @@ type events struct {
 	body io.ReadCloser
 	*reading
 	gen    *mediator.Generation
-	style  openaichat.Style
-	styled bool
-	seen   []int  // choices begun and not finished
-	told   bool   // the upstream has said that it is done
 	judged bool   // it has told distributions
 	silent bool   // it has told text without
 	frame  []byte // scratch: an event's lines besides its data
 	framed []byte // the last of them that were clean
 	ev     mediator.Event
+	id     string // of the answer, as told to the session
 	idle   *time.Timer
 	out    []byte // what goes out next
 	rest   []byte // what did not fit into the last Read
@@ -53,23 +50,33 @@ type events struct {
 	arrived  time.Time
 }
 
-// reading is the memory that a stream leaves to the next one.
+// reading is the memory that a stream leaves to the next one of its API.
 type reading struct {
-	in     *sse.Reader
-	parser openaichat.ChunkParser
+	in    *sse.Reader
+	codec wire.Stream
+	pool  *sync.Pool
 }
 
-var readings = sync.Pool{New: func() any { return &reading{in: sse.NewReader(nil, 0)} }}
+func newReadings(api wire.API) *sync.Pool {
+	p := &sync.Pool{}
+	p.New = func() any { return &reading{in: sse.NewReader(nil, 0), codec: api.NewStream(), pool: p} }
+	return p
+}
 
 func newEvents(g *Gateway, c *call, resp *http.Response) *events {
-	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp, body: resp.Body, gen: c.session.Generate(resp.Request.Context())}
-	e.reading = readings.Get().(*reading)
-	e.parser.Reset(openaichat.Limits{MaxBytes: g.cfg.MaxEvent})
-	e.parser.Tokens = c.session.Judges()
+	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp, body: resp.Body}
+	e.reading = c.api.readings.Get().(*reading)
+	e.codec.Reset(wire.Limits{MaxBytes: g.cfg.MaxEvent}, c.session.Judges())
+	e.generate()
 	e.in.Reset(resp.Body, g.cfg.MaxEvent)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
 	return e
+}
+
+func (e *events) generate() {
+	e.gen = e.c.session.Generate(e.ctx)
+	e.gen.Ends, e.gen.Repeats = e.c.api.shape.Ends, e.c.api.shape.Repeats
 }
 
 // Close implements io.Closer. It cancels the upstream.
@@ -78,7 +85,7 @@ func (e *events) Close() error {
 	e.end = true
 	if e.reading != nil {
 		e.in.Reset(nil, 0)
-		readings.Put(e.reading)
+		e.pool.Put(e.reading)
 		e.reading = nil
 		e.gen.Free()
 		if f := e.g.cfg.Streamed; f != nil {
@@ -139,7 +146,7 @@ func (e *events) next() int {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		if len(e.seen) > 0 && !e.told {
+		if e.codec.Open() {
 			// The end of a connection is not the end of an answer.
 			e.broken()
 			break
@@ -154,7 +161,7 @@ func (e *events) next() int {
 		// A client drops it; so it is no loss.
 	case ev.Data == nil:
 		if e.clean(ev.Raw) { // a comment with a secret is dropped: nobody misses it
-			e.add(ev, &openaichat.Chunk{})
+			e.add(ev, &wire.Chunk{})
 		}
 	default:
 		e.event(ev)
@@ -205,20 +212,17 @@ func (e *events) event(ev *sse.Event) {
 		e.stop("denied", "an event of the upstream holds a secret outside its data")
 		return
 	}
-	chunk, err := e.parser.Parse(ev.Data)
+	chunk, err := e.codec.Parse(ev)
 	if err != nil {
 		e.stop("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
 		return
 	}
 	if chunk.Stray {
 		// Nobody has looked at these logprobs: the event goes on without.
-		data, err := openaichat.Render(ev.Data, &openaichat.Edit{DropLogprobs: true}, e.parser.Limits)
-		if err != nil {
-			e.stop("internal-error", "an event could not be edited")
+		if ev = e.strip(ev, true, false); e.end {
 			return
 		}
-		ev = &sse.Event{Raw: sse.Append(nil, ev.Raw, data), Type: ev.Type, ID: ev.ID, Data: data}
-		if chunk, err = e.parser.Parse(data); err != nil {
+		if chunk, err = e.codec.Parse(ev); err != nil {
 			e.stop("internal-error", "an event could not be edited")
 			return
 		}
@@ -228,27 +232,22 @@ func (e *events) event(ev *sse.Event) {
 			return
 		}
 	}
-	if chunk.Done {
-		e.told = true
-		e.finish()
-		if !e.end {
-			e.out = append(e.out, ev.Raw...)
-		}
-		return
+	if len(chunk.ID) > 0 && string(chunk.ID) != e.id {
+		e.id = string(chunk.ID)
+		e.c.session.Named(e.c.caller, e.id)
 	}
-	if !e.styled {
-		e.style, e.styled = openaichat.StyleOf(ev.Data), true
-	}
-	if chunk.Error && len(e.seen) > 0 {
+	if chunk.Error && e.codec.Open() {
 		e.failure(ev, chunk)
 		return
 	}
-	e.add(ev, chunk)
+	if e.add(ev, chunk); chunk.Done && !e.end {
+		e.finish()
+	}
 }
 
 // unasked takes out of an event what the client did not ask for. What was read
 // of it stays.
-func (e *events) unasked(ev *sse.Event, chunk *openaichat.Chunk) *sse.Event {
+func (e *events) unasked(ev *sse.Event, chunk *wire.Chunk) *sse.Event {
 	if e.c.asked && !chunk.Logprobs {
 		e.silent = e.silent || len(chunk.Deltas) > 0
 		if e.silent && !e.judged && len(chunk.Finished) > 0 {
@@ -256,21 +255,25 @@ func (e *events) unasked(ev *sse.Event, chunk *openaichat.Chunk) *sse.Event {
 		}
 	}
 	e.judged = e.judged || chunk.Logprobs
-	drop := openaichat.Edit{DropLogprobs: e.c.asked && chunk.Logprobs, DropTelemetry: chunk.Telemetry}
-	if !drop.DropLogprobs && !drop.DropTelemetry {
+	logprobs := e.c.asked && chunk.Logprobs
+	if !logprobs && !chunk.Telemetry {
 		return ev
 	}
-	data, err := openaichat.Render(ev.Data, &drop, e.parser.Limits)
+	return e.strip(ev, logprobs, chunk.Telemetry)
+}
+
+func (e *events) strip(ev *sse.Event, logprobs, telemetry bool) *sse.Event {
+	out, err := e.codec.Strip(ev, logprobs, telemetry)
 	if err != nil {
 		e.stop("internal-error", "an event could not be edited")
 		return ev
 	}
-	return &sse.Event{Raw: sse.Append(nil, ev.Raw, data), Type: ev.Type, ID: ev.ID, Data: data}
+	return out
 }
 
 // failure ends the stream with the upstream's own error. What is held is not
 // released.
-func (e *events) failure(ev *sse.Event, chunk *openaichat.Chunk) {
+func (e *events) failure(ev *sse.Event, chunk *wire.Chunk) {
 	for i := range chunk.Deltas {
 		if chunk.Deltas[i].Key.Choice >= 0 && len(chunk.Deltas[i].Text) > 0 {
 			e.broken() // it goes on with a text that was not decided
@@ -281,7 +284,7 @@ func (e *events) failure(ev *sse.Event, chunk *openaichat.Chunk) {
 	if e.end {
 		return
 	}
-	e.gen = e.c.session.Generate(e.ctx)
+	e.generate()
 	e.add(ev, chunk)
 	if !e.end {
 		e.finish()
@@ -290,16 +293,12 @@ func (e *events) failure(ev *sse.Event, chunk *openaichat.Chunk) {
 	_ = e.body.Close()
 }
 
-func (e *events) add(ev *sse.Event, chunk *openaichat.Chunk) {
+func (e *events) add(ev *sse.Event, chunk *wire.Chunk) {
 	e.ev.Raw, e.ev.Data = ev.Raw, ev.Data
 	e.ev.Deltas, e.ev.Names, e.ev.Choices = chunk.Deltas, chunk.Names, chunk.Choices
-	e.ev.Finished = e.ev.Finished[:0]
-	for _, c := range chunk.Choices {
-		e.begin(c)
-	}
+	e.ev.Ended, e.ev.Finished = chunk.Ended, e.ev.Finished[:0]
 	for _, f := range chunk.Finished {
 		e.ev.Finished = append(e.ev.Finished, f.Choice)
-		e.seen = slices.DeleteFunc(e.seen, func(c int) bool { return c == f.Choice })
 	}
 	if e.g.cfg.Streamed != nil {
 		e.stats.Events++
@@ -322,17 +321,6 @@ func (e *events) release() {
 	}
 }
 
-func (e *events) begin(choice int) {
-	for _, c := range e.seen {
-		if c == choice {
-			return
-		}
-	}
-	if len(e.seen) < 128 {
-		e.seen = append(e.seen, choice)
-	}
-}
-
 // finish releases what waits at a regular end.
 func (e *events) finish() {
 	e.release()
@@ -346,26 +334,17 @@ func (e *events) finish() {
 	}
 }
 
-func (e *events) write(out []mediator.Out) {
+func (e *events) write(out []flow.Outgoing) {
 	if n := min(len(out), len(e.arrivals)); n > 0 {
 		e.stats.MaxDelay = max(e.stats.MaxDelay, time.Since(e.arrivals[0]))
 		e.arrivals = e.arrivals[:copy(e.arrivals, e.arrivals[n:])]
 	}
 	for i := range out {
-		o := &out[i]
-		for _, s := range o.Say {
-			e.out = sse.Append(e.out, nil, e.style.Content(s.Choice, s.Text))
-		}
-		if o.Edit == nil {
-			e.out = append(e.out, o.Raw...)
-			continue
-		}
-		data, err := openaichat.Render(o.Data, &openaichat.Edit{Text: o.Edit.Text, Call: o.Edit.Call, Finish: o.Edit.Finish}, e.parser.Limits)
-		if err != nil {
+		var err error
+		if e.out, err = e.codec.Append(e.out, &out[i]); err != nil {
 			e.fail("internal-error", "an event could not be edited")
 			return
 		}
-		e.out = sse.Append(e.out, o.Raw, data)
 	}
 }
 
@@ -375,10 +354,7 @@ func (e *events) halt(err error) {
 		e.fail("denied", "the answer was stopped: "+err.Error())
 		return
 	}
-	for _, c := range e.seen {
-		e.out = sse.Append(e.out, nil, e.style.Finish(c, "content_filter"))
-	}
-	e.out = sse.Append(e.out, nil, []byte("[DONE]"))
+	e.out = e.codec.Halt(e.out)
 	e.end = true
 	_ = e.body.Close()
 }
@@ -393,7 +369,7 @@ func (e *events) stop(code, detail string) {
 
 // fail ends the stream with an error event. Nothing that is held goes out.
 func (e *events) fail(code, detail string) {
-	e.out = sse.Append(e.out, nil, openaichat.ErrorBody("margay: "+detail, "margay_error", code))
+	e.out = e.codec.Fail(e.out, &wire.Problem{Message: "margay: " + detail, Code: code})
 	e.end = true
 	_ = e.body.Close()
 }

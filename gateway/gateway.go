@@ -25,7 +25,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
-	"github.com/margaydev/margay/wire/openaichat"
+	"github.com/margaydev/margay/wire"
 )
 
 // Config is what a Gateway needs. Zero limits mean the defaults.
@@ -76,6 +76,7 @@ type StreamStats struct {
 type Gateway struct {
 	cfg   Config
 	proxy *httputil.ReverseProxy
+	apis  apis
 	mute  mute
 }
 
@@ -109,7 +110,7 @@ func New(cfg Config) (*Gateway, error) {
 		}
 		cfg.Transport = t
 	}
-	g := &Gateway{cfg: cfg}
+	g := &Gateway{cfg: cfg, apis: newAPIs()}
 	if cfg.AskLogprobs {
 		cfg.Transport = asker{g, cfg.Transport}
 	}
@@ -173,42 +174,21 @@ func (b *buffers) Get() []byte {
 
 func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
 
-// endpoint says how the bodies of a path are treated.
-type endpoint uint8
-
-const (
-	unknown endpoint = iota
-	mediated
-	passed
-)
-
-var mediatedPaths = []string{"/chat/completions", "/completions", "/embeddings"}
-
-func (g *Gateway) endpoint(r *http.Request, path string) endpoint {
-	switch {
-	case slices.Contains(mediatedPaths, path) && r.Method == http.MethodPost:
-		return mediated
-	case (path == "/models" || strings.HasPrefix(path, "/models/")) && r.Method == http.MethodGet:
-		return mediated
-	case slices.Contains(g.cfg.PassPaths, path), slices.Contains(g.cfg.PassPaths, "/v1"+path):
-		return passed
-	}
-	return unknown
-}
-
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
+	api := g.apis.chat
+	refuse := func(status int, code, detail string) { refuse(w, api, status, code, detail, "") }
 	if g.cfg.Token != "" {
 		rest, ok := strings.CutPrefix(path, "/"+g.cfg.Token)
 		if !ok || rest != "" && rest[0] != '/' {
-			refuse(w, http.StatusNotFound, "not-found", "no such path; use the base URL that margay printed", "")
+			refuse(http.StatusNotFound, "not-found", "no such path; use the base URL that margay printed")
 			return
 		}
 		path = rest
 	}
 	if code, detail := g.stranger(r); code != "" {
-		refuse(w, http.StatusForbidden, code, detail, "")
+		refuse(http.StatusForbidden, code, detail)
 		return
 	}
 	switch path {
@@ -217,7 +197,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "/readyz":
 		if err := g.cfg.Engine.Ready(r.Context()); err != nil {
-			refuse(w, http.StatusServiceUnavailable, "not-ready", err.Error(), "")
+			refuse(http.StatusServiceUnavailable, "not-ready", err.Error())
 			return
 		}
 		_, _ = w.Write([]byte("ready\n"))
@@ -225,18 +205,19 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path, ok := strings.CutPrefix(path, "/v1")
 	if !ok {
-		refuse(w, http.StatusNotFound, "not-found", "API paths begin with /v1", "")
+		refuse(http.StatusNotFound, "not-found", "API paths begin with /v1")
 		return
 	}
 	path = strings.TrimSuffix(path, "/")
-	switch g.endpoint(r, path) {
+	rt := g.route(r, path)
+	api = rt.api
+	switch rt.kind {
 	case mediated:
-		g.mediate(w, r, path)
+		g.mediate(w, r, path, rt)
 	case passed:
-		g.forward(w, r, &call{g: g, path: path, pass: true})
+		g.forward(w, r, &call{g: g, path: path, api: api, pass: true})
 	default:
-		refuse(w, http.StatusNotImplemented, "not-covered",
-			"margay mediates POST "+strings.Join(mediatedPaths, ", ")+" and GET /models under /v1; other paths are refused unless pass_paths lists them", "")
+		refuse(http.StatusNotImplemented, "not-covered", "margay mediates "+covered+" under /v1; other paths are refused unless pass_paths lists them")
 	}
 }
 
@@ -264,8 +245,10 @@ func (g *Gateway) stranger(r *http.Request) (code, detail string) {
 // call is one request on its way.
 type call struct {
 	g       *Gateway
+	api     *api
 	path    string
 	pass    bool
+	caller  string // the credential that it came with
 	session *mediator.Session
 	body    []byte // what was decided; nil for none
 
@@ -306,13 +289,14 @@ func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 		g.cfg.Log.Info("client went away", "path", r.URL.Path)
 		return
 	}
+	api := r.Context().Value(callKey{}).(*call).api
 	var d *denied
 	if errors.As(err, &d) {
-		refuse(w, d.status, d.code, d.detail, d.decision)
+		refuse(w, api, d.status, d.code, d.detail, d.decision)
 		return
 	}
 	g.cfg.Log.Warn("upstream failed", "upstream", g.cfg.Name, "error", reachError(err))
-	refuse(w, http.StatusBadGateway, "upstream-failed", "the upstream "+g.cfg.Name+" can't be reached: "+reachError(err), "")
+	refuse(w, api, http.StatusBadGateway, "upstream-failed", "the upstream "+g.cfg.Name+" can't be reached: "+reachError(err), "")
 }
 
 // reachError tells a transport error without the URL, which may hold a query.
@@ -333,7 +317,7 @@ type denied struct {
 func (d *denied) Error() string { return d.code + ": " + d.detail }
 
 // refuse answers in the API's error shape.
-func refuse(w http.ResponseWriter, status int, code, detail, decision string) {
+func refuse(w http.ResponseWriter, api wire.API, status int, code, detail, decision string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if decision != "" {
@@ -341,7 +325,7 @@ func refuse(w http.ResponseWriter, status int, code, detail, decision string) {
 		detail += " (decision " + decision + "; margay explain " + decision + ")"
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(openaichat.ErrorBody("margay: "+detail, "margay_"+strings.ReplaceAll(code, "-", "_"), code)) //nolint:gosec // JSON, and sent as JSON
+	_, _ = w.Write(api.ErrorBody(&wire.Problem{Status: status, Message: "margay: " + detail, Code: code})) //nolint:gosec // JSON, and sent as JSON
 }
 
 func (g *Gateway) sink() flow.Sink {

@@ -17,39 +17,45 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator"
-	"github.com/margaydev/margay/wire/openaichat"
+	"github.com/margaydev/margay/wire"
 )
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // mediate decides about a request and forwards it.
-func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
-	c := &call{g: g, path: path}
-	var req *openaichat.Request
-	if r.Method == http.MethodPost {
+func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, rt route) {
+	api := rt.api
+	c := &call{g: g, path: path, api: api}
+	refuse := func(status int, code, detail, decision string) { refuse(w, api, status, code, detail, decision) }
+	var req wire.Request
+	if rt.body {
 		body, d := g.read(r)
 		if d != nil {
-			refuse(w, d.status, d.code, d.detail, "")
+			refuse(d.status, d.code, d.detail, "")
 			return
 		}
 		var err error
-		if req, err = openaichat.ParseRequest(body, openaichat.Limits{MaxBytes: g.cfg.MaxBody}); err != nil {
-			code := "strict-json"
+		if req, err = api.ParseRequest(body, wire.Limits{MaxBytes: g.cfg.MaxBody}); err != nil {
+			code, detail := "strict-json", "the request is not strict JSON: "+err.Error()
 			var se *strictjson.Error
-			if errors.As(err, &se) {
+			var un *wire.Unsupported
+			switch {
+			case errors.As(err, &un):
+				code, detail = un.Code, un.Detail
+			case errors.As(err, &se):
 				code = string(se.Code)
 			}
-			refuse(w, http.StatusBadRequest, code, "the request is not strict JSON: "+err.Error(), "")
+			refuse(http.StatusBadRequest, code, detail, "")
 			return
 		}
 	}
 	if err := g.open(r, c, req); err != nil {
 		if errors.Is(err, flow.ErrTrajectoryID) {
-			refuse(w, http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
+			refuse(http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
 			return
 		}
 		g.cfg.Log.Error("request denied", "error", err)
-		refuse(w, http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor", "")
+		refuse(http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor", "")
 		return
 	}
 	res := c.session.Prompt(r.Context(), texts(r, path, req))
@@ -58,7 +64,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
 		if len(res.Findings) == 0 {
 			status = http.StatusServiceUnavailable
 		}
-		refuse(w, status, "denied", reasons(&res.Decision), res.Decision.ID)
+		refuse(status, "denied", reasons(&res.Decision), res.Decision.ID)
 		return
 	}
 	if req != nil {
@@ -66,7 +72,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string) {
 		if len(res.Edits) > 0 {
 			c.body = req.Rewrite(res.Edits)
 		}
-		g.ask(c, req, path)
+		g.ask(c, req)
 	}
 	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
 }
@@ -125,13 +131,15 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 	return b, err
 }
 
-func (g *Gateway) open(r *http.Request, c *call, req *openaichat.Request) error {
+func (g *Gateway) open(r *http.Request, c *call, req wire.Request) error {
+	c.caller = r.Header.Get("Authorization") + "\n" + r.Header.Get("Api-Key") + "\n" + r.Header.Get("X-Api-Key")
 	sr := mediator.SessionRequest{
-		Caller:     r.Header.Get("Authorization") + "\n" + r.Header.Get("Api-Key") + "\n" + r.Header.Get("X-Api-Key"),
+		Caller:     c.caller,
 		Trajectory: r.Header.Get("Margay-Trajectory"),
 		Sink:       g.sink(),
 	}
 	if req != nil {
+		sr.Previous = req.Previous()
 		for i := range req.NumMessages() {
 			sr.Messages = append(sr.Messages, req.MessageRaw(i))
 			sr.Roles = append(sr.Roles, req.MessageRole(i))
@@ -144,7 +152,7 @@ func (g *Gateway) open(r *http.Request, c *call, req *openaichat.Request) error 
 
 // texts are all strings that leave with a request: its body's, its path's and
 // query's, and those of all headers but the caller's credentials.
-func texts(r *http.Request, path string, req *openaichat.Request) []mediator.Text {
+func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
 	var out []mediator.Text
 	if req != nil {
 		parts := req.Parts()
@@ -152,7 +160,7 @@ func texts(r *http.Request, path string, req *openaichat.Request) []mediator.Tex
 		for i := range parts {
 			p := &parts[i]
 			out = append(out, mediator.Text{
-				ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Key, Opaque: p.Opaque,
+				ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Fixed, Opaque: p.Opaque,
 				Path: func() string { return req.Path(p) }, Private: p.Role == flow.RoleTool,
 			})
 		}

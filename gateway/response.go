@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/mediator"
-	"github.com/margaydev/margay/wire/openaichat"
+	"github.com/margaydev/margay/wire"
 )
 
 // response mediates the upstream's answer.
@@ -85,7 +85,7 @@ func (u *unzipped) Close() error { return u.under.Close() }
 
 // whole mediates a whole JSON answer.
 func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, error) {
-	resp, err := openaichat.ParseResponse(body, openaichat.Limits{MaxBytes: g.cfg.MaxBody})
+	resp, err := c.api.ParseResponse(body, wire.Limits{MaxBytes: g.cfg.MaxBody})
 	if err != nil {
 		return nil, &denied{status: http.StatusBadGateway, code: "strict-json", detail: "the upstream's answer is not strict JSON: " + err.Error()}
 	}
@@ -94,7 +94,7 @@ func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, erro
 	for i := range parts {
 		p := &parts[i]
 		t := mediator.Text{
-			ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Key, Opaque: p.Opaque, Path: func() string { return resp.Path(p) },
+			ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Fixed, Opaque: p.Opaque, Path: func() string { return resp.Path(p) },
 		}
 		if c.session.Judges() {
 			t.Tokens, t.Telemetry = resp.Tokens(p)
@@ -104,7 +104,12 @@ func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, erro
 	if c.asked && !resp.Logprobs() {
 		g.mute.add(c.model)
 	}
-	resp.DropLogprobs = c.asked
+	if c.asked {
+		resp.DropLogprobs()
+	}
+	if id := resp.ID(); id != "" {
+		c.session.Named(c.caller, id)
+	}
 	for _, tc := range resp.Calls() {
 		a.Calls = append(a.Calls, mediator.ToolCallText{Name: tc.Name, Arguments: tc.Arguments})
 	}

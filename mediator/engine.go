@@ -184,6 +184,9 @@ type SessionRequest struct {
 	// they are. They find the trajectory where none is named.
 	Messages [][]byte
 	Roles    []flow.Role
+	// Previous names what the request goes on with where the server keeps the
+	// conversation: a name that Session.Named was told.
+	Previous string
 	// Sink is where the content goes.
 	Sink flow.Sink
 	// Policy overrides the engine's where it is not nil.
@@ -207,6 +210,7 @@ type Watch struct {
 type Session struct {
 	e      *Engine
 	t      *trajectory
+	key    [32]byte // one that finds the trajectory
 	snap   *snapshot
 	sink   flow.Sink
 	policy *Policy
@@ -227,11 +231,11 @@ func (e *Engine) Session(ctx context.Context, r *SessionRequest) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
-	t, err := e.trajectoryOf(r)
+	t, key, err := e.trajectoryOf(r)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{e: e, t: t, snap: snap, sink: r.Sink, policy: r.Policy, now: e.cfg.Now()}
+	s := &Session{e: e, t: t, key: key, snap: snap, sink: r.Sink, policy: r.Policy, now: e.cfg.Now()}
 	if s.policy == nil {
 		s.policy = &e.cfg.Policy
 	}
@@ -247,22 +251,43 @@ func (e *Engine) Session(ctx context.Context, r *SessionRequest) (*Session, erro
 // Trajectory returns the id of the session's trajectory.
 func (s *Session) Trajectory() flow.TrajectoryID { return s.t.id }
 
-func (e *Engine) trajectoryOf(r *SessionRequest) (*trajectory, error) {
+// Named tells by which name later requests of the caller's go on with this
+// one, as SessionRequest.Previous.
+func (s *Session) Named(caller, name string) {
+	key := s.e.cfg.Keys.Pseudonym[:]
+	owner := keyed(key, "margay caller v1", []byte(caller))
+	s.e.traj.byPrefix([][32]byte{s.key, keyed(key, "margay previous v1", owner[:], []byte(name))}, func() *trajectory { return s.t })
+}
+
+// trajectoryOf returns a request's trajectory and a key that finds it.
+func (e *Engine) trajectoryOf(r *SessionRequest) (*trajectory, [32]byte, error) {
 	key := e.cfg.Keys.Pseudonym[:]
 	caller := keyed(key, "margay caller v1", []byte(r.Caller))
-	if r.Trajectory != "" {
-		id, err := flow.ParseTrajectoryID(r.Trajectory)
-		if err != nil {
-			return nil, err
+	id, keys := flow.TrajectoryID(""), [][32]byte(nil)
+	switch {
+	case r.Trajectory != "":
+		var err error
+		if id, err = flow.ParseTrajectoryID(r.Trajectory); err != nil {
+			return nil, caller, err
 		}
 		// The caller is part of the key: the same id under another
 		// credential is another trajectory.
-		return e.traj.get(keyed(key, "margay named v1", caller[:], []byte(id)), func() *trajectory { return e.newTrajectory(id, caller) }), nil
+		keys = [][32]byte{keyed(key, "margay named v1", caller[:], []byte(id))}
+	case e.cfg.Family != "":
+		id = e.cfg.Family
+		keys = [][32]byte{keyed(key, "margay family v1", []byte(id))}
+	case r.Previous != "":
+		keys = [][32]byte{keyed(key, "margay previous v1", caller[:], []byte(r.Previous))}
+	default:
+		keys = chain(key, caller, r)
 	}
-	if e.cfg.Family != "" {
-		return e.traj.get(keyed(key, "margay family v1", []byte(e.cfg.Family)), func() *trajectory { return e.newTrajectory(e.cfg.Family, caller) }), nil
+	if id == "" {
+		id = flow.TrajectoryID(flow.NewID())
 	}
-	return e.traj.byPrefix(chain(key, caller, r), func() *trajectory { return e.newTrajectory(flow.TrajectoryID(flow.NewID()), caller) }), nil
+	if len(keys) == 0 {
+		keys = [][32]byte{keyed(key, "margay lone v1", []byte(id))}
+	}
+	return e.traj.byPrefix(keys, func() *trajectory { return e.newTrajectory(id, caller) }), keys[len(keys)-1], nil
 }
 
 // chain returns the keyed hashes of the conversation's prefixes, from the one

@@ -2,8 +2,10 @@ package mediator
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"sync"
 
 	"github.com/margaydev/margay/flow"
@@ -22,31 +24,11 @@ type Event struct {
 	Names [][]byte
 	// Finished lists the choices that end with this event.
 	Finished []int
+	// Ended lists the items whose texts end with this event.
+	Ended []flow.Item
 	// Choices lists the choices that the event is about. One about none, or
 	// about all, keeps its place among all others.
 	Choices []int
-}
-
-// Out is an event that is released.
-type Out struct {
-	Raw, Data []byte
-	// Edit is nil where the event goes out as it came.
-	Edit *Edit
-	// Say are texts of ours that go out before the event.
-	Say []Say
-}
-
-// Edit says what changes in an event.
-type Edit struct {
-	Text   map[int][]byte // new texts by the delta's place
-	Call   func(choice, index int) (newIndex int, drop bool)
-	Finish func(choice int, reason string) string
-}
-
-// Say is text of the mediator's own in a choice.
-type Say struct {
-	Choice int
-	Text   string
 }
 
 // ErrHalted ends a generation that may not go on: the connector closes the
@@ -69,6 +51,11 @@ const maxArguments = 8 << 20
 // costs. What is found does not depend on how a text is cut (package stream),
 // so neither does what goes out.
 type Generation struct {
+	// Ends says that the wire tells the end of each item; else a further
+	// tool call ends the one before it. Repeats says that it repeats whole
+	// texts (flow.Delta.Copy). They are set before the first event.
+	Ends, Repeats bool
+
 	s    *Session
 	ctx  context.Context //nolint:containedctx // one generation is one call
 	cfg  *stream.Config
@@ -92,7 +79,7 @@ type Generation struct {
 type room struct {
 	queue []*held // events that wait, in order
 	free  []*held
-	out   []Out
+	out   []flow.Outgoing
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -104,9 +91,12 @@ type text struct {
 	risk   *risk           // nil where the risk model does not judge
 	win    []byte          // the bytes from base on: what waits, and all of a call's arguments
 	base   int64
-	len    int64 // bytes so far
-	looked int64 // bytes that were looked at
-	cut    int64 // bytes that are decided
+	len    int64         // bytes so far
+	sum    hash.Hash     // of all bytes, where the wire may repeat them
+	all    []stream.Edit // the same
+	fixed  bool          // an edit ends the answer
+	looked int64         // bytes that were looked at
+	cut    int64         // bytes that are decided
 	edits  []stream.Edit
 	done   bool
 	fresh  bool // in Generation.news
@@ -121,7 +111,7 @@ type held struct {
 	kept      bool
 	choices   []int
 	pieces    []piece
-	say       []Say
+	say       []flow.Say
 	calls     bool // it carries part of a tool call
 	finish    bool
 
@@ -153,7 +143,7 @@ func (s *Session) Generate(ctx context.Context) *Generation {
 
 // Push takes an event and returns those that are released by it, as Add and
 // Release do.
-func (g *Generation) Push(ev *Event) ([]Out, error) {
+func (g *Generation) Push(ev *Event) ([]flow.Outgoing, error) {
 	if err := g.Add(ev); err != nil {
 		return nil, err
 	}
@@ -179,6 +169,12 @@ func (g *Generation) Add(ev *Event) (err error) {
 			g.seen = append(g.seen, c)
 		}
 	}
+	for _, it := range ev.Ended {
+		h.finish = true
+		if err := g.endItem(it); err != nil {
+			return err
+		}
+	}
 	for _, c := range ev.Finished {
 		h.finish = true
 		if err := g.finish(c); err != nil {
@@ -192,7 +188,7 @@ func (g *Generation) Add(ev *Event) (err error) {
 // order. What it returns is valid until the next call, and as long as the
 // memory of the events that were added. After an error nothing more may be
 // sent to the client but what it returns and what ends the stream.
-func (g *Generation) Release() (out []Out, err error) {
+func (g *Generation) Release() (out []flow.Outgoing, err error) {
 	defer g.recover(&out, &err)
 	for i, t := range g.news {
 		g.news[i] = nil
@@ -206,7 +202,7 @@ func (g *Generation) Release() (out []Out, err error) {
 }
 
 // Close ends the answer: everything is decided and released.
-func (g *Generation) Close() (out []Out, err error) {
+func (g *Generation) Close() (out []flow.Outgoing, err error) {
 	defer g.recover(&out, &err)
 	for _, t := range g.text {
 		if err := g.end(t); err != nil {
@@ -239,7 +235,7 @@ func (g *Generation) Held() int64 {
 	return n
 }
 
-func (g *Generation) recover(out *[]Out, err *error) {
+func (g *Generation) recover(out *[]flow.Outgoing, err *error) {
 	if p := recover(); p != nil {
 		g.s.failed(flow.Generate, "internal-error", fmt.Sprintf("internal error of type %T; please report it", p))
 		if out != nil {
@@ -302,6 +298,9 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 		}
 		g.last = t
 	}
+	if d.Copy {
+		return g.copied(h, t, d)
+	}
 	if t.done && len(d.Text) > 0 {
 		// Text behind its end: a stream that does this is not decided.
 		return g.deny("text-after-end", "the stream goes on with a text that it had ended")
@@ -311,6 +310,10 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 	t.pieces++
 	t.len = p.to
 	t.win = append(t.win, d.Text...)
+	t.fixed = t.fixed || d.Fixed
+	if t.sum != nil {
+		t.sum.Write(d.Text)
+	}
 	if d.Key.Field == flow.FieldToolArguments {
 		h.calls = true
 		if t.len > maxArguments {
@@ -329,20 +332,67 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 	return nil
 }
 
-// begin begins a text. A further tool call ends the one before it.
+// copied takes an event that repeats a whole text, which ends it. What repeats
+// another text than was streamed is looked at as one of its own.
+func (g *Generation) copied(h *held, t *text, d *flow.Delta) error {
+	if t.len == 0 && !t.done {
+		first := *d
+		first.Copy = false
+		if err := g.delta(h, &first); err != nil {
+			return err
+		}
+		return g.end(t)
+	}
+	if err := g.end(t); err != nil {
+		return err
+	}
+	own := append([]byte(nil), d.Text...)
+	c := &text{key: d.Key, done: true, win: own, len: int64(len(own)), cut: int64(len(own)), fixed: t.fixed || d.Fixed}
+	sum := sha256.Sum256(own)
+	switch {
+	case c.len == t.len && string(sum[:]) == string(t.sum.Sum(nil)):
+		c.edits = t.all
+	case d.Key.Field == flow.FieldToolArguments:
+		v := g.s.arguments(g.cfg, "", own)
+		g.note(c, v.found)
+		if c.edits = v.edits; v.refusal != "" && !g.calls[d.Key.Choice].dropped[d.Key.Item] {
+			return g.deny("copies-differ", "the stream repeats the arguments of a tool call, and not as they were")
+		}
+	default:
+		sc := g.cfg.NewScanner()
+		sc.Write(own)
+		sc.Close()
+		c.edits = sc.Edits(nil)
+		g.note(c, sc.Findings())
+	}
+	g.seal(c)
+	h.pieces = append(h.pieces, piece{t: c, to: c.len})
+	h.calls = h.calls || d.Key.Field == flow.FieldToolArguments || d.Key.Field == flow.FieldToolName
+	c.pieces++
+	return nil
+}
+
+// seal halts the generation where a text needs an edit that can't be edited.
+func (g *Generation) seal(t *text) { g.halted = g.halted || t.fixed && len(t.edits) > 0 }
+
+// begin begins a text. Where the wire does not tell, a further tool call ends
+// the one before it.
 func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 	const maxTexts = 4096
 	if len(g.text) >= maxTexts {
 		return nil, g.deny("too-large", "the stream has too many texts")
 	}
 	t := &text{key: k, win: make([]byte, 0, 256)}
+	if g.Repeats {
+		t.sum = sha256.New()
+	}
 	if k.Field == flow.FieldToolArguments || k.Field == flow.FieldToolName {
 		c := g.calls[k.Choice]
 		if c == nil {
 			c = &calls{seen: map[int]bool{}, dropped: map[int]bool{}}
 			g.calls[k.Choice] = c
 		}
-		if c.started && c.open != k.Item {
+		if !g.Ends && c.started && c.open != k.Item {
 			if err := g.endCall(k.Choice, c.open); err != nil {
 				return nil, err
 			}
@@ -392,6 +442,10 @@ func (g *Generation) take(t *text) {
 	t.cut = t.scan.Cut()
 	n := len(t.edits)
 	t.edits = t.scan.Edits(t.edits)
+	if g.Repeats {
+		t.all = append(t.all, t.edits[n:]...)
+	}
+	g.seal(t)
 	g.s.edited(t.key, t.edits[n:])
 	if found := t.scan.Findings(); len(found) > t.found {
 		g.note(t, found[t.found:])
@@ -403,6 +457,9 @@ func (g *Generation) note(t *text, found []stream.Finding) {
 	for i := range found {
 		var j judged
 		j.add(g.s, &found[i], &Text{Field: t.key.Field, Path: func() string {
+			if g.Ends {
+				return fmt.Sprintf("content[%d].%s", t.key.Item, t.key.Field)
+			}
 			return fmt.Sprintf("choices[%d].%s", t.key.Choice, t.key.Field)
 		}}, flow.Generate)
 		g.fresh = append(g.fresh, j.findings...)
@@ -444,7 +501,8 @@ func (g *Generation) endCall(choice, item int) error {
 	t.done, t.cut = true, t.len
 	v := g.s.arguments(g.cfg, name, t.win)
 	g.note(t, v.found)
-	t.edits = v.edits
+	t.edits, t.all = v.edits, v.edits
+	g.seal(t)
 	if v.refusal == "" {
 		return nil
 	}
@@ -452,8 +510,20 @@ func (g *Generation) endCall(choice, item int) error {
 	for _, h := range g.queue {
 		for _, p := range h.pieces {
 			if p.t == t || p.t.key == (flow.StreamKey{Choice: choice, Field: flow.FieldToolName, Item: item}) {
-				h.say = append(h.say, Say{Choice: choice, Text: v.refusal})
+				h.say = append(h.say, flow.Say{Choice: choice, Item: item, Text: v.refusal})
 				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// endItem decides the rest of an item's texts.
+func (g *Generation) endItem(it flow.Item) error {
+	for k, t := range g.text {
+		if k.Choice == it.Choice && k.Item == it.Item {
+			if err := g.end(t); err != nil {
+				return err
 			}
 		}
 	}

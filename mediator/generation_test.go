@@ -34,7 +34,7 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 	a := answer{text: map[flow.StreamKey]string{}, refused: map[int]bool{}}
 	g := s.Generate(context.Background())
 	var events []mediator.Event
-	take := func(out []mediator.Out) {
+	take := func(out []flow.Outgoing) {
 		for _, o := range out {
 			var n int
 			_, _ = fmt.Sscan(string(o.Data), &n)
@@ -77,7 +77,7 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 		if a.err = g.Add(&in); a.err != nil || rng.IntN(3) > 0 {
 			return
 		}
-		var out []mediator.Out
+		var out []flow.Outgoing
 		out, a.err = g.Release()
 		take(out)
 		for _, b := range lent {
@@ -118,7 +118,7 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 		push(mediator.Event{Choices: []int{c}, Finished: []int{c}})
 	}
 	if a.err == nil {
-		var out []mediator.Out
+		var out []flow.Outgoing
 		out, a.err = g.Close()
 		take(out)
 	}

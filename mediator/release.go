@@ -11,7 +11,7 @@ import (
 //
 // A generation that is halted releases nothing behind the first edit: events
 // that happened to arrive with it are no longer its answer.
-func (g *Generation) release() ([]Out, error) {
+func (g *Generation) release() ([]flow.Outgoing, error) {
 	g.out = g.out[:0]
 	if err := g.checkNames(); err != nil {
 		return nil, err
@@ -38,9 +38,13 @@ func (g *Generation) release() ([]Out, error) {
 			}
 			continue
 		}
-		g.out = append(g.out, Out{})
+		g.out = append(g.out, flow.Outgoing{})
 		o := &g.out[len(g.out)-1]
 		o.Raw, o.Data, o.Say, o.Edit = h.raw, h.data, h.say, g.edit(h)
+		if o.Edit != nil && h.sealed() {
+			g.out = g.out[:len(g.out)-1]
+			break
+		}
 		g.done(h)
 		if g.halted && o.Edit != nil {
 			break
@@ -80,6 +84,16 @@ func (h *held) decided() bool {
 		}
 	}
 	return true
+}
+
+// sealed reports whether an event needs an edit that it can't have.
+func (h *held) sealed() bool {
+	for i := range h.pieces {
+		if p := &h.pieces[i]; p.t.fixed && touches(p.t.edits, p.from, p.to) {
+			return true
+		}
+	}
+	return false
 }
 
 // done gives a released event's memory back for the next one.
@@ -123,7 +137,7 @@ func (t *text) drop(to int64) {
 func (p *piece) bytes() []byte { return p.t.win[p.from-p.t.base : p.to-p.t.base] }
 
 // edit makes the edit of an event, nil if it needs none.
-func (g *Generation) edit(h *held) *Edit {
+func (g *Generation) edit(h *held) *flow.Edit {
 	var texts map[int][]byte
 	for i := range h.pieces {
 		p := &h.pieces[i]
@@ -146,7 +160,7 @@ func (g *Generation) edit(h *held) *Edit {
 	if texts == nil && dropping == nil {
 		return nil
 	}
-	e := &Edit{Text: texts}
+	e := &flow.Edit{Text: texts}
 	if dropping != nil {
 		e.Call, e.Finish = g.call, g.reason
 	}

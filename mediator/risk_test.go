@@ -59,7 +59,7 @@ func say(t *testing.T, s *mediator.Session, told bool, tokens ...flow.Token) (st
 	g := s.Generate(context.Background())
 	var out strings.Builder
 	texts := map[string]string{}
-	take := func(outs []mediator.Out) {
+	take := func(outs []flow.Outgoing) {
 		for _, o := range outs {
 			text := texts[string(o.Raw)]
 			if o.Edit != nil {

@@ -178,10 +178,6 @@ type entry struct {
 	keys [][32]byte
 }
 
-func (s *trajectories) get(key [32]byte, begin func() *trajectory) *trajectory {
-	return s.byPrefix([][32]byte{key}, begin)
-}
-
 // byPrefix returns the trajectory of the longest known prefix, or begins one,
 // and remembers the conversation's prefixes for it.
 func (s *trajectories) byPrefix(keys [][32]byte, begin func() *trajectory) *trajectory {

@@ -35,7 +35,8 @@ var allowed = map[string][]string{
 	"secret/canon":     {},
 	"secret/recognise": {"secret"},
 	"monitor":          {"flow"},
-	"wire/openaichat":  {"flow", "internal/strictjson"},
+	"wire":             {"flow", "internal/sse", "internal/strictjson"},
+	"wire/openaichat":  {"flow", "internal/sse", "internal/strictjson", "wire"},
 	// L3
 	"stream": {"flow", "secret", "secret/canon", "secret/recognise"},
 	// L4
@@ -45,7 +46,7 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"mediator", "secret"},
 	"store/storetest": {"mediator", "secret", "flow"},
 	// L5
-	"gateway": {"flow", "mediator", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	"gateway": {"flow", "mediator", "wire", "wire/openaichat", "internal/sse", "internal/strictjson"},
 	// L6
 	"internal/config":   {"flow", "mediator", "secret"},
 	"internal/keys":     {"secret"},
@@ -84,6 +85,7 @@ var forbidden = map[string][]string{
 	"flow":             {"net/http", "os/exec", "database/sql"},
 	"secret":           {"net/http", "os/exec", "database/sql"},
 	"secret/canon":     {"net/http", "os/exec", "database/sql"},
+	"wire":             {"net/http", "os/exec", "database/sql"},
 	"wire/openaichat":  {"net/http", "os/exec", "database/sql"},
 	"monitor":          {"net/http", "os/exec", "database/sql"},
 	"mediator":         {"database/sql"},

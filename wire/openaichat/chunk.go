@@ -7,45 +7,16 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire"
 )
 
-// Chunk is what one event of a stream says. Its slices are valid until the
-// parser's next call.
-type Chunk struct {
-	Done   bool // the end marker [DONE]
-	Error  bool // an error object in mid-stream
-	Deltas []flow.Delta
-	// Names are the identifiers that the server gives: of the answer, the
-	// model, its build and the tool calls, and its random padding. They are
-	// no prose and have no place for an edit.
-	Names    [][]byte
-	Finished []Finished
-	Choices  []int // indexes of the choices that the chunk has something for
-	Usage    bool
-	// Stray: there are logprobs that do not repeat the text of the chunk. As
-	// nobody has looked at them, they must be dropped (Edit.DropLogprobs).
-	Stray bool
-	// Logprobs: there are logprobs.
-	Logprobs bool
-	// Telemetry: there is the telemetry extension. It is the server's word
-	// to Margay and no text: it must be dropped (Edit.DropTelemetry).
-	Telemetry bool
-}
-
-// Finished is a choice that has ended.
-type Finished struct {
-	Choice int
-	Reason string
-}
-
-// ChunkParser reads the chunks of one stream. It reuses its memory and is not
+// chunkParser reads the chunks of one stream. It reuses its memory and is not
 // safe for concurrent use.
-type ChunkParser struct {
-	Limits Limits
-	// Tokens makes deltas tell what the server does about their tokens.
-	Tokens bool
+type chunkParser struct {
+	lim    wire.Limits
+	told   bool // deltas tell what the server does about their tokens
 	doc    strictjson.Doc
-	chunk  Chunk
+	chunk  wire.Chunk
 	nodes  []int // by delta: its value, or one of those below
 	values []int // nodes that are taken as one text, as they are written
 	pad    int   // the node of the random padding; 0 for none
@@ -66,21 +37,21 @@ const (
 
 var done = []byte("[DONE]")
 
-// Parse reads the data of one event. Errors are of type *strictjson.Error. The
+// parse reads the data of one event. Errors are of type *strictjson.Error. The
 // texts of the chunk may point into data.
-func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
+func (p *chunkParser) parse(data []byte) (*wire.Chunk, error) {
 	if c := p.recall(data); c != nil {
 		return c, nil
 	}
 	c := &p.chunk
-	*c = Chunk{Deltas: c.Deltas[:0], Names: c.Names[:0], Finished: c.Finished[:0], Choices: c.Choices[:0]}
+	*c = wire.Chunk{Deltas: c.Deltas[:0], Names: c.Names[:0], Finished: c.Finished[:0], Choices: c.Choices[:0]}
 	p.nodes, p.values, p.buf, p.pad, p.probs = p.nodes[:0], p.values[:0], p.buf[:0], 0, false
 	p.tokens.reset()
 	if bytes.Equal(bytes.TrimSpace(data), done) {
 		c.Done = true
 		return c, nil
 	}
-	if err := p.doc.Parse(data, p.Limits); err != nil {
+	if err := p.doc.Parse(data, p.lim); err != nil {
 		return nil, err
 	}
 	d := &p.doc
@@ -117,7 +88,7 @@ func (p *ChunkParser) Parse(data []byte) (*Chunk, error) {
 }
 
 // bytes returns the decoded text of a string.
-func (p *ChunkParser) bytes(node int) []byte {
+func (p *chunkParser) bytes(node int) []byte {
 	if !p.doc.Nodes[node].Escaped {
 		return p.doc.Bytes(node)
 	}
@@ -127,7 +98,7 @@ func (p *ChunkParser) bytes(node int) []byte {
 }
 
 // keys takes every key that the API does not know as text.
-func (p *ChunkParser) keys() {
+func (p *chunkParser) keys() {
 	d := &p.doc
 	for i := 0; i < len(d.Nodes); i++ {
 		n := &d.Nodes[i]
@@ -142,7 +113,7 @@ func (p *ChunkParser) keys() {
 	}
 }
 
-func (p *ChunkParser) choice(i int) {
+func (p *chunkParser) choice(i int) {
 	d, c := &p.doc, &p.chunk
 	index, ok := d.Int(d.Find(i, "index"))
 	if !ok {
@@ -171,7 +142,7 @@ func (p *ChunkParser) choice(i int) {
 			continue
 		case "finish_reason":
 			if n.Kind == strictjson.String {
-				c.Finished = append(c.Finished, Finished{index, reason(p.bytes(j))})
+				c.Finished = append(c.Finished, wire.Finished{Choice: index, Reason: reason(p.bytes(j))})
 			}
 		case "text":
 			if n.Kind == strictjson.String {
@@ -192,14 +163,14 @@ func (p *ChunkParser) choice(i int) {
 		c.Logprobs = true
 		if !repeats(d, logprobs, p.text) {
 			c.Stray = true
-		} else if p.Tokens {
+		} else if p.told {
 			p.tell(i, logprobs, first)
 		}
 	}
 }
 
 // tell gives the content of a choice what its logprobs and the telemetry tell.
-func (p *ChunkParser) tell(choice, logprobs, first int) {
+func (p *chunkParser) tell(choice, logprobs, first int) {
 	for k := first; k < len(p.chunk.Deltas); k++ {
 		delta := &p.chunk.Deltas[k]
 		if delta.Key.Field != flow.FieldContent || len(delta.Text) == 0 {
@@ -226,7 +197,7 @@ func reason(b []byte) string {
 	return string(b)
 }
 
-func (p *ChunkParser) delta(i, choice int) {
+func (p *chunkParser) delta(i, choice int) {
 	d := &p.doc
 	for j := i + 1; j < d.Nodes[i].Next; j = d.Nodes[j].Next {
 		n := &d.Nodes[j]
@@ -261,7 +232,7 @@ func (p *ChunkParser) delta(i, choice int) {
 	}
 }
 
-func (p *ChunkParser) call(i, choice int) {
+func (p *chunkParser) call(i, choice int) {
 	d := &p.doc
 	k := flow.StreamKey{Choice: choice}
 	if n, ok := d.Int(d.Find(i, "index")); ok {
@@ -288,7 +259,7 @@ func (p *ChunkParser) call(i, choice int) {
 
 // mark makes a chunk that says nothing of a call, such as one that opens it,
 // wait for the call's decision.
-func (p *ChunkParser) mark(k flow.StreamKey) {
+func (p *chunkParser) mark(k flow.StreamKey) {
 	k.Field = flow.FieldToolArguments
 	p.place(nowhere, k, nil)
 }
@@ -296,7 +267,7 @@ func (p *ChunkParser) mark(k flow.StreamKey) {
 // function takes what a call says: the name of its tool, and its arguments,
 // which some servers write as JSON and not as a string of it. It reports
 // whether there was any of them.
-func (p *ChunkParser) function(i int, k flow.StreamKey) (said bool) {
+func (p *chunkParser) function(i int, k flow.StreamKey) (said bool) {
 	d := &p.doc
 	for j := i + 1; j < d.Nodes[i].Next; j = d.Nodes[j].Next {
 		n := &d.Nodes[j]
@@ -317,7 +288,7 @@ func (p *ChunkParser) function(i int, k flow.StreamKey) (said bool) {
 }
 
 // others takes every string below node i as text of its own place.
-func (p *ChunkParser) others(i, base int, k flow.StreamKey) {
+func (p *chunkParser) others(i, base int, k flow.StreamKey) {
 	d := &p.doc
 	for j := i; j < d.Nodes[i].Next; j++ {
 		n := &d.Nodes[j]
@@ -328,7 +299,7 @@ func (p *ChunkParser) others(i, base int, k flow.StreamKey) {
 		if structural(key, raw) {
 			continue
 		}
-		if isID(key, raw) || k.Choice < 0 && i == j && string(key) == "model" && isModel(raw) {
+		if isID(key, raw) || k.Choice < 0 && i == j && string(key) == "model" && wire.IsModel(raw) {
 			p.chunk.Names = append(p.chunk.Names, raw)
 			continue
 		}
@@ -344,7 +315,7 @@ func (p *ChunkParser) others(i, base int, k flow.StreamKey) {
 
 // add takes a value as a text: a string's content, anything else as it is
 // written.
-func (p *ChunkParser) add(node int, k flow.StreamKey) {
+func (p *chunkParser) add(node int, k flow.StreamKey) {
 	if p.doc.Nodes[node].Kind == strictjson.String {
 		p.place(node, k, p.bytes(node))
 		return
@@ -353,7 +324,7 @@ func (p *ChunkParser) add(node int, k flow.StreamKey) {
 	p.place(node, k, p.doc.Value(node))
 }
 
-func (p *ChunkParser) place(node int, k flow.StreamKey, text []byte) {
+func (p *chunkParser) place(node int, k flow.StreamKey, text []byte) {
 	p.chunk.Deltas = append(p.chunk.Deltas, flow.Delta{Key: k, Text: text})
 	p.nodes = append(p.nodes, node)
 }

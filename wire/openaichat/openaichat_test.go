@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/wire"
 )
 
 const request = `{"model":"m","stream":true,"n":2,"future":{"deep":["unheard of"]},
@@ -17,7 +18,7 @@ const request = `{"model":"m","stream":true,"n":2,"future":{"deep":["unheard of"
  "tools":[{"type":"function","function":{"name":"f","description":"does f","parameters":{"type":"object","properties":{"a":{"type":"string","description":"an a"}}}}}]}`
 
 func TestRequestParts(t *testing.T) {
-	r, err := ParseRequest([]byte(request), Limits{})
+	r, err := ParseRequest([]byte(request), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRequestParts(t *testing.T) {
 }
 
 func TestRequestEdit(t *testing.T) {
-	r, err := ParseRequest([]byte(request), Limits{})
+	r, err := ParseRequest([]byte(request), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestRequestEdit(t *testing.T) {
 }
 
 func TestKeysArePartsThatCantBeEdited(t *testing.T) {
-	r, err := ParseRequest([]byte(`{"metadata":{"some secret key":1}}`), Limits{})
+	r, err := ParseRequest([]byte(`{"metadata":{"some secret key":1}}`), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +80,8 @@ func TestKeysArePartsThatCantBeEdited(t *testing.T) {
 }
 
 func TestChunk(t *testing.T) {
-	var p ChunkParser
-	c, err := p.Parse([]byte(`{"id":"x","provider":"acme","choices":[{"index":1,"delta":{"role":"assistant","content":"a\nb","refusal":"r","reasoning_content":"why","new":{"text2":["q"]},"tool_calls":[{"index":3,"id":"c","type":"function","function":{"name":"f","arguments":"{"}}],"function_call":{"name":"g","arguments":"}"}},"logprobs":{"content":[{"token":"a"}]},"finish_reason":"length"}],"usage":{"total_tokens":1}}`))
+	var p chunkParser
+	c, err := p.parse([]byte(`{"id":"x","provider":"acme","choices":[{"index":1,"delta":{"role":"assistant","content":"a\nb","refusal":"r","reasoning_content":"why","new":{"text2":["q"]},"tool_calls":[{"index":3,"id":"c","type":"function","function":{"name":"f","arguments":"{"}}],"function_call":{"name":"g","arguments":"}"}},"logprobs":{"content":[{"token":"a"}]},"finish_reason":"length"}],"usage":{"total_tokens":1}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,29 +100,29 @@ func TestChunk(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(got), ":q") {
 		t.Error("a string of an unknown field is no delta")
 	}
-	if len(c.Finished) != 1 || c.Finished[0] != (Finished{1, "length"}) || !c.Usage || c.Error || c.Done {
+	if len(c.Finished) != 1 || c.Finished[0] != (wire.Finished{Choice: 1, Reason: "length"}) || !c.Usage || c.Error || c.Done {
 		t.Errorf("chunk is %+v", c)
 	}
-	if c, err := p.Parse([]byte(" [DONE]")); err != nil || !c.Done {
+	if c, err := p.parse([]byte(" [DONE]")); err != nil || !c.Done {
 		t.Error("the end marker")
 	}
-	if c, err := p.Parse([]byte(`{"error":{"message":"oops"}}`)); err != nil || !c.Error || string(c.Deltas[0].Text) != "oops" {
+	if c, err := p.parse([]byte(`{"error":{"message":"oops"}}`)); err != nil || !c.Error || string(c.Deltas[0].Text) != "oops" {
 		t.Error("an error in mid-stream")
 	}
 }
 
 func TestRender(t *testing.T) {
 	in := []byte(`{ "choices":[ {"index":0,"delta":{"content":"a","x":[1.50]},"logprobs":{"content":[{"token":"a"}]} },{"index":1,"delta":{"content":"b"},"logprobs":{"content":[]}}],"y":null}`)
-	got, err := Render(in, &Edit{Text: map[int][]byte{0: []byte("A\"")}}, Limits{})
+	got, err := render(in, &edit{Edit: flow.Edit{Text: map[int][]byte{0: []byte("A\"")}}}, wire.Limits{})
 	want := `{ "choices":[ {"index":0,"delta":{"content":"A\"","x":[1.50]},"logprobs":null },{"index":1,"delta":{"content":"b"},"logprobs":{"content":[]}}],"y":null}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
 	calls := []byte(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"x"}},{"index":1,"function":{"arguments":"y"}}]},"finish_reason":"tool_calls"}]}`)
-	got, err = Render(calls, &Edit{
+	got, err = render(calls, &edit{Edit: flow.Edit{
 		Call:   func(_, i int) (int, bool) { return i - 1, i == 0 },
 		Finish: func(int, string) string { return "stop" },
-	}, Limits{})
+	}}, wire.Limits{})
 	want = `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"y"}}]},"finish_reason":"stop"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
@@ -136,45 +137,45 @@ func TestStrayLogprobs(t *testing.T) {
 		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"ab","note":"x"}]}}]}`:                                                 true,
 		`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","top_logprobs":[{"token":"` + strings.Repeat("x", 40) + `"}]}]}}]}`: true,
 	} {
-		var p ChunkParser
-		c, err := p.Parse([]byte(in))
+		var p chunkParser
+		c, err := p.parse([]byte(in))
 		if err != nil || c.Stray != want {
 			t.Errorf("%s: stray %v, %v", in, c.Stray, err)
 		}
-		got, err := Render([]byte(in), &Edit{DropLogprobs: true}, Limits{})
+		got, err := render([]byte(in), &edit{dropLogprobs: true}, wire.Limits{})
 		if err != nil || strings.Contains(string(got), "token") {
 			t.Errorf("logprobs were kept: %s", got)
 		}
 	}
-	r, err := ParseResponse([]byte(`{"choices":[{"index":0,"message":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`), Limits{})
+	r, err := ParseResponse([]byte(`{"choices":[{"index":0,"message":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`), wire.Limits{})
 	if err != nil || strings.Contains(string(r.Rewrite(nil, nil)), "other") {
 		t.Error("stray logprobs of a whole answer were kept")
 	}
 }
 
 func TestKeysOfChunks(t *testing.T) {
-	var p ChunkParser
+	var p chunkParser
 	in := []byte(`{"choices":[{"index":0,"delta":{"content":"ab","some_secret_key":1}}]}`)
-	c, err := p.Parse(in)
+	c, err := p.parse(in)
 	if err != nil || len(c.Deltas) != 2 || string(c.Deltas[1].Text) != "some_secret_key" {
 		t.Fatalf("deltas are %+v, %v", c.Deltas, err)
 	}
-	if _, err := Render(in, &Edit{Text: map[int][]byte{1: []byte("x")}}, Limits{}); err == nil {
+	if _, err := render(in, &edit{Edit: flow.Edit{Text: map[int][]byte{1: []byte("x")}}}, wire.Limits{}); err == nil {
 		t.Error("a key was edited")
 	}
 }
 
 func TestResponseRefusal(t *testing.T) {
 	in := []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
-	r, err := ParseResponse(in, Limits{})
+	r, err := ParseResponse(in, wire.Limits{})
 	if err != nil || len(r.Calls()) != 2 {
 		t.Fatalf("%d calls, %v", len(r.Calls()), err)
 	}
-	one := string(r.Rewrite(nil, Refusals{0: "no"}))
+	one := string(r.Rewrite(nil, map[int]string{0: "no"}))
 	if !json.Valid([]byte(one)) || !strings.Contains(one, `"content":"no"`) || strings.Contains(one, `"name":"f"`) || !strings.Contains(one, `"tool_calls"}`) {
 		t.Errorf("one refused: %s", one)
 	}
-	both := string(r.Rewrite(nil, Refusals{0: "no", 1: "neither"}))
+	both := string(r.Rewrite(nil, map[int]string{0: "no", 1: "neither"}))
 	if !strings.Contains(both, `"content":"noneither"`) || !strings.Contains(both, `"finish_reason":"stop"`) || !strings.Contains(both, `"tool_calls":null`) {
 		t.Errorf("both refused: %s", both)
 	}
@@ -188,30 +189,30 @@ func FuzzChunk(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"text":"x"}],"error":"y"}`), []byte{0xff})
 	f.Add([]byte(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":{"a":1}}},{"id":"x"}]}}],"some_key":1}`), []byte(`{"b":2}`))
 	f.Fuzz(func(t *testing.T, data, text []byte) {
-		var p ChunkParser
-		c, err := p.Parse(data)
+		var p chunkParser
+		c, err := p.parse(data)
 		if err != nil || c.Done {
 			return
 		}
 		n := len(c.Deltas)
-		if _, err := Render(data, &Edit{Text: map[int][]byte{n: text}}, Limits{}); err == nil {
+		if _, err := render(data, &edit{Edit: flow.Edit{Text: map[int][]byte{n: text}}}, wire.Limits{}); err == nil {
 			t.Fatal("an edit past the texts was taken")
 		}
-		if got, err := Render(data, &Edit{}, Limits{}); err != nil || !bytes.Equal(got, bytes.TrimSpace(data)) {
+		if got, err := render(data, &edit{}, wire.Limits{}); err != nil || !bytes.Equal(got, bytes.TrimSpace(data)) {
 			t.Fatal("no edits changed the chunk")
 		}
 		if n == 0 {
 			return
 		}
-		got, err := Render(data, &Edit{Text: map[int][]byte{0: text}}, Limits{})
+		got, err := render(data, &edit{Edit: flow.Edit{Text: map[int][]byte{0: text}}}, wire.Limits{})
 		if errors.Is(err, errKey) || errors.Is(err, errPlace) || errors.Is(err, errValue) {
 			return
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		var q ChunkParser
-		c, err = q.Parse(got)
+		var q chunkParser
+		c, err = q.parse(got)
 		if err != nil || len(c.Deltas) != n || string(c.Deltas[0].Text) != strings.ToValidUTF8(string(text), "\ufffd") && bytes.Equal(bytes.ToValidUTF8(text, nil), text) {
 			t.Fatalf("edited chunk reads otherwise: %d deltas, want %d; %v", len(c.Deltas), n, err)
 		}
@@ -221,7 +222,7 @@ func FuzzChunk(f *testing.F) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(request))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := ParseRequest(body, Limits{})
+		r, err := ParseRequest(body, wire.Limits{})
 		if err != nil {
 			return
 		}
@@ -230,7 +231,7 @@ func FuzzRequest(f *testing.F) {
 			edits[r.Parts()[i].ID] = "edited"
 		}
 		out := r.Rewrite(edits)
-		back, err := ParseRequest(out, Limits{})
+		back, err := ParseRequest(out, wire.Limits{})
 		if err != nil || len(back.Parts()) != len(r.Parts()) && len(r.Parts()) > 0 && back.NumMessages() != r.NumMessages() {
 			t.Fatalf("edited request: %v", err)
 		}
@@ -239,10 +240,10 @@ func FuzzRequest(f *testing.F) {
 
 func BenchmarkChunk(b *testing.B) {
 	data := []byte(`{"id":"chatcmpl-9x8y7z","object":"chat.completion.chunk","created":1760000000,"model":"m-1","system_fingerprint":"fp_1","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}`)
-	var p ChunkParser
+	var p chunkParser
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Parse(data); err != nil {
+		if _, err := p.parse(data); err != nil {
 			b.Fatal(err)
 		}
 	}

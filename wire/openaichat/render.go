@@ -5,38 +5,31 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire"
 )
 
-// Edit changes one chunk.
-type Edit struct {
-	// Text has new texts by the delta's place in Chunk.Deltas. That of a
-	// value that is no string must be JSON.
-	Text map[int][]byte
-	// Call says what becomes of a tool call: its new index, or drop. Nil
-	// keeps all as they are. The legacy function_call has the index -1.
-	Call func(choice, index int) (newIndex int, drop bool)
-	// DropLogprobs makes all logprobs null.
-	DropLogprobs bool
-	// DropTelemetry makes the telemetry extension null.
-	DropTelemetry bool
-	// Finish says what a finish_reason becomes. Nil keeps it.
-	Finish func(choice int, reason string) string
+// edit changes one chunk.
+type edit struct {
+	flow.Edit
+	// dropLogprobs and dropTelemetry make them null.
+	dropLogprobs, dropTelemetry bool
 }
 
-// Errors of Render: an edit that can't be made must not be forgotten.
+// Errors of render: an edit that can't be made must not be forgotten.
 var (
 	errKey   = errors.New("an object's key can't be edited")
 	errPlace = errors.New("an edit is of a text that the chunk does not have")
 	errValue = errors.New("an edited value is no JSON")
 )
 
-// Render returns the data of a chunk with an edit applied. The logprobs of a
+// render returns the data of a chunk with an edit applied. The logprobs of a
 // choice whose text changed become null, for they repeat it, and the server's
 // random padding is left as it is.
-func Render(data []byte, e *Edit, lim Limits) ([]byte, error) {
-	p := ChunkParser{Limits: lim}
-	if _, err := p.Parse(data); err != nil {
+func render(data []byte, e *edit, lim wire.Limits) ([]byte, error) {
+	p := chunkParser{lim: lim}
+	if _, err := p.parse(data); err != nil {
 		return nil, fmt.Errorf("chunk to edit: %w", err)
 	}
 	d := &p.doc
@@ -63,8 +56,8 @@ func Render(data []byte, e *Edit, lim Limits) ([]byte, error) {
 }
 
 type renderer struct {
-	p       *ChunkParser
-	e       *Edit
+	p       *chunkParser
+	e       *edit
 	texts   map[int][]byte
 	touched map[int]bool // nodes above an edited text
 }
@@ -87,9 +80,9 @@ func (r *renderer) value(dst []byte, i, choice int) []byte {
 		}
 	}
 	switch {
-	case d.KeyIs(i, "logprobs") && (r.touched[n.Parent] || r.e.DropLogprobs):
+	case d.KeyIs(i, "logprobs") && (r.touched[n.Parent] || r.e.dropLogprobs):
 		return append(dst, "null"...)
-	case r.e.DropTelemetry && d.KeyIs(i, telemetryKey):
+	case r.e.dropTelemetry && d.KeyIs(i, telemetryKey):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "finish_reason") && n.Kind == strictjson.String && r.e.Finish != nil:
 		return strictjson.AppendQuote(dst, []byte(r.e.Finish(choice, d.Text(i))))
@@ -145,7 +138,7 @@ func (r *renderer) calls(dst []byte, i, choice int) []byte {
 // reindex sets the index of the call object written at dst[from:].
 func reindex(dst []byte, from, index int) []byte {
 	var d strictjson.Doc
-	if d.Parse(dst[from:], Limits{}) != nil {
+	if d.Parse(dst[from:], wire.Limits{}) != nil {
 		return dst
 	}
 	n := &d.Nodes[d.Find(0, "index")]

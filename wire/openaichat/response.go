@@ -3,26 +3,26 @@ package openaichat
 import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire"
 )
 
 // Response is a whole response, of any endpoint, or an error body.
 type Response struct {
-	document
-	calls  []CallAt
+	wire.Document
+	calls  []callAt
 	stray  map[int]bool // choices whose logprobs do not repeat their text
 	tokens tokens
-	// DropLogprobs makes all logprobs null in what Rewrite returns.
-	DropLogprobs bool
+	drop   bool // all logprobs become null
 }
 
 // Tokens returns what the response tells about the tokens of a part that is
 // the content of a choice, and its telemetry; nil for nothing.
-func (r *Response) Tokens(p *Part) (tokens []flow.Token, telemetry []byte) {
-	d := &r.doc
+func (r *Response) Tokens(p *wire.Part) (tokens []flow.Token, telemetry []byte) {
+	d := &r.Doc
 	if p.Field != flow.FieldContent || p.Choice < 0 || r.stray[p.Choice] {
 		return nil, nil
 	}
-	message := d.Nodes[r.node[p.ID]].Parent
+	message := d.Nodes[r.Node(p.ID)].Parent
 	if !d.KeyIs(message, "message") {
 		return nil, nil
 	}
@@ -39,8 +39,8 @@ func (r *Response) Tokens(p *Part) (tokens []flow.Token, telemetry []byte) {
 
 // telemetry reports whether any choice has the telemetry extension.
 func (r *Response) telemetry() bool {
-	for i := range r.doc.Nodes {
-		if r.doc.KeyIs(i, telemetryKey) {
+	for i := range r.Doc.Nodes {
+		if r.Doc.KeyIs(i, telemetryKey) {
 			return true
 		}
 	}
@@ -49,7 +49,7 @@ func (r *Response) telemetry() bool {
 
 // Logprobs reports whether any choice has logprobs.
 func (r *Response) Logprobs() bool {
-	d := &r.doc
+	d := &r.Doc
 	for i := range d.Nodes {
 		if d.KeyIs(i, "logprobs") && d.Nodes[i].Kind == strictjson.Object {
 			return true
@@ -58,24 +58,28 @@ func (r *Response) Logprobs() bool {
 	return false
 }
 
-// CallAt is a tool call that a response proposes.
-type CallAt struct {
-	Choice, Index int // Index is -1 for the legacy function_call
-	Name          string
-	Arguments     int // its part's ID
+// DropLogprobs makes all logprobs null in what Rewrite returns.
+func (r *Response) DropLogprobs() { r.drop = true }
+
+// ID returns nothing: no later request goes on with an answer by its id.
+func (r *Response) ID() string { return "" }
+
+// callAt is a tool call that a response proposes.
+type callAt struct {
+	wire.Call
+	choice        int
 	node, message int
 }
 
 // ParseResponse reads a response. Errors are of type *strictjson.Error.
-func ParseResponse(body []byte, lim Limits) (*Response, error) {
-	r := &Response{document: document{server: true}}
-	if err := r.doc.Parse(body, lim); err != nil {
+func ParseResponse(body []byte, lim wire.Limits) (*Response, error) {
+	r := &Response{Document: wire.Document{Vocabulary: vocabulary(true), Server: true}}
+	if err := r.Doc.Parse(body, lim); err != nil {
 		return nil, err
 	}
-	d := &r.doc
-	outside := scope{message: -1, choice: -1}
+	d := &r.Doc
 	if d.Nodes[0].Kind != strictjson.Object {
-		r.walk(0, outside)
+		r.Walk(0, wire.Outside)
 		return r, nil
 	}
 	d.Children(0, func(c int) bool {
@@ -83,7 +87,7 @@ func ParseResponse(body []byte, lim Limits) (*Response, error) {
 		case d.KeyIs(c, "choices") && d.Nodes[c].Kind == strictjson.Array:
 			d.Children(c, func(ch int) bool { r.choice(ch); return true })
 		default:
-			r.walk(c, outside)
+			r.Walk(c, wire.Outside)
 		}
 		return true
 	})
@@ -91,20 +95,20 @@ func ParseResponse(body []byte, lim Limits) (*Response, error) {
 }
 
 func (r *Response) choice(i int) {
-	d := &r.doc
-	s := scope{message: -1, choice: d.Nodes[i].Index, role: flow.RoleAssistant}
+	d := &r.Doc
+	s := wire.Scope{Message: -1, Choice: d.Nodes[i].Index, Role: flow.RoleAssistant}
 	if d.Nodes[i].Kind != strictjson.Object {
-		r.walk(i, s)
+		r.Walk(i, s)
 		return
 	}
 	if n, ok := d.Int(d.Find(i, "index")); ok {
-		s.choice = n
+		s.Choice = n
 	}
 	msg := d.Find(i, "message")
 	r.written(msg)
 	d.Children(i, func(c int) bool {
 		if !d.KeyIs(c, "logprobs") {
-			r.walk(c, s)
+			r.Walk(c, s)
 		}
 		return true
 	})
@@ -114,92 +118,87 @@ func (r *Response) choice(i int) {
 			if r.stray == nil {
 				r.stray = map[int]bool{}
 			}
-			r.stray[s.choice] = true
+			r.stray[s.Choice] = true
 		}
 	}
-	byNode := map[int]int{}
-	for id, n := range r.node {
-		byNode[n] = id
-	}
-	r.eachCall(msg, func(fn, args, index, node int) {
-		if id, ok := byNode[args]; ok {
-			r.parts[id].Field = flow.FieldToolArguments
-			r.calls = append(r.calls, CallAt{Choice: s.choice, Index: index, Name: d.Text(d.Find(fn, "name")), Arguments: id, node: node, message: msg})
+	r.eachCall(msg, func(fn, args, node int) {
+		if id := r.PartOf(args); id >= 0 {
+			r.Part(id).Field = flow.FieldToolArguments
+			r.calls = append(r.calls, callAt{Call: wire.Call{Name: d.Text(d.Find(fn, "name")), Arguments: id}, choice: s.Choice, node: node, message: msg})
 		}
 	})
 }
 
 // eachCall calls f for each tool call of a message: where its function is, or
-// its custom tool, its arguments, its index, and what is taken out with it.
-func (r *Response) eachCall(msg int, f func(fn, args, index, node int)) {
-	d := &r.doc
-	note := func(fn, index, node int) {
+// its custom tool, its arguments, and what is taken out with it.
+func (r *Response) eachCall(msg int, f func(fn, args, node int)) {
+	d := &r.Doc
+	note := func(fn, node int) {
 		for _, key := range [...]string{"arguments", "input"} {
 			if args := d.Find(fn, key); args >= 0 && d.Nodes[args].Kind != strictjson.Null {
-				f(fn, args, index, node)
+				f(fn, args, node)
 			}
 		}
 	}
 	if tc := d.Find(msg, "tool_calls"); tc >= 0 && d.Nodes[tc].Kind == strictjson.Array {
 		d.Children(tc, func(c int) bool {
-			note(d.Find(c, "function"), d.Nodes[c].Index, c)
-			note(d.Find(c, "custom"), d.Nodes[c].Index, c)
+			note(d.Find(c, "function"), c)
+			note(d.Find(c, "custom"), c)
 			return true
 		})
 	}
 	if fc := d.Find(msg, "function_call"); fc >= 0 {
-		note(fc, -1, fc)
+		note(fc, fc)
 	}
 }
 
 // written finds arguments that are JSON and not a string of it.
 func (r *Response) written(msg int) {
-	r.eachCall(msg, func(_, args, _, _ int) {
-		if r.doc.Nodes[args].Kind == strictjson.String {
+	r.eachCall(msg, func(_, args, _ int) {
+		if r.Doc.Nodes[args].Kind == strictjson.String {
 			return
 		}
-		if r.values == nil {
-			r.values = map[int]bool{}
+		if r.Whole == nil {
+			r.Whole = map[int]bool{}
 		}
-		r.values[args] = true
+		r.Whole[args] = true
 	})
 }
 
-// Names returns the identifiers that the server gave.
-func (r *Response) Names() []string { return r.names }
-
 // Calls returns the tool calls of all choices.
-func (r *Response) Calls() []CallAt { return r.calls }
-
-// Refusals are tool calls to take out of a response, by their place in Calls,
-// with what the model's message says instead.
-type Refusals map[int]string
+func (r *Response) Calls() []wire.Call {
+	out := make([]wire.Call, len(r.calls))
+	for i := range r.calls {
+		out[i] = r.calls[i].Call
+	}
+	return out
+}
 
 // Rewrite returns the response with texts replaced and calls taken out. The
 // logprobs of choices whose texts change become null. Where all calls of a
 // choice are taken out, its finish_reason becomes "stop".
-func (r *Response) Rewrite(edits map[int]string, refuse Refusals) []byte {
-	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 && !r.DropLogprobs && !r.telemetry() {
-		return r.doc.Raw
+func (r *Response) Rewrite(edits, refuse map[int]string) []byte {
+	if len(edits) == 0 && len(refuse) == 0 && len(r.stray) == 0 && !r.drop && !r.telemetry() {
+		return r.Doc.Raw
 	}
 	w := responseWriter{
 		r: r, texts: map[int]string{}, touched: map[int]bool{}, drop: map[int]bool{}, refused: map[int]bool{}, say: map[int]string{}, left: map[int]int{},
 	}
 	for id, text := range edits {
-		if p := &r.parts[id]; !p.Key && p.Opaque == "" {
-			w.texts[r.node[id]] = text
+		if p := r.Part(id); !p.Fixed && p.Opaque == "" {
+			w.texts[r.Node(id)] = text
 			w.touched[p.Choice] = true
 		}
 	}
 	for i, c := range r.calls {
 		if text, ok := refuse[i]; ok {
-			w.drop[c.node], w.touched[c.Choice], w.refused[c.Choice] = true, true, true
+			w.drop[c.node], w.touched[c.choice], w.refused[c.choice] = true, true, true
 			w.say[c.message] += text
 		}
 	}
 	for i, c := range r.calls {
 		if _, ok := refuse[i]; !ok && !w.drop[c.node] {
-			w.left[c.Choice]++
+			w.left[c.choice]++
 		}
 	}
 	return w.value(nil, 0, -1)
@@ -216,7 +215,7 @@ type responseWriter struct {
 }
 
 func (w *responseWriter) value(dst []byte, i, choice int) []byte {
-	d := &w.r.doc
+	d := &w.r.Doc
 	n := &d.Nodes[i]
 	if n.Parent >= 0 && d.KeyIs(n.Parent, "choices") && n.Kind == strictjson.Object {
 		if c, ok := d.Int(d.Find(i, "index")); ok {
@@ -226,7 +225,7 @@ func (w *responseWriter) value(dst []byte, i, choice int) []byte {
 		}
 	}
 	switch {
-	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice] || w.r.DropLogprobs) ||
+	case d.KeyIs(i, "logprobs") && (w.touched[choice] || w.r.stray[choice] || w.r.drop) ||
 		d.KeyIs(i, telemetryKey):
 		return append(dst, "null"...)
 	case d.KeyIs(i, "content") && w.say[n.Parent] != "":
@@ -255,7 +254,7 @@ func (w *responseWriter) value(dst []byte, i, choice int) []byte {
 
 // children writes a value's bytes from at on.
 func (w *responseWriter) children(dst []byte, i, at, choice int) []byte {
-	d := &w.r.doc
+	d := &w.r.Doc
 	n := &d.Nodes[i]
 	for c := i + 1; c < n.Next; c = d.Nodes[c].Next {
 		dst = append(dst, d.Raw[at:d.Nodes[c].Start]...)
@@ -267,7 +266,7 @@ func (w *responseWriter) children(dst []byte, i, at, choice int) []byte {
 
 // content writes a message's content with what is said of its calls.
 func (w *responseWriter) content(dst []byte, i int) []byte {
-	d := &w.r.doc
+	d := &w.r.Doc
 	n := &d.Nodes[i]
 	say := w.say[n.Parent]
 	if n.Kind == strictjson.Array {
@@ -288,11 +287,11 @@ func (w *responseWriter) content(dst []byte, i int) []byte {
 
 // text writes an edited text. What was JSON and is not any more is left out.
 func (w *responseWriter) text(dst []byte, i int, text string) []byte {
-	if w.r.doc.Nodes[i].Kind == strictjson.String {
+	if w.r.Doc.Nodes[i].Kind == strictjson.String {
 		return strictjson.AppendQuote(dst, []byte(text))
 	}
 	var check strictjson.Doc
-	if check.Parse([]byte(text), strictjson.Limits{MaxBytes: 2 * len(w.r.doc.Raw)}) != nil {
+	if check.Parse([]byte(text), strictjson.Limits{MaxBytes: 2 * len(w.r.Doc.Raw)}) != nil {
 		return append(dst, "null"...)
 	}
 	return append(dst, text...)
@@ -303,7 +302,7 @@ func (w *responseWriter) calls(dst []byte, i, choice int) []byte {
 	if w.left[choice] == 0 {
 		return append(dst, "null"...)
 	}
-	d := &w.r.doc
+	d := &w.r.Doc
 	dst = append(dst, '[')
 	first := true
 	for c := i + 1; c < d.Nodes[i].Next; c = d.Nodes[c].Next {

@@ -4,16 +4,17 @@ import (
 	"fmt"
 
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire"
 )
 
-// Style is how a stream writes its chunks, learnt from its first.
-type Style struct{ head []byte }
+// style is how a stream writes its chunks, learnt from its first.
+type style struct{ head []byte }
 
-// StyleOf learns the style of a stream from one of its chunks.
-func StyleOf(data []byte) Style {
+// styleOf learns the style of a stream from one of its chunks.
+func styleOf(data []byte) style {
 	var d strictjson.Doc
-	s := Style{}
-	if d.Parse(data, Limits{}) != nil || d.Nodes[0].Kind != strictjson.Object {
+	s := style{}
+	if d.Parse(data, wire.Limits{}) != nil || d.Nodes[0].Kind != strictjson.Object {
 		return s
 	}
 	d.Children(0, func(c int) bool {
@@ -29,30 +30,18 @@ func StyleOf(data []byte) Style {
 	return s
 }
 
-// Content returns the data of a chunk that adds content to a choice.
-func (s Style) Content(choice int, text string) []byte {
+// content returns the data of a chunk that adds content to a choice.
+func (s style) content(choice int, text string) []byte {
 	b := append([]byte{'{'}, s.head...)
 	b = fmt.Appendf(b, `"choices":[{"index":%d,"delta":{"content":`, choice)
 	b = strictjson.AppendQuote(b, []byte(text))
 	return append(b, `},"finish_reason":null}]}`...)
 }
 
-// Finish returns the data of a chunk that ends a choice.
-func (s Style) Finish(choice int, reason string) []byte {
+// finish returns the data of a chunk that ends a choice.
+func (s style) finish(choice int, reason string) []byte {
 	b := append([]byte{'{'}, s.head...)
 	b = fmt.Appendf(b, `"choices":[{"index":%d,"delta":{},"finish_reason":`, choice)
 	b = strictjson.AppendQuote(b, []byte(reason))
 	return append(b, `}]}`...)
-}
-
-// ErrorBody returns an error in the API's shape, for whole responses and for
-// the data of an event.
-func ErrorBody(message, typ, code string) []byte {
-	b := []byte(`{"error":{"message":`)
-	b = strictjson.AppendQuote(b, []byte(message))
-	b = append(b, `,"type":`...)
-	b = strictjson.AppendQuote(b, []byte(typ))
-	b = append(b, `,"param":null,"code":`...)
-	b = strictjson.AppendQuote(b, []byte(code))
-	return append(b, `}}`...)
 }

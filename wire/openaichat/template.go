@@ -7,6 +7,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire"
 )
 
 // template is a chunk that was parsed. The next chunks of a stream mostly
@@ -19,7 +20,7 @@ import (
 type template struct {
 	data  []byte
 	holes []hole
-	chunk Chunk
+	chunk wire.Chunk
 	used  bool
 }
 
@@ -29,16 +30,16 @@ type hole struct {
 	at       int // in Chunk.Deltas; -1 for a name
 }
 
-// Reset makes the parser ready for another stream, in the memory that it has.
-func (p *ChunkParser) Reset(lim Limits) {
-	p.Limits, p.latest = lim, 0
+// reset makes the parser ready for another stream, in the memory that it has.
+func (p *chunkParser) reset(lim wire.Limits, tokens bool) {
+	p.lim, p.told, p.latest = lim, tokens, 0
 	for i := range p.templates {
 		p.templates[i].used = false
 	}
 }
 
 // learn keeps the chunk that was just parsed as a template, if it is fit.
-func (p *ChunkParser) learn(data []byte) {
+func (p *chunkParser) learn(data []byte) {
 	c := &p.chunk
 	if len(c.Finished) > 0 || c.Error || p.probs || c.Usage {
 		return
@@ -62,7 +63,7 @@ func (p *ChunkParser) learn(data []byte) {
 	p.latest = at
 	t := &p.templates[at]
 	t.used, t.data, t.holes = true, append(t.data[:0], data...), t.holes[:0]
-	t.chunk = Chunk{
+	t.chunk = wire.Chunk{
 		Deltas: append(t.chunk.Deltas[:0], c.Deltas...), Choices: append(t.chunk.Choices[:0], c.Choices...), Names: t.chunk.Names[:0],
 	}
 	for i := range t.chunk.Deltas {
@@ -83,8 +84,8 @@ func (p *ChunkParser) learn(data []byte) {
 }
 
 // recall returns the chunk if one of the templates fits.
-func (p *ChunkParser) recall(data []byte) *Chunk {
-	if p.Limits.MaxBytes > 0 && len(data) > p.Limits.MaxBytes {
+func (p *chunkParser) recall(data []byte) *wire.Chunk {
+	if p.lim.MaxBytes > 0 && len(data) > p.lim.MaxBytes {
 		return nil
 	}
 	for i := range p.templates {
@@ -104,7 +105,7 @@ func (p *ChunkParser) recall(data []byte) *Chunk {
 
 // fits reports whether data is the template around other texts, and sets its
 // chunk to them.
-func (p *ChunkParser) fits(t *template, data []byte) bool {
+func (p *chunkParser) fits(t *template, data []byte) bool {
 	last := 0
 	for i := range t.holes {
 		h := &t.holes[i]
@@ -128,7 +129,7 @@ func (p *ChunkParser) fits(t *template, data []byte) bool {
 
 // content reads the content of a string up to its quote. It returns its
 // length, -1 if it is none, and the text.
-func (p *ChunkParser) content(b []byte) (int, []byte) {
+func (p *chunkParser) content(b []byte) (int, []byte) {
 	ascii := true
 	for i, c := range b {
 		switch {
@@ -148,7 +149,7 @@ func (p *ChunkParser) content(b []byte) (int, []byte) {
 }
 
 // escaped is content for a string with escapes.
-func (p *ChunkParser) escaped(b []byte) (int, []byte) {
+func (p *chunkParser) escaped(b []byte) (int, []byte) {
 	n, ok := strictjson.Content(b)
 	if !ok || !utf8.Valid(b[:n]) {
 		return -1, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/margaydev/margay/wire"
 )
 
 // What a parser that has seen other chunks says of a chunk is what a fresh one
@@ -30,7 +32,7 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 	}
 	texts := []string{"", "a", "word ", "ünï ☕", `q\"uote`, `\u00e9`, `","delta":{"content":"`, "\xff", "\x01", `\`, `"`, "\xe2\x98", "[DONE]", `x"},"finish_reason":null}]},{"a":"`, "assistant", `\n`, `\\`, `\ud83d\ude00`, `\ud83d`, `\x`, `a\"b\tc`, `"},"finish_reason":null}],"obfuscation":"`}
 	rng := rand.New(rand.NewPCG(1, 2))
-	p := ChunkParser{Limits: Limits{MaxBytes: 400}}
+	p := chunkParser{lim: wire.Limits{MaxBytes: 400}}
 	head, tail, told := heads[0], tails[0], map[string]bool{}
 	for i := range 60000 {
 		if rng.IntN(4) == 0 {
@@ -47,9 +49,9 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 		if rng.IntN(100) == 0 {
 			data = []byte("[DONE]")
 		}
-		fresh := ChunkParser{Limits: p.Limits}
-		want, wantErr := fresh.Parse(data)
-		got, err := p.Parse(data)
+		fresh := chunkParser{lim: p.lim}
+		want, wantErr := fresh.parse(data)
+		got, err := p.parse(data)
 		if (err != nil) != (wantErr != nil) {
 			t.Fatalf("chunk %d of %d bytes: %v, alone %v", i, len(data), err, wantErr)
 		}

@@ -145,7 +145,7 @@ func (s *output) mediate(g *mediator.Generation, in *Input, blackBox bool) error
 	key := flow.StreamKey{Field: flow.FieldContent}
 	released, at := 0, 0
 	ends := make([]int, 0, len(in.Tokens)) // of the events, in bytes
-	take := func(outs []mediator.Out, err error) error {
+	take := func(outs []flow.Outgoing, err error) error {
 		released += len(outs)
 		if errors.Is(err, mediator.ErrHalted) {
 			s.halted = true
