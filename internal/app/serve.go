@@ -31,6 +31,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Run the gateway until it is interrupted. Point programs at it:
 
   OPENAI_BASE_URL=http://127.0.0.1:7878/v1
+  ANTHROPIC_BASE_URL=http://127.0.0.1:7878
 
 The first line of output says where it listens. With several upstreams in the
 configuration, each is also served below /NAME/v1.`,
@@ -61,6 +62,7 @@ configuration, each is also served below /NAME/v1.`,
 type opening struct {
 	Listening string            `json:"listening"`
 	Upstream  string            `json:"upstream"`
+	Anthropic string            `json:"anthropic"`           // where /v1/messages goes
 	Upstreams map[string]string `json:"upstreams,omitempty"` // base URL by name
 	OnError   string            `json:"on_error"`
 	Observe   bool              `json:"observe"`
@@ -97,12 +99,18 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams()}
-	open := c.OpenOnError(&up)
+	_, claude, err := c.Messages()
+	if err != nil {
+		return err
+	}
+	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, Anthropic: claude.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams()}
+	open := c.OpenOnError(up, claude)
 	if len(open) > 0 {
 		o.OnError = "pass"
 	}
-	if err := a.print(o, func(w io.Writer) { fmt.Fprintf(w, "margay: listening on %s (upstream %s)\n", o.Listening, o.Upstream) }); err != nil {
+	if err := a.print(o, func(w io.Writer) {
+		fmt.Fprintf(w, "margay: listening on %s (upstream %s)\nmargay: /v1/messages goes to %s\n", o.Listening, o.Upstream, o.Anthropic)
+	}); err != nil {
 		return err
 	}
 	if len(open) > 0 {

@@ -78,6 +78,9 @@ func (c *Config) Check() error {
 	if _, _, err := c.Named(""); err != nil {
 		return err
 	}
+	if _, _, err := c.Messages(); err != nil {
+		return err
+	}
 	return c.Limits.check()
 }
 
@@ -108,7 +111,7 @@ func (u *Upstream) check(name string) error {
 		return err
 	}
 	if u.API != "" {
-		if err := oneOf(key+".api", u.API, []string{"openai"}); err != nil {
+		if err := oneOf(key+".api", u.API, []string{"openai", "anthropic"}); err != nil {
 			return err
 		}
 	}

@@ -32,8 +32,9 @@ const Version = 1
 
 // Defaults that commands name, too.
 const (
-	DefaultListen   = "127.0.0.1:7878"
-	DefaultUpstream = "https://api.openai.com/v1"
+	DefaultListen    = "127.0.0.1:7878"
+	DefaultUpstream  = "https://api.openai.com/v1"
+	DefaultAnthropic = "https://api.anthropic.com"
 )
 
 // Config is the whole configuration. Load returns it checked.
@@ -41,9 +42,14 @@ type Config struct {
 	Version int    `yaml:"version"`
 	Listen  string `yaml:"listen"`
 	// Upstream is the name of one of Upstreams, or a URL: where requests
-	// below /v1 go. Empty means the only one of Upstreams or, without
-	// any, OPENAI_BASE_URL or else DefaultUpstream.
-	Upstream  string              `yaml:"upstream"`
+	// below /v1 go. Empty means the only one of Upstreams that is not
+	// Anthropic's API or, without any, OPENAI_BASE_URL or else
+	// DefaultUpstream.
+	Upstream string `yaml:"upstream"`
+	// Anthropic is the same for the requests of Anthropic's API. Empty means
+	// the only one of Upstreams that is, ANTHROPIC_BASE_URL or else
+	// DefaultAnthropic.
+	Anthropic string              `yaml:"anthropic"`
 	Upstreams map[string]Upstream `yaml:"upstreams"`
 	Policy    Policy              `yaml:"policy"`
 	Monitor   Monitor             `yaml:"monitor"`
@@ -67,7 +73,7 @@ type Config struct {
 // Upstream is a model API that requests go to.
 type Upstream struct {
 	URL       string   `yaml:"url"`
-	API       string   `yaml:"api"` // "openai"
+	API       string   `yaml:"api"` // "openai" or "anthropic"; empty: as the URL's use says
 	CAFile    string   `yaml:"ca_file"`
 	OnError   string   `yaml:"on_error"` // empty: as at the top
 	PassPaths []string `yaml:"pass_paths"`
@@ -188,22 +194,32 @@ func (c *Config) Idle() time.Duration {
 // Named returns an upstream by its name or its URL, with its name. A URL that
 // belongs to none is named after its host. Empty stands for the default.
 func (c *Config) Named(which string) (string, Upstream, error) {
-	if which == "" {
-		which = c.Upstream
+	return c.named("upstream", cmp.Or(which, c.Upstream), "openai", cmp.Or(os.Getenv("OPENAI_BASE_URL"), DefaultUpstream))
+}
+
+// Messages returns the upstream of Anthropic's API, as Named does.
+func (c *Config) Messages() (string, Upstream, error) {
+	return c.named("anthropic", c.Anthropic, "anthropic", cmp.Or(os.Getenv("ANTHROPIC_BASE_URL"), DefaultAnthropic))
+}
+
+// named is Named for a key, where upstreams of an API count.
+func (c *Config) named(key, which, api, fallback string) (string, Upstream, error) {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		if cmp.Or(c.Upstreams[name].API, "openai") == api {
+			names = append(names, name)
+		}
 	}
 	if which == "" {
-		switch len(c.Upstreams) {
+		switch len(names) {
 		case 0:
-			which = os.Getenv("OPENAI_BASE_URL")
-			if which == "" {
-				which = DefaultUpstream
-			}
+			which = fallback
 		case 1:
-			which = slices.Collect(maps.Keys(c.Upstreams))[0]
+			which = names[0]
 		default:
 			return "", Upstream{}, &Error{
-				Detail: "upstream must name one of: " + strings.Join(slices.Sorted(maps.Keys(c.Upstreams)), " "), key: "upstream",
-				Hint: "add 'upstream: NAME', or use --upstream NAME",
+				Detail: key + " must name one of: " + strings.Join(names, " "), key: key,
+				Hint: "add '" + key + ": NAME', or use --upstream NAME",
 			}
 		}
 	}
@@ -212,24 +228,24 @@ func (c *Config) Named(which string) (string, Upstream, error) {
 	}
 	if !strings.Contains(which, "://") {
 		return "", Upstream{}, &Error{
-			Detail: fmt.Sprintf("upstream %q is neither a URL nor a configured upstream", which), key: "upstream",
+			Detail: fmt.Sprintf("%s %q is neither a URL nor a configured upstream", key, which), key: key,
 			Hint: "use a base URL such as " + DefaultUpstream,
 		}
 	}
 	base := strings.TrimSuffix(which, "/")
-	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+	for _, name := range names {
 		if strings.TrimSuffix(c.Upstreams[name].URL, "/") == base {
 			return name, c.Upstreams[name], nil
 		}
 	}
-	if err := checkURL("upstream", which); err != nil {
+	if err := checkURL(key, which); err != nil {
 		return "", Upstream{}, err
 	}
 	u, err := url.Parse(which)
 	if err != nil {
-		return "", Upstream{}, checkURL("upstream", which)
+		return "", Upstream{}, checkURL(key, which)
 	}
-	return u.Host, Upstream{URL: which}, nil
+	return u.Host, Upstream{URL: which, API: api}, nil
 }
 
 // OnErrorPass reports whether an upstream's traffic passes where Margay fails.
@@ -241,15 +257,18 @@ func (c *Config) OnErrorPass(u *Upstream) bool {
 }
 
 // OpenOnError names the upstreams whose traffic passes where Margay fails: the
-// main one by its URL, the others by their names.
-func (c *Config) OpenOnError(main *Upstream) []string {
-	var out []string
-	if c.OnErrorPass(main) {
-		out = append(out, main.URL)
+// main ones by their URLs, the others by their names.
+func (c *Config) OpenOnError(main ...Upstream) []string {
+	var out, urls []string
+	for i := range main {
+		urls = append(urls, main[i].URL)
+		if c.OnErrorPass(&main[i]) {
+			out = append(out, main[i].URL)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		u := c.Upstreams[name]
-		if u.URL != main.URL && c.OnErrorPass(&u) {
+		if !slices.Contains(urls, u.URL) && c.OnErrorPass(&u) {
 			out = append(out, name)
 		}
 	}

@@ -206,3 +206,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The credentials of one API must never go to the provider of the other.
+func TestMessages(t *testing.T) {
+	t.Setenv("OPENAI_BASE_URL", "")
+	t.Setenv("ANTHROPIC_BASE_URL", "")
+	for text, want := range map[string][2]string{
+		"version: 1":            {DefaultUpstream, DefaultAnthropic},
+		"upstream: http://x/v1": {"http://x/v1", DefaultAnthropic},
+		"anthropic: http://y":   {DefaultUpstream, "http://y"},
+		"upstreams: {a: {url: http://x}, b: {url: http://y, api: anthropic}}":                 {"http://x", "http://y"},
+		"upstreams: {b: {url: http://y, api: anthropic}}":                                     {DefaultUpstream, "http://y"},
+		"{anthropic: c, upstreams: {b: {url: http://y, api: anthropic}, c: {url: http://z}}}": {"http://z", "http://z"},
+	} {
+		c, err := Parse("f", []byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		_, openai, err := c.Named("")
+		_, claude, err2 := c.Messages()
+		if err != nil || err2 != nil || openai.URL != want[0] || claude.URL != want[1] {
+			t.Errorf("%s: %s and %s, %v, %v", text, openai.URL, claude.URL, err, err2)
+		}
+	}
+}

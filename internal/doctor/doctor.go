@@ -94,10 +94,17 @@ func checkConfig(c *config.Config, cs *checkups) {
 		cs.add("upstream", Fail, "see upstream in margay config example", "%v", err)
 		return
 	}
-	if u, err := url.Parse(main.URL); err == nil && u.Host == c.Listen {
-		cs.add("upstream", Warn, "margay serve would call itself: name the model API in upstream, or unset OPENAI_BASE_URL", "%s is where margay serve listens", main.URL)
+	_, claude, err := c.Messages()
+	if err != nil {
+		cs.add("anthropic", Fail, "see anthropic in margay config example", "%v", err)
+		return
 	}
-	if open := c.OpenOnError(&main); len(open) > 0 {
+	for _, up := range []struct{ key, url, env string }{{"upstream", main.URL, "OPENAI_BASE_URL"}, {"anthropic", claude.URL, "ANTHROPIC_BASE_URL"}} {
+		if u, err := url.Parse(up.url); err == nil && u.Host == c.Listen {
+			cs.add(up.key, Warn, "margay serve would call itself: name the model API in "+up.key+", or unset "+up.env, "%s is where margay serve listens", up.url)
+		}
+	}
+	if open := c.OpenOnError(main, claude); len(open) > 0 {
 		cs.add("on_error", Warn, "set on_error: deny", "what Margay fails to decide goes out as it is, to %s", strings.Join(open, " "))
 	}
 	if c.Observe {

@@ -35,10 +35,12 @@ import (
 // Server is the gateways of all upstreams on one listener.
 type Server struct {
 	main   *gateway.Gateway
+	claude *gateway.Gateway            // of Anthropic's API
 	byName map[string]*gateway.Gateway // those below /NAME/v1
 	http   *http.Server
 	ln     net.Listener
 	grace  time.Duration
+	token  string // first element of every path, where there is one
 	tally  tally
 }
 
@@ -95,9 +97,13 @@ func CheckLoop(c *config.Config, addr string) error {
 		return err
 	}
 	ups[name] = main
+	if name, main, err = c.Messages(); err != nil {
+		return err
+	}
+	ups[name] = main
 	for _, name := range slices.Sorted(maps.Keys(ups)) {
 		if same(addr, ups[name].URL) {
-			return problem.Usage("name the model API with --upstream; OPENAI_BASE_URL counts where nothing else names one", "the upstream %s is this gateway itself", ups[name].URL)
+			return problem.Usage("name the model API with --upstream; OPENAI_BASE_URL and ANTHROPIC_BASE_URL count where nothing else names one", "the upstream %s is this gateway itself", ups[name].URL)
 		}
 	}
 	return nil
@@ -137,6 +143,13 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	if s.main, err = s.gateway(c, engines, name, &up, o.Token, o.Log); err != nil {
 		return nil, err
 	}
+	if name, up, err = c.Messages(); err != nil {
+		return nil, err
+	}
+	if s.claude, err = s.gateway(c, engines, name, &up, o.Token, o.Log); err != nil {
+		return nil, err
+	}
+	s.token = o.Token
 	if o.Token == "" {
 		for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 			up := c.Upstreams[name]
@@ -182,6 +195,9 @@ func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.
 	if err != nil {
 		return nil, &config.Error{Detail: "the upstream " + name + " has no valid URL"}
 	}
+	if up.API == "anthropic" && !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/v1") {
+		u = u.JoinPath("v1") // its base URLs are written without
+	}
 	g, err := gateway.New(gateway.Config{
 		Engine: engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,
 		AskLogprobs: c.AskLogprobs(up), Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
@@ -216,7 +232,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.ServeHTTP(w, r)
 		return
 	}
+	if s.messages(r) {
+		s.claude.ServeHTTP(w, r)
+		return
+	}
 	s.main.ServeHTTP(w, r)
+}
+
+// messages reports whether a request belongs to Anthropic's API. Its caller's
+// credential must not go to another provider.
+func (s *Server) messages(r *http.Request) bool {
+	path := r.URL.Path
+	if s.token != "" {
+		path = strings.TrimPrefix(path, "/"+s.token)
+	}
+	return path == "/v1/messages" || strings.HasPrefix(path, "/v1/messages/") || r.Header.Get("Anthropic-Version") != ""
 }
 
 // Base returns the listener's URL, without a path.
@@ -229,6 +259,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	go func() { failed <- s.http.Serve(s.ln) }()
 	defer func() {
 		s.main.Close()
+		s.claude.Close()
 		for _, g := range s.byName {
 			g.Close()
 		}

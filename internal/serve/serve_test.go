@@ -2,6 +2,8 @@ package serve
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/margaydev/margay/internal/config"
@@ -66,5 +68,29 @@ func TestCheckLoop(t *testing.T) {
 	var p *problem.Error
 	if err := CheckLoop(c, addr); !errors.As(err, &p) || p.Code != problem.BadUsage {
 		t.Errorf("a loop through a named upstream: %v", err)
+	}
+}
+
+func TestMessagesBelongToAnthropic(t *testing.T) {
+	for _, c := range []struct {
+		token, path, version string
+		want                 bool
+	}{
+		{"", "/v1/messages", "", true},
+		{"", "/v1/messages/count_tokens", "", true},
+		{"", "/v1/models", "2023-06-01", true},
+		{"", "/v1/models", "", false},
+		{"", "/v1/messagesx", "", false},
+		{"", "/v1/chat/completions", "", false},
+		{"abc", "/abc/v1/messages", "", true},
+		{"abc", "/abc/v1/responses", "", false},
+	} {
+		r := httptest.NewRequest(http.MethodPost, c.path, nil)
+		if c.version != "" {
+			r.Header.Set("Anthropic-Version", c.version)
+		}
+		if got := (&Server{token: c.token}).messages(r); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
