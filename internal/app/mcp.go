@@ -25,5 +25,6 @@ func (a *app) mcpCommand() *cobra.Command {
 		},
 	}
 	c.Flags().SetInterspersed(false)
+	c.AddCommand(a.mcpWrapCommand())
 	return c
 }

@@ -116,6 +116,9 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("STATE", filepath.Join(env.WorkDir, "data", "margay"))
 	env.Setenv("TERM", "dumb")
+	if path, err := exec.LookPath("margay"); err == nil { // as the test program is called here
+		env.Setenv("MARGAY", path)
+	}
 	// The race detector would wait a second at the end of every process.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	// Values: of a known format, of none, and a short one.

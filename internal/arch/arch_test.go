@@ -71,8 +71,9 @@ var allowed = map[string][]string{
 	"internal/scan":    {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":  {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":   {"internal/problem"},
+	"internal/harness": {},
 	"internal/app": {
-		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
+		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},

@@ -1,0 +1,203 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// server is an entry of a list of MCP servers, with its places in the file.
+type server struct {
+	path    []string
+	local   bool   // it is a program that is started
+	remote  bool   // it has a URL
+	odd     string // why it can't be edited; empty where it can
+	program string
+	command span // of the program's literal
+	args    []string
+	argsAt  []span
+	list    int                 // the offset behind the bracket of args; 0 where there are none
+	without func(string) string // how args are written where there are none
+}
+
+// Server is what became of one entry.
+type Server struct {
+	Name   string `json:"name"` // its path in the file, such as mcpServers.files
+	State  State  `json:"state"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// State is what became of a server.
+type State string
+
+// States.
+const (
+	Wrapped   State = "wrapped"     // runs through Margay from now on
+	Already   State = "already"     // ran through Margay before
+	Unwrapped State = "unwrapped"   // runs by itself again
+	Alone     State = "alone"       // ran by itself before
+	Remote    State = "not-covered" // is reached by a URL
+	Odd       State = "not-read"    // is written in a way that is not understood
+)
+
+// wrapped reports from which argument on a server's own command begins, where
+// it runs through Margay.
+func (s *server) wrapped() (int, bool) {
+	// The file may have been written on another system.
+	base := s.program[strings.LastIndexAny(s.program, `/\`)+1:]
+	if strings.TrimSuffix(strings.ToLower(base), ".exe") != "margay" {
+		return 0, false
+	}
+	dash := slices.Index(s.args, "--")
+	if dash < 1 || s.args[0] != "mcp" && !strings.HasPrefix(s.args[0], "-") || !slices.Contains(s.args[:dash], "mcp") || dash+1 == len(s.args) {
+		return 0, false
+	}
+	return dash + 1, true
+}
+
+// Wrap returns the file's content b with every server that is a program run
+// by margay, and what became of each. flags stand between margay and mcp.
+func (f *File) Wrap(b []byte, margay string, flags []string) ([]byte, []Server, error) {
+	return f.rewrite(b, func(s *server) ([]splice, State) {
+		if _, ok := s.wrapped(); ok {
+			return nil, Already
+		}
+		var head []string
+		for _, a := range append(slices.Clone(flags), "mcp", "--") {
+			head = append(head, quoted(a))
+		}
+		head = append(head, string(s.command.of(b)))
+		first := splice{s.command, quoted(margay)}
+		text := strings.Join(head, ", ")
+		if s.list == 0 {
+			first.text += s.without("[" + text + "]")
+			return []splice{first}, Wrapped
+		}
+		if len(s.args) > 0 {
+			text += ","
+			if next := b[s.list]; next != '\n' && next != '\r' {
+				text += " "
+			}
+		}
+		return []splice{first, {span{s.list, s.list}, text}}, Wrapped
+	})
+}
+
+// Unwrap returns the file's content b with every server run by itself.
+func (f *File) Unwrap(b []byte) ([]byte, []Server, error) {
+	return f.rewrite(b, func(s *server) ([]splice, State) {
+		own, ok := s.wrapped()
+		if !ok {
+			return nil, Alone
+		}
+		end := s.argsAt[own].end
+		if rest := b[end:]; own+1 < len(s.args) {
+			// Up to the comma, and the space that goes with it.
+			i := bytes.IndexByte(rest, ',')
+			if end += i + 1; end < len(b) && b[end] == ' ' {
+				end++
+			}
+		}
+		return []splice{{s.command, string(s.argsAt[own].of(b))}, {span{s.list, end}, ""}}, Unwrapped
+	})
+}
+
+func (f *File) rewrite(b []byte, how func(*server) ([]splice, State)) ([]byte, []Server, error) {
+	found, err := f.format.read(b, f.servers)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []splice
+	var out []Server
+	for i := range found {
+		s := &found[i]
+		var shown []string
+		for _, p := range s.path {
+			shown = append(shown, Shown(p))
+		}
+		one := Server{Name: strings.Join(shown, ".")}
+		switch {
+		case s.odd != "":
+			one.State, one.Detail = Odd, s.odd
+		case !s.local && s.remote:
+			one.State, one.Detail = Remote, "it is reached by a URL"
+		case !s.local:
+			one.State, one.Detail = Odd, "it has neither command nor url"
+		default:
+			var edits []splice
+			edits, one.State = how(s)
+			one.Detail = Shown(filepath.Base(s.program))
+			all = append(all, edits...)
+		}
+		out = append(out, one)
+	}
+	slices.SortFunc(all, func(a, b splice) int { return a.start - b.start })
+	after := apply(b, all)
+	return after, out, f.same(b, after)
+}
+
+// same holds an edit to its purpose: unwrapped, both files say the same.
+func (f *File) same(before, after []byte) error {
+	a, err := f.meaning(before)
+	if err != nil {
+		return err
+	}
+	c, err := f.meaning(after)
+	if err != nil {
+		return fmt.Errorf("the result could not be read: %w", err)
+	}
+	if !reflect.DeepEqual(a, c) {
+		return errors.New("the result would say something else than meant")
+	}
+	return nil
+}
+
+// meaning is what a file says, with every server run by itself.
+func (f *File) meaning(b []byte) (map[string]any, error) {
+	doc, err := f.format.decode(b)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range f.servers {
+		plain(doc, path)
+	}
+	return doc, nil
+}
+
+func plain(v any, path []string) {
+	o, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	if len(path) > 0 {
+		for name, inner := range o {
+			if path[0] == "*" || path[0] == name {
+				plain(inner, path[1:])
+			}
+		}
+		return
+	}
+	for _, one := range o {
+		entry, ok := one.(map[string]any)
+		if !ok {
+			continue
+		}
+		var s server
+		s.program, _ = entry["command"].(string)
+		args, _ := entry["args"].([]any)
+		for _, a := range args {
+			text, _ := a.(string)
+			s.args = append(s.args, text)
+		}
+		if own, ok := s.wrapped(); ok {
+			entry["command"], entry["args"] = s.args[own], args[own+1:]
+		}
+		if args, ok := entry["args"].([]any); ok && len(args) == 0 {
+			delete(entry, "args") // none, and an empty list, say the same
+		}
+	}
+}
