@@ -19,7 +19,7 @@ import (
 // before they are handed on, and together how many are decided in one go: more
 // would make that no cheaper, only larger.
 const (
-	burst    = 16 << 10
+	burst    = 32 << 10
 	together = 4 << 10
 )
 

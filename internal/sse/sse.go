@@ -62,7 +62,7 @@ type Reader struct {
 // fill it, and with the largest event.
 const (
 	firstRead = 4 << 10
-	wideRead  = 16 << 10
+	wideRead  = 32 << 10
 )
 
 // NewReader returns a reader of events of at most maxEvent bytes each.
