@@ -393,7 +393,7 @@ func TestCall(t *testing.T) {
 func TestObserve(t *testing.T) {
 	value := random(11, 24)
 	e, _ := engine(t, nil, value)
-	r := session(t, e, nil).Observe(context.Background(), "cat", "KEY "+value)
+	r := session(t, e, nil).Observe(context.Background(), &mediator.ToolMessage{Tool: "cat", Texts: []mediator.Text{{Text: "KEY " + value, Path: func() string { return "cat" }}}})
 	if !strings.HasPrefix(r.Edits[0], "KEY margay-api-key-") {
 		t.Errorf("outcome %s", r.Decision.Outcome)
 	}

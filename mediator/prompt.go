@@ -21,6 +21,7 @@ type Text struct {
 	Path   func() string // where it is; asked only for findings
 	Fixed  bool          // it can't be edited, such as an object's key
 	Opaque string        // what it is, where it is no text
+	JSON   bool          // a JSON value as it is written, and must stay one
 	// Private: it is what a tool told, or a file.
 	Private bool
 	// Tokens are what the server tells about the tokens of an answer's text.
@@ -48,17 +49,7 @@ func (s *Session) Prompt(ctx context.Context, texts []Text) Result {
 			s.private = append(s.private, texts[i].Text)
 		}
 	}
-	return s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts) })
-}
-
-// Observe decides about a tool's result on its way to the model.
-func (s *Session) Observe(ctx context.Context, tool, text string) Result {
-	if s.riskOf() != RiskOff {
-		s.private, s.tool = append(s.private, text), true
-	}
-	return s.guard(ctx, flow.Observe, func() (Result, error) {
-		return s.outgoing(ctx, flow.Observe, []Text{{Text: text, Tool: tool, Path: func() string { return tool }}})
-	})
+	return s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts, nil) })
 }
 
 // guard turns errors and panics into denials. A panic's value may quote
@@ -118,7 +109,7 @@ func (s *Session) tell(en LogEntry) {
 	}
 }
 
-func (s *Session) outgoing(ctx context.Context, verb flow.Verb, texts []Text) (Result, error) {
+func (s *Session) outgoing(ctx context.Context, verb flow.Verb, texts []Text, m *ToolMessage) (Result, error) {
 	r := Result{Decision: s.decision(verb), Edits: map[int]string{}}
 	for round := 0; ; round++ {
 		j, learnt, err := s.pass(ctx, verb, texts, &r)
@@ -131,6 +122,9 @@ func (s *Session) outgoing(ctx context.Context, verb flow.Verb, texts []Text) (R
 			}
 			clear(r.Edits)
 			continue
+		}
+		if m != nil {
+			s.beside(&j, m)
 		}
 		s.conclude(&r, j)
 		break
@@ -159,7 +153,7 @@ func (s *Session) pass(ctx context.Context, verb flow.Verb, texts []Text, r *Res
 		}
 		t := &texts[i]
 		if t.Opaque != "" {
-			j.notes = append(j.notes, flow.Reason{Code: "not-scanned", Detail: t.Opaque + " at " + t.Path() + " is not text and was not scanned", Action: flow.ActReport})
+			j.notes = append(j.notes, notScanned(t))
 			continue
 		}
 		if len(t.Text) < secret.MinLength {
@@ -168,6 +162,9 @@ func (s *Session) pass(ctx context.Context, verb flow.Verb, texts []Text, r *Res
 		fixed := []byte{0}
 		if t.Fixed {
 			fixed[0] = 1
+		}
+		if t.JSON {
+			fixed[0] |= 2
 		}
 		key := keyed(s.e.cfg.Keys.Pseudonym[:], "margay mediated v1", state, fixed, []byte(t.Text))
 		if m, ok := s.t.recall(key); ok {
@@ -180,7 +177,8 @@ func (s *Session) pass(ctx context.Context, verb flow.Verb, texts []Text, r *Res
 		cfg := s.config(verb, overlay, t, func(f *stream.Finding, raw []byte) {
 			learnt = s.learn(f, raw, version) || learnt
 		})
-		out, found := cfg.Text([]byte(t.Text))
+		out, found, whole := edit(cfg, t)
+		j.denied = j.denied || !whole
 		for k := range found {
 			j.add(s, &found[k], t, verb)
 		}

@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"monitor":          {"flow"},
 	"wire":             {"flow", "internal/sse", "internal/strictjson"},
 	"wire/openaichat":  {"flow", "internal/sse", "internal/strictjson", "wire"},
+	"wire/mcp":         {"flow", "internal/strictjson"},
 	// L3
 	"stream": {"flow", "secret", "secret/canon", "secret/recognise"},
 	// L4
@@ -46,7 +47,8 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"mediator", "secret"},
 	"store/storetest": {"mediator", "secret", "flow"},
 	// L5
-	"gateway": {"flow", "mediator", "wire", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	"gateway":  {"flow", "mediator", "wire", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	"mcpproxy": {"flow", "mediator", "wire/mcp", "internal/sse"},
 	// L6
 	"internal/config":   {"flow", "mediator", "secret"},
 	"internal/keys":     {"secret"},
@@ -67,7 +69,7 @@ var allowed = map[string][]string{
 	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"internal/problem": {},
 	"internal/state":   {"internal/config", "internal/keys", "internal/problem", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
-	"internal/serve":   {"flow", "gateway", "internal/config", "internal/problem", "internal/state", "mediator", "monitor", "secret"},
+	"internal/serve":   {"flow", "gateway", "internal/config", "internal/problem", "internal/state", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/scan":    {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":  {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":   {"internal/problem"},
@@ -75,6 +77,8 @@ var allowed = map[string][]string{
 	"internal/app": {
 		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
+		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
+		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},
 }
@@ -88,6 +92,7 @@ var forbidden = map[string][]string{
 	"secret/canon":     {"net/http", "os/exec", "database/sql"},
 	"wire":             {"net/http", "os/exec", "database/sql"},
 	"wire/openaichat":  {"net/http", "os/exec", "database/sql"},
+	"wire/mcp":         {"net/http", "os/exec", "database/sql"},
 	"monitor":          {"net/http", "os/exec", "database/sql"},
 	"mediator":         {"database/sql"},
 	"internal/sse":     {"net/http"},

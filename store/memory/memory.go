@@ -32,6 +32,7 @@ type Store struct {
 	arrived int64    // number of the last
 	epoch   uint64
 	values  map[place]value
+	pins    map[[32]byte]map[[32]byte][32]byte // of servers
 }
 
 // logged is an entry with its number in the order of arrival.
@@ -68,6 +69,7 @@ func New(opts ...Option) *Store {
 		same:         map[identity]string{},
 		allows:       map[string]secret.Allow{},
 		values:       map[place]value{},
+		pins:         map[[32]byte]map[[32]byte][32]byte{},
 	}
 	for _, o := range opts {
 		o(s)

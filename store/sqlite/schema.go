@@ -43,6 +43,12 @@ CREATE TABLE pseudonyms (
   PRIMARY KEY (owner, name)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pseudonyms_used ON pseudonyms (used);
+`, `
+CREATE TABLE pins (
+  server BLOB NOT NULL CHECK (length(server) = 32), tool BLOB NOT NULL CHECK (length(tool) = 32),
+  looks BLOB NOT NULL CHECK (length(looks) = 32),
+  PRIMARY KEY (server, tool)
+) STRICT, WITHOUT ROWID;
 `}
 
 // cheapCheck is the size in bytes up to which a file is always checked when

@@ -38,6 +38,9 @@ func TestEarlierFormats(t *testing.T) {
 		if all, err := s.Allows(ctx); err != nil || len(all) != 1 || all[0].Reason != "why" {
 			t.Errorf("from format %d: %+v, %v", v, all, err)
 		}
+		if err := s.Pin(ctx, [32]byte{1}, map[[32]byte][32]byte{{2}: {3}}); err != nil {
+			t.Errorf("from format %d: %v", v, err)
+		}
 		if err := s.PutValues(ctx, [32]byte{1}, map[string][]byte{"margay-token-a": {1}}, time.Now()); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}

@@ -61,6 +61,7 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"log/replace", replaceEntry},
 		{"log/all or none", logAllOrNone},
 		{"values", u.sealedValues},
+		{"pins", u.toolPins},
 		{"concurrency", u.concurrency},
 		{"cancelled", cancelled},
 	} {

@@ -110,7 +110,7 @@ func (e *engines) engine(known []Secret) (*mediator.Engine, error) {
 func read(ctx context.Context, s *mediator.Session, in *Input) {
 	rest := in.Context
 	for _, p := range in.Private {
-		s.Observe(ctx, "tool", p)
+		s.Observe(ctx, &mediator.ToolMessage{Tool: "tool", Texts: []mediator.Text{{Text: p, Path: func() string { return "tool" }}}})
 		if p != "" {
 			rest = strings.Replace(rest, p, "\n", 1)
 		}

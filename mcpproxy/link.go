@@ -1,0 +1,385 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/mcp"
+)
+
+// link is what is known of one session between a client and the server. It is
+// safe for concurrent use.
+type link struct {
+	p    *Proxy
+	open func(ctx context.Context) (*mediator.Session, error)
+	// shared: several clients may speak through it, so that an answer of a
+	// client's to what was not asked here is none of its business.
+	shared bool
+	// apart: each request has a channel of its own for its answer, so that an
+	// error can name an id that is in use.
+	apart bool
+
+	mu    sync.Mutex
+	calls waiting // of the client
+	asks  waiting // of the server
+}
+
+// asked is a request that was passed on.
+type asked struct {
+	method, target string
+	typed          bool
+	cancelled      bool
+}
+
+// waiting are requests without an answer, and some that have one.
+type waiting struct {
+	open map[mcp.ID]asked
+	done map[mcp.ID]asked
+	old  []mcp.ID // of done, in order
+}
+
+// maxDone bounds the requests that are remembered as answered.
+const maxDone = 1024
+
+func (w *waiting) add(id mcp.ID, a asked) {
+	if w.open == nil {
+		w.open, w.done = map[mcp.ID]asked{}, map[mcp.ID]asked{}
+	}
+	w.open[id] = a
+}
+
+// settle takes a request off the list.
+func (w *waiting) settle(id mcp.ID) (asked, bool) {
+	a, ok := w.open[id]
+	if !ok {
+		return a, false
+	}
+	delete(w.open, id)
+	if _, ok := w.done[id]; !ok {
+		if len(w.old) >= maxDone {
+			delete(w.done, w.old[0])
+			w.old = w.old[1:]
+		}
+		w.old = append(w.old, id)
+	}
+	w.done[id] = a
+	return a, true
+}
+
+// room makes room for one more: those that were cancelled need no answer.
+func (w *waiting) room(limit int) bool {
+	if len(w.open) < limit {
+		return true
+	}
+	for id, a := range w.open {
+		if a.cancelled {
+			delete(w.open, id)
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is what becomes of bytes that one side sent.
+type outcome struct {
+	forward []byte   // to the other side; nil for nothing
+	replies [][]byte // to the sender
+	// Of what was passed on or answered: the request's id; empty for none.
+	id      mcp.ID
+	refused bool // nothing of the message itself is forwarded
+}
+
+func newLink(p *Proxy, open func(context.Context) (*mediator.Session, error)) *link {
+	return &link{p: p, open: open}
+}
+
+// side is one end of a link, and says how its messages are treated.
+type side struct {
+	verb      flow.Verb
+	name      string
+	own, them func(*link) *waiting // requests of this side, and of the other
+}
+
+var (
+	client = &side{flow.Call, "client", func(l *link) *waiting { return &l.calls }, func(l *link) *waiting { return &l.asks }}
+	server = &side{flow.Observe, "server", func(l *link) *waiting { return &l.asks }, func(l *link) *waiting { return &l.calls }}
+)
+
+// reason is a connector's own.
+func reason(code, format string, args ...any) flow.Reason {
+	return flow.Reason{Code: code, Detail: fmt.Sprintf(format, args...), Action: flow.ActBlock}
+}
+
+// note records what was decided without the mediator and returns the id of
+// the decision, which is empty where it is not recorded.
+func (l *link) note(ctx context.Context, from *side, r flow.Reason) string {
+	l.p.cfg.Log.Warn("mcp", "server", l.p.cfg.Name, "from", from.name, "code", r.Code)
+	if l.p.often(from.name + " " + r.Code) {
+		return ""
+	}
+	s, err := l.open(ctx)
+	if err != nil {
+		return ""
+	}
+	res := s.Note(ctx, from.verb, flow.Deny, r)
+	return res.Decision.ID
+}
+
+// unreadable decides about bytes of one side that are no message. Requests
+// among them are answered, and so is whoever waits for an answer among them.
+func (l *link) unreadable(ctx context.Context, from *side, code int, r flow.Reason, about []mcp.About) outcome {
+	decision := l.note(ctx, from, r)
+	text := "margay: " + r.Detail
+	out := outcome{refused: true}
+	for _, a := range about {
+		if a.Method {
+			out.replies = append(out.replies, mcp.NewFailure(a.ID, code, text, r.Code, decision))
+			continue
+		}
+		l.mu.Lock()
+		_, ok := from.them(l).settle(a.ID)
+		l.mu.Unlock()
+		if ok {
+			out.forward = join(out.forward, mcp.NewFailure(a.ID, mcp.CodeDenied, text, r.Code, decision))
+			out.id = a.ID
+		}
+	}
+	// A server may write what is no message, such as a banner, and does not
+	// expect to be answered.
+	if from == client && len(out.replies) == 0 && out.forward == nil {
+		out.replies = [][]byte{mcp.NewFailure(mcp.NullID, code, text, r.Code, decision)}
+	}
+	return out
+}
+
+// join puts messages on lines of their own.
+func join(a, b []byte) []byte {
+	if a == nil {
+		return b
+	}
+	return append(append(a, '\n'), b...)
+}
+
+// tooLarge decides about a message that is larger than the limit.
+func (l *link) tooLarge(ctx context.Context, from *side, about []mcp.About) outcome {
+	r := reason("too-large", "a message of the %s's is larger than %d bytes (limits.body)", from.name, l.p.cfg.MaxMessage)
+	return l.unreadable(ctx, from, mcp.CodeInvalid, r, about)
+}
+
+// take decides about the bytes of one message of a side's. replayed: the
+// server may send again what it has sent before.
+func (l *link) take(ctx context.Context, from *side, parser *mcp.Parser, raw []byte, replayed bool) outcome {
+	parser.Limits = l.p.limits()
+	m, err := parser.Parse(raw)
+	var bad *mcp.Error
+	if errors.As(err, &bad) {
+		r := reason(bad.Reason, "a message of the %s's is refused: %s", from.name, bad.Detail)
+		return l.unreadable(ctx, from, bad.Code, r, mcp.Skim(raw))
+	}
+	switch m.Kind {
+	case mcp.Request:
+		return l.request(ctx, from, parser, m, replayed)
+	case mcp.Notification:
+		return l.notification(ctx, from, parser, m)
+	default:
+		return l.answer(ctx, from, parser, m, replayed)
+	}
+}
+
+func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message, replayed bool) outcome {
+	a := asked{method: m.Method, target: m.Target(), typed: m.Typed()}
+	l.mu.Lock()
+	own := from.own(l)
+	_, used := own.open[m.ID]
+	fits := own.room(l.p.cfg.MaxPending)
+	l.mu.Unlock()
+	switch {
+	case used && !replayed:
+		r := reason("id-in-use", "a request of the %s's has the id of one that waits for its answer", from.name)
+		id := mcp.NullID // an answer with the id would be taken for the first one's
+		if l.apart {
+			id = m.ID
+		}
+		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(id, mcp.CodeInvalid, "margay: "+r.Detail, r.Code, l.note(ctx, from, r))}}
+	case !fits:
+		r := reason("too-many", "%d requests of the %s's wait for an answer", l.p.cfg.MaxPending, from.name)
+		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(m.ID, mcp.CodeDenied, "margay: "+r.Detail, r.Code, l.note(ctx, from, r))}}
+	}
+	if from == client && a.method == "tools/call" && l.p.pins.denied(a.target) {
+		r := reason("tool-changed", "the tool %s is not the one that it was at first sight; margay mcp forget takes it as it is now", a.target)
+		l.note(ctx, from, r)
+		return outcome{refused: true, replies: [][]byte{mcp.NewRefusal(m.ID, a.typed, "[margay: the call was not made: the tool's description or schema has changed since it was first seen.]")}}
+	}
+	v := l.mediate(ctx, from, parser, m, a)
+	if v.denied {
+		if from == client && a.method == "tools/call" {
+			return outcome{refused: true, replies: [][]byte{mcp.NewRefusal(m.ID, a.typed, v.refusal())}}
+		}
+		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(m.ID, mcp.CodeDenied, v.text(), v.code, v.decision)}}
+	}
+	l.mu.Lock()
+	from.own(l).add(m.ID, a)
+	l.mu.Unlock()
+	return outcome{forward: v.raw, id: m.ID}
+}
+
+func (l *link) notification(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message) outcome {
+	if id, ok := m.Cancels(); ok {
+		l.mu.Lock()
+		own := from.own(l)
+		if a, ok := own.open[id]; ok {
+			a.cancelled = true // its answer may be on its way, or never come
+			own.open[id] = a
+		}
+		l.mu.Unlock()
+	}
+	v := l.mediate(ctx, from, parser, m, asked{method: m.Method})
+	if v.denied {
+		return outcome{refused: true} // nobody waits for an answer; the log tells
+	}
+	return outcome{forward: v.raw}
+}
+
+// answer decides about an answer, or an error without an id.
+func (l *link) answer(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message, replayed bool) outcome {
+	var a asked
+	if m.ID != mcp.NullID {
+		l.mu.Lock()
+		them := from.them(l)
+		var known, twice bool
+		if a, known = them.settle(m.ID); !known {
+			a, twice = them.done[m.ID]
+			known = twice && replayed
+		}
+		l.mu.Unlock()
+		if !known && !(l.shared && from == client) {
+			r := reason("unknown-id", "the %s answered what nobody asked", from.name)
+			if twice {
+				r = reason("answered-twice", "the %s answered a request twice; the second answer is dropped", from.name)
+			}
+			l.note(ctx, from, r)
+			return outcome{refused: true}
+		}
+	}
+	v := l.mediate(ctx, from, parser, m, a)
+	switch {
+	case !v.denied:
+		return outcome{forward: v.raw, id: m.ID}
+	case m.ID == mcp.NullID:
+		return outcome{refused: true}
+	case a.method == "tools/call":
+		return outcome{forward: mcp.NewRefusal(m.ID, a.typed, v.refusal()), id: m.ID, refused: true}
+	default:
+		return outcome{forward: mcp.NewFailure(m.ID, mcp.CodeDenied, v.text(), v.code, v.decision), id: m.ID, refused: true}
+	}
+}
+
+// verdict is what the mediator made of a message.
+type verdict struct {
+	raw            []byte
+	denied         bool
+	code, decision string
+	why            string
+	told           string // the mediator's own words for the model
+}
+
+func (v *verdict) text() string {
+	s := "margay: " + v.why
+	if v.decision != "" {
+		s += " (decision " + v.decision + "; margay explain " + v.decision + ")"
+	}
+	return s
+}
+
+// refusal is text for a model.
+func (v *verdict) refusal() string {
+	if v.told != "" {
+		return v.told
+	}
+	return "[" + v.text() + "]"
+}
+
+// mediate decides about a message of a side's. a is the request that it is or
+// that it answers.
+func (l *link) mediate(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message, a asked) verdict {
+	s, err := l.open(ctx)
+	if err != nil {
+		l.p.cfg.Log.Error("denied", "server", l.p.cfg.Name, "error", err)
+		return verdict{denied: true, code: "store-failed", why: err.Error() + "; run margay doctor"}
+	}
+	parts := m.Parts(a.method)
+	tm := mediator.ToolMessage{Tool: a.target, Texts: make([]mediator.Text, len(parts)), Arguments: m.Arguments(), Names: m.Names(), States: m.States()}
+	if tm.Tool == "" {
+		tm.Tool = a.method
+	}
+	for i := range parts {
+		p := &parts[i]
+		tm.Texts[i] = mediator.Text{
+			ID: p.ID, Text: p.Text, Field: p.Field, Tool: a.target, Fixed: p.Key, Opaque: p.Opaque, JSON: p.JSON, Private: from == server,
+			Path: func() string { return strings.TrimSuffix(a.method+" "+m.Path(p), " ") },
+		}
+	}
+	var res mediator.ToolResult
+	if from == client {
+		res = s.Send(ctx, &tm)
+	} else {
+		commit := func() error { return nil }
+		if m.Kind == mcp.Response && a.method == "tools/list" {
+			if commit, err = l.p.pins.check(ctx, m, &tm); err != nil {
+				return verdict{denied: true, code: "store-failed", why: "the store failed: " + err.Error() + "; run margay doctor"}
+			}
+		}
+		res.Result = s.Observe(ctx, &tm)
+		if err := commit(); err != nil {
+			return verdict{denied: true, code: "store-failed", why: "the store failed: " + err.Error() + "; run margay doctor"}
+		}
+	}
+	if res.Denied() {
+		return verdict{denied: true, code: "denied", decision: res.Decision.ID, why: why(&res.Decision), told: res.Refusal}
+	}
+	raw, err := parser.Rewrite(m, res.Edits)
+	if err != nil {
+		r := reason("not-editable", "a message of the %s's holds a secret and can't be edited", from.name)
+		return verdict{denied: true, code: r.Code, decision: l.note(ctx, from, r), why: r.Detail}
+	}
+	return verdict{raw: raw}
+}
+
+// why sums a denial up.
+func why(d *flow.Decision) string {
+	var out []string
+	for _, r := range d.Reasons {
+		if r.Action != flow.ActReport && len(out) < 3 {
+			out = append(out, r.Detail)
+		}
+	}
+	if len(out) == 0 {
+		return "denied"
+	}
+	return strings.Join(out, "; ")
+}
+
+// ended takes all requests of the client's off the list and returns an error
+// for each.
+func (l *link) ended(ctx context.Context, why flow.Reason) [][]byte {
+	l.mu.Lock()
+	open := l.calls.open
+	l.calls.open = nil
+	l.mu.Unlock()
+	if len(open) == 0 {
+		return nil
+	}
+	decision := l.note(ctx, server, why)
+	var out [][]byte
+	for id, a := range open {
+		if !a.cancelled {
+			out = append(out, mcp.NewFailure(id, mcp.CodeClosed, "margay: "+why.Detail, why.Code, decision))
+		}
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/mcp"
+)
+
+// Pipes are the ends that Stdio stands between.
+type Pipes struct {
+	FromClient io.Reader
+	ToClient   io.Writer
+	FromServer io.Reader
+	// ToServer is closed when the client has no more to say.
+	ToServer io.WriteCloser
+	// Trajectory of all that is said; empty for the engine's own.
+	Trajectory flow.TrajectoryID
+}
+
+// Stdio carries messages, one a line, until the server's side ends. Then it
+// answers the requests that the server left open, and returns: nil where the
+// server's stream ended, else the error of reading it or of writing to the
+// client. Reading from the client may go on in a goroutine of its own until
+// FromClient ends; what it reads goes nowhere.
+//
+// Each side waits while the other does not read, so that at most one message
+// of each is in memory, besides a few answers of Margay's own.
+func (p *Proxy) Stdio(ctx context.Context, io Pipes) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	req := mediator.SessionRequest{Trajectory: string(io.Trajectory), Sink: p.sink}
+	s := &stdio{
+		proxy:    p,
+		link:     newLink(p, func(ctx context.Context) (*mediator.Session, error) { return p.cfg.Engine.Session(ctx, &req) }),
+		toClient: &lines{w: io.ToClient},
+		toServer: &lines{w: io.ToServer},
+		replies:  make(chan []byte, 16),
+	}
+	var writing sync.WaitGroup
+	writing.Go(s.answerServer)
+	go s.fromClient(ctx, io.FromClient, io.ToServer)
+	err := s.fromServer(ctx, io.FromServer)
+	close(s.replies)
+	_ = io.ToServer.Close() // wakes whoever writes there
+	writing.Wait()
+	s.toServer.close()
+	// What the client still sends is answered by nobody: its requests that
+	// were under way are told so.
+	for _, reply := range s.link.ended(context.WithoutCancel(ctx), reason("server-ended", "the server ended before it answered")) {
+		err = errors.Join(err, s.toClient.write(reply, nil))
+	}
+	return err
+}
+
+type stdio struct {
+	proxy              *Proxy
+	link               *link
+	toClient, toServer *lines
+	replies            chan []byte // of Margay's to the server
+}
+
+// lines writes messages one a line. It is safe for concurrent use.
+type lines struct {
+	mu     sync.Mutex
+	w      io.Writer
+	buf    []byte
+	closed bool
+}
+
+var lineEnd = []byte{'\n'}
+
+// write writes a message and the end that it came with, or else a line feed.
+func (l *lines) write(raw, end []byte) error {
+	if end == nil {
+		end = lineEnd
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.buf = append(append(l.buf[:0], raw...), end...)
+	_, err := l.w.Write(l.buf)
+	if cap(l.buf) > 1<<20 {
+		l.buf = nil
+	}
+	return err
+}
+
+func (l *lines) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+}
+
+// answerServer writes Margay's own answers to the server. It is apart from who
+// reads the server's messages, who must not wait for the server to read.
+func (s *stdio) answerServer() {
+	for reply := range s.replies {
+		_ = s.toServer.write(reply, nil)
+	}
+}
+
+// next reads a line of a side's and decides about it. It returns the line's
+// end, too.
+func (s *stdio) next(ctx context.Context, from *side, in *mcp.Reader, parser *mcp.Parser) (out outcome, end []byte, err error) {
+	line, err := in.Next()
+	switch {
+	case err != nil:
+		return outcome{}, nil, err
+	case line.TooLarge:
+		return s.link.tooLarge(ctx, from, line.About), nil, nil
+	case line.Blank():
+		return outcome{}, nil, nil
+	case line.Cut:
+		return s.link.unreadable(ctx, from, mcp.CodeParse, reason("cut-off", "the %s's stream ended inside a message", from.name), mcp.Skim(line.Raw)), nil, nil
+	}
+	raw := line.Raw
+	n := len(raw) - 1
+	if n > 0 && raw[n-1] == '\r' {
+		n--
+	}
+	out = s.link.take(ctx, from, parser, raw[:n], false)
+	return out, raw[n:], nil
+}
+
+func (s *stdio) fromClient(ctx context.Context, r io.Reader, server io.Closer) {
+	in, parser := mcp.NewReader(r, s.proxy.cfg.MaxMessage), &mcp.Parser{}
+	for {
+		out, end, err := s.next(ctx, client, in, parser)
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		for _, reply := range out.replies {
+			if s.toClient.write(reply, nil) != nil {
+				break
+			}
+		}
+		if out.forward == nil {
+			continue
+		}
+		if out.refused {
+			end = nil
+		}
+		if s.toServer.write(out.forward, end) != nil {
+			break // it has ended, or will: reading from it tells
+		}
+	}
+	_ = server.Close()
+}
+
+func (s *stdio) fromServer(ctx context.Context, r io.Reader) error {
+	in, parser := mcp.NewReader(r, s.proxy.cfg.MaxMessage), &mcp.Parser{}
+	for {
+		out, end, err := s.next(ctx, server, in, parser)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, reply := range out.replies {
+			select {
+			case s.replies <- reply:
+			default: // it does not read: it knows that nobody answers
+			}
+		}
+		if out.forward == nil {
+			continue
+		}
+		if out.refused {
+			end = nil
+		}
+		if err := s.toClient.write(out.forward, end); err != nil {
+			return err
+		}
+	}
+}
