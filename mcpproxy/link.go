@@ -192,6 +192,9 @@ func (l *link) take(ctx context.Context, from *side, parser *mcp.Parser, raw []b
 }
 
 func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message, replayed bool) outcome {
+	if from == client {
+		l.p.seen.Add(1)
+	}
 	a := asked{method: m.Method, target: m.Target(), typed: m.Typed()}
 	l.mu.Lock()
 	own := from.own(l)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
@@ -52,6 +53,7 @@ type Proxy struct {
 	cfg  Config
 	sink flow.Sink
 	pins pinning
+	seen atomic.Int64 // requests of clients
 
 	mu     sync.Mutex
 	counts map[string]int // of reports by code
@@ -81,6 +83,9 @@ func New(cfg Config) (*Proxy, error) {
 	p.pins = pinning{proxy: p, server: Server(cfg.Key, cfg.Identity)}
 	return p, nil
 }
+
+// Requests returns how many requests of clients came so far.
+func (p *Proxy) Requests() int { return int(p.seen.Load()) }
 
 // Server is the keyed hash that a server's tools are pinned under.
 func Server(key [32]byte, identity string) [32]byte { return keyed(key, "server", identity) }

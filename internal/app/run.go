@@ -113,8 +113,9 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	var random [16]byte
 	_, _ = rand.Read(random[:])
 	token := hex.EncodeToString(random[:])
+	family := flow.TrajectoryID(flow.NewID())
 	s, err := serve.New(c, st, serve.Options{
-		Listener: ln, Token: token, Ephemeral: recs, Family: flow.TrajectoryID(flow.NewID()), Log: log, Grace: time.Second,
+		Listener: ln, Token: token, Ephemeral: recs, Family: family, Log: log, Grace: time.Second,
 		Values: memory.New(), // the child's credentials are not stored, not even sealed
 	})
 	if err != nil {
@@ -135,7 +136,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	go func() { served <- s.Serve(serving) }()
 	agent := child.Command{
 		Path: path, Args: args, In: a.in, Out: a.out, Err: a.err,
-		Env: child.Env(os.Environ(), s.Base()+"/"+token+"/v1", config.EnvKeys, "MARGAY_ACCESS_TOKEN"),
+		Env: append(child.Env(os.Environ(), s.Base()+"/"+token+"/v1", config.EnvKeys, "MARGAY_ACCESS_TOKEN"), config.EnvTrajectory+"="+string(family)),
 	}
 	a.code, err = agent.Run()
 	stop()

@@ -68,7 +68,7 @@ var allowed = map[string][]string{
 	},
 	"bench/gateway":    {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"internal/problem": {},
-	"internal/state":   {"internal/config", "internal/keys", "internal/problem", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
+	"internal/state":   {"internal/config", "internal/keys", "internal/problem", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":   {"flow", "gateway", "internal/config", "internal/problem", "internal/state", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/scan":    {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":  {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
@@ -77,7 +77,7 @@ var allowed = map[string][]string{
 	"internal/app": {
 		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
-		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ",
+		"bench", "bench/docs", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},

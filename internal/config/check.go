@@ -81,6 +81,9 @@ func (c *Config) Check() error {
 	if _, _, err := c.Messages(); err != nil {
 		return err
 	}
+	if err := c.MCP.check(); err != nil {
+		return err
+	}
 	return c.Limits.check()
 }
 
@@ -101,7 +104,7 @@ func (l *Limits) check() error {
 
 func (u *Upstream) check(name string) error {
 	key := "upstreams." + name
-	if !upstreamName.MatchString(name) || name == "v1" {
+	if !upstreamName.MatchString(name) || name == "v1" || name == "mcp" {
 		return &Error{key: key, Detail: shown(name) + " can't name an upstream", Hint: "use lower-case letters, digits and dashes"}
 	}
 	if u.URL == "" {

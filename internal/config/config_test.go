@@ -22,6 +22,9 @@ func normal(c *Config) *Config {
 	if len(c.Upstreams) == 0 {
 		c.Upstreams = nil
 	}
+	if len(c.MCP.Servers) == 0 {
+		c.MCP.Servers = nil
+	}
 	if len(c.Access.Hosts)+len(c.Access.Origins) == 0 {
 		c.Access.Hosts, c.Access.Origins = nil, nil
 	}
@@ -41,6 +44,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 // The commented upstream of the example must be right, too.
 func TestExampleUpstream(t *testing.T) {
 	text := strings.Replace(Example, "upstreams: {}\n", "upstreams:\n", 1)
+	text = strings.Replace(text, "  servers: {}\n", "  servers:\n", 1)
 	text = strings.ReplaceAll(text, "\n#  ", "\n  ")
 	c, err := Parse("example", []byte(text))
 	if err != nil {
@@ -56,6 +60,9 @@ func TestExampleUpstream(t *testing.T) {
 	}
 	if a := p.Action(flow.Generate, secret.KindEmail); a != flow.ActReport {
 		t.Errorf("email from the model is %s", a)
+	}
+	if s := c.MCP.Servers["docs"]; s.URL == "" || !c.DenyChanged(&s) {
+		t.Errorf("the MCP server is %+v", s)
 	}
 }
 

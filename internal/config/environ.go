@@ -12,9 +12,12 @@ import (
 const (
 	EnvConfig = "MARGAY_CONFIG" // path of the configuration file
 	EnvKeys   = "MARGAY_KEYS"   // the keys themselves, instead of files
+	// EnvTrajectory is the trajectory that margay run gives to its child, for
+	// the mediators that the child starts.
+	EnvTrajectory = "MARGAY_TRAJECTORY"
 )
 
-var otherVariables = []string{EnvConfig, EnvKeys, "MARGAY_DATA", "MARGAY_REQUIRE"}
+var otherVariables = []string{EnvConfig, EnvKeys, "MARGAY_DATA", "MARGAY_REQUIRE", EnvTrajectory}
 
 // environment sets every key that MARGAY_<KEY> names, the parts of a nested
 // key joined by underscores, dashes written as underscores, lists separated by
@@ -96,7 +99,7 @@ func (e *environment) setMap(f reflect.Value, prefix, path string) error {
 
 // names lists the upstreams that variables name.
 func (e *environment) names(prefix string) []string {
-	suffixes := []string{"_URL", "_API", "_CA_FILE", "_ON_ERROR", "_PASS_PATHS", "_POLICY_ON_RED"}
+	suffixes := []string{"_URL", "_API", "_CA_FILE", "_ON_ERROR", "_PASS_PATHS", "_POLICY_ON_RED", "_CHANGED_TOOLS"}
 	for _, k := range Kinds() {
 		suffixes = append(suffixes, "_POLICY_PROMPT_"+upper(k), "_POLICY_GENERATE_"+upper(k))
 	}

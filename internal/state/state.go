@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/keys"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/mcpproxy"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
@@ -26,6 +27,7 @@ import (
 type Store interface {
 	mediator.Store
 	mediator.Values
+	mcpproxy.Pins
 	// Arrived returns up to limit entries of the log in the order in which
 	// they were added, behind the one with the number after, and the number
 	// of the last of them.

@@ -1,0 +1,151 @@
+package mcpproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/store/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var keys = secret.Keys{Fingerprint: [32]byte{1}, Pseudonym: [32]byte{2}, Seal: [32]byte{3}}
+
+// random makes a value that no rule knows.
+func random(seed uint64, n int) string {
+	const set = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz23456789"
+	r := rand.New(rand.NewPCG(seed, 17))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = set[r.IntN(len(set))]
+	}
+	return string(b)
+}
+
+// token makes a value that a rule knows without any context.
+func token(seed uint64) string { return "gh" + "p_" + random(seed, 36) }
+
+var rules = sync.OnceValues(recognise.Default)
+
+// newProxy returns a proxy that knows some secrets, and the store of what it
+// decides.
+func newProxy(t testing.TB, change func(*Config, *mediator.Config), registered ...string) (*Proxy, *memory.Store) {
+	t.Helper()
+	set, err := rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memory.New()
+	mc := mediator.Config{Rules: set, Keys: keys, Store: store, Family: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
+	for i, v := range registered {
+		r, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mc.Ephemeral = append(mc.Ephemeral, r)
+	}
+	c := Config{Name: "test", Identity: "test", Pins: store, Key: [32]byte{9}}
+	if change != nil {
+		change(&c, &mc)
+	}
+	if c.Engine, err = mediator.New(mc); err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, store
+}
+
+// decisions returns the codes of all reasons in a store's log.
+func decisions(t testing.TB, store *memory.Store) []string {
+	t.Helper()
+	all, err := store.Decisions(context.Background(), "", 10000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range all {
+		for _, r := range d.Reasons {
+			out = append(out, r.Code)
+		}
+	}
+	return out
+}
+
+// stdioTransport puts a proxy between a client and a server in this process.
+func stdioTransport(t testing.TB, p *Proxy, s *mcp.Server) mcp.Transport {
+	t.Helper()
+	fromClient, clientOut := io.Pipe()
+	clientIn, toClient := io.Pipe()
+	fromServer, serverOut := io.Pipe()
+	serverIn, toServer := io.Pipe()
+	var done sync.WaitGroup
+	done.Go(func() {
+		_ = s.Run(context.Background(), &mcp.IOTransport{Reader: serverIn, Writer: serverOut})
+		_ = serverOut.Close()
+	})
+	done.Go(func() {
+		if err := p.Stdio(context.Background(), Pipes{FromClient: fromClient, ToClient: toClient, FromServer: fromServer, ToServer: toServer}); err != nil && !errors.Is(err, io.ErrClosedPipe) { // a client that went away
+			t.Error(err)
+		}
+		_ = toClient.Close()
+	})
+	t.Cleanup(func() {
+		_ = clientOut.Close()
+		done.Wait()
+	})
+	return &mcp.IOTransport{Reader: clientIn, Writer: clientOut}
+}
+
+// Every feature works through the proxy as it does without.
+func TestFeaturesStdio(t *testing.T) {
+	for _, g := range generations {
+		t.Run(g, func(t *testing.T) {
+			near, far := mcp.NewInMemoryTransports()
+			s := everything(g)
+			go func() { _ = s.Run(context.Background(), far) }()
+			want := drive(context.Background(), t, g, near)
+			p, store := newProxy(t, nil, random(1, 32))
+			got := drive(context.Background(), t, g, stdioTransport(t, p, everything(g)))
+			compare(t, got, want)
+			for _, code := range decisions(t, store) {
+				if code != "not-scanned" {
+					t.Errorf("a decision about clean traffic: %s", code)
+				}
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	for _, l := range got {
+		if !slices.Contains(want, l) {
+			t.Errorf("only with the proxy:    %s", l)
+		}
+	}
+	for _, l := range want {
+		if !slices.Contains(got, l) {
+			t.Errorf("only without the proxy: %s", l)
+		}
+	}
+	t.Errorf("%d lines, want %d", len(got), len(want))
+}
