@@ -97,6 +97,10 @@ func (d *Document) Path(p *Part) string {
 // Rewrite returns the body with the texts of the given parts replaced. With
 // no edits it is the body itself.
 func (d *Document) Rewrite(edits map[int]string) []byte {
+	return strictjson.Apply(nil, d.Doc.Raw, d.splices(edits))
+}
+
+func (d *Document) splices(edits map[int]string) []strictjson.Splice {
 	var sp []strictjson.Splice
 	for id, text := range edits {
 		if id < 0 || id >= len(d.parts) || d.parts[id].Fixed || d.parts[id].Opaque != "" {
@@ -106,7 +110,71 @@ func (d *Document) Rewrite(edits map[int]string) []byte {
 		sp = append(sp, strictjson.Splice{Start: n.Start, End: n.End, Text: strictjson.AppendQuote(nil, []byte(text))})
 	}
 	slices.SortFunc(sp, func(a, b strictjson.Splice) int { return a.Start - b.Start })
-	return strictjson.Apply(nil, d.Doc.Raw, sp)
+	return sp
+}
+
+// Edited returns a node's value with the texts of parts replaced.
+func (d *Document) Edited(node int, edits map[int]string) []byte {
+	n := &d.Doc.Nodes[node]
+	inside := map[int]string{}
+	for id, text := range edits {
+		if id >= 0 && id < len(d.node) && d.node[id] >= node && d.node[id] < n.Next {
+			inside[id] = text
+		}
+	}
+	sp := d.splices(inside)
+	for i := range sp {
+		sp[i].Start, sp[i].End = sp[i].Start-n.Start, sp[i].End-n.Start
+	}
+	return strictjson.Apply(nil, d.Doc.Value(node), sp)
+}
+
+// Below returns the IDs of the parts below a node that are values.
+func (d *Document) Below(node int) []int {
+	if node < 0 {
+		return nil
+	}
+	from, _ := slices.BinarySearch(d.node, node)
+	var out []int
+	for i := from; i < len(d.node) && d.node[i] < d.Doc.Nodes[node].Next; i++ {
+		if !d.parts[i].Key {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Members writes an object anew: each member as of has it, nil for left out,
+// and then those of more that it had not.
+func (d *Document) Members(node int, of func(key string, child int) []byte, more ...Member) []byte {
+	out, had := []byte{'{'}, map[string]bool{}
+	add := func(key string, value []byte) {
+		if value == nil {
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(strictjson.AppendQuote(out, []byte(key)), ':'), value...)
+	}
+	d.Doc.Children(node, func(c int) bool {
+		key := d.Doc.Key(c)
+		had[key] = true
+		add(key, of(key, c))
+		return true
+	})
+	for _, m := range more {
+		if !had[m.Key] {
+			add(m.Key, m.Value)
+		}
+	}
+	return append(out, '}')
+}
+
+// Member is a member of an object.
+type Member struct {
+	Key   string
+	Value []byte // JSON
 }
 
 // Model returns the string "model" of the document.

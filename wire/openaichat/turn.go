@@ -1,0 +1,147 @@
+package openaichat
+
+import (
+	"slices"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire"
+)
+
+// Turns implements wire.Conversation: a turn is a message.
+func (r *Request) Turns() []wire.Turn {
+	d := &r.Doc
+	out := make([]wire.Turn, len(r.messages))
+	for i, m := range r.messages {
+		t := &out[i]
+		t.Role = r.MessageRole(i)
+		t.Result = d.Text(d.Find(m, "tool_call_id"))
+		id := r.Below(d.Find(m, "tool_call_id"))
+		t.Parts = slices.DeleteFunc(r.Below(m), func(p int) bool { return slices.Contains(id, p) })
+		r.calls(m, func(id string, fn, node int) {
+			call := wire.TurnCall{ID: id, Name: d.Text(d.Find(fn, "name")), Parts: r.Below(node)}
+			for _, key := range [...]string{"arguments", "input"} {
+				if args := d.Find(fn, key); args >= 0 {
+					call.Arguments = d.Text(args)
+				}
+			}
+			t.Parts = slices.DeleteFunc(t.Parts, func(id int) bool { return slices.Contains(call.Parts, id) })
+			t.Calls = append(t.Calls, call)
+		})
+	}
+	return out
+}
+
+// calls calls f for each call of a message: its id, its function, and the node
+// of all of it.
+func (r *Request) calls(msg int, f func(id string, fn, node int)) {
+	d := &r.Doc
+	if tc := d.Find(msg, "tool_calls"); tc >= 0 {
+		d.Children(tc, func(c int) bool {
+			for _, kind := range [...]string{"function", "custom"} {
+				if fn := d.Find(c, kind); fn >= 0 {
+					f(d.Text(d.Find(c, "id")), fn, c)
+				}
+			}
+			return true
+		})
+	}
+	if fc := d.Find(msg, "function_call"); fc >= 0 && d.Nodes[fc].Kind == strictjson.Object {
+		f("", fc, fc)
+	}
+}
+
+// Tools implements wire.Conversation.
+func (r *Request) Tools() []wire.Tool {
+	d := &r.Doc
+	var out []wire.Tool
+	if tools := d.Find(0, "tools"); tools >= 0 {
+		d.Children(tools, func(t int) bool {
+			tool := wire.Tool{Parts: r.Below(t)}
+			for _, kind := range [...]string{"function", "custom"} {
+				if fn := d.Find(t, kind); fn >= 0 {
+					tool.Name = d.Text(d.Find(fn, "name"))
+				}
+			}
+			out = append(out, tool)
+			return true
+		})
+	}
+	return out
+}
+
+// Withhold implements wire.Conversation.
+func (r *Request) Withhold(w *wire.Withheld) []byte {
+	d := &r.Doc
+	some := len(r.Tools()) > len(w.Hidden)
+	return r.Members(0, func(key string, c int) []byte {
+		switch key {
+		case "messages":
+			return r.shown(w)
+		case "tools":
+			if !some {
+				return nil
+			}
+			return list(d, c, func(i, node int) []byte {
+				if w.Hidden[i] {
+					return nil
+				}
+				return r.Edited(node, w.Edits)
+			})
+		case "tool_choice", "parallel_tool_calls":
+			if !some || key == "tool_choice" && d.Nodes[c].Kind == strictjson.Object {
+				return nil // the tool that it names may be hidden
+			}
+		case "temperature":
+			return []byte("0")
+		case "n", "best_of":
+			return []byte("1")
+		}
+		return r.Edited(c, w.Edits)
+	}, wire.Member{Key: "temperature", Value: []byte("0")}, wire.Member{Key: "seed", Value: []byte("0")})
+}
+
+// shown returns the messages that the model sees.
+func (r *Request) shown(w *wire.Withheld) []byte {
+	d := &r.Doc
+	return list(d, d.Find(0, "messages"), func(i, m int) []byte {
+		text, hidden := w.Instead[i]
+		switch {
+		case w.Without[i]:
+			return nil
+		case !hidden:
+			return r.Edited(m, w.Edits)
+		}
+		quoted := strictjson.AppendQuote(nil, []byte(text))
+		role := flow.Role(d.Text(d.Find(m, "role")))
+		return r.Members(m, func(key string, c int) []byte {
+			switch key {
+			case "role", "tool_call_id":
+				return d.Value(c)
+			case "name":
+				if role == "function" {
+					return d.Value(c)
+				}
+			case "content":
+				return quoted
+			}
+			return nil
+		}, wire.Member{Key: "content", Value: quoted})
+	})
+}
+
+// list writes an array anew, without the elements for which of returns nil.
+func list(d *strictjson.Doc, node int, of func(i, child int) []byte) []byte {
+	out, i := []byte{'['}, 0
+	d.Children(node, func(c int) bool {
+		if v := of(i, c); v != nil {
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(out, v...)
+		}
+		i++
+		return true
+	})
+	return append(out, ']')
+}
