@@ -22,7 +22,7 @@ func (g *Gateway) ask(c *call, req wire.Request) {
 		return
 	}
 	if body, ok := asker.AskLogprobs(c.body); ok {
-		c.plain, c.body, c.model, c.asked = c.body, body, model, true
+		c.plain, c.body, c.asked = c.body, body, true
 	}
 }
 

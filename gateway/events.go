@@ -179,11 +179,16 @@ func (e *events) broken() {
 	e.stop("upstream-failed", "the upstream broke off in mid-stream")
 }
 
-// framing returns the lines of an event besides those of its data.
-func (e *events) framing(ev *sse.Event) []byte {
+// framing returns the lines of an event besides those of its data, and of its
+// type where that is one of the API's own.
+func (e *events) framing(ev *sse.Event, typed bool) []byte {
 	e.frame = e.frame[:0]
-	if len(ev.Raw)-len(ev.Data) <= len("data: \r\n\r\n") {
-		return nil
+	rest := len(ev.Raw) - len(ev.Data)
+	if typed {
+		rest -= len("event: \n") + len(ev.Type)
+	}
+	if rest <= len("data: \r\n\r\n") {
+		return nil // there is no room for another line that says anything
 	}
 	for line := range bytes.FieldsFuncSeq(ev.Raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if !bytes.HasPrefix(line, []byte("data:")) {
@@ -208,13 +213,13 @@ func (e *events) clean(raw []byte) bool {
 }
 
 func (e *events) event(ev *sse.Event) {
-	if !e.clean(e.framing(ev)) {
-		e.stop("denied", "an event of the upstream holds a secret outside its data")
-		return
-	}
 	chunk, err := e.codec.Parse(ev)
 	if err != nil {
 		e.stop("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
+		return
+	}
+	if !e.clean(e.framing(ev, chunk.Typed)) {
+		e.stop("denied", "an event of the upstream holds a secret outside its data")
 		return
 	}
 	if chunk.Stray {

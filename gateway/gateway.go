@@ -177,7 +177,7 @@ func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
-	api := g.apis.chat
+	api := g.apis.of(r, "")
 	refuse := func(status int, code, detail string) { refuse(w, api, status, code, detail, "") }
 	if g.cfg.Token != "" {
 		rest, ok := strings.CutPrefix(path, "/"+g.cfg.Token)
@@ -252,9 +252,9 @@ type call struct {
 	session *mediator.Session
 	body    []byte // what was decided; nil for none
 
+	model string // asked for
 	asked bool   // it asks for what the client did not
 	plain []byte // the body without that
-	model string
 }
 
 type callKey struct{}
@@ -316,14 +316,22 @@ type denied struct {
 
 func (d *denied) Error() string { return d.code + ": " + d.detail }
 
+// told is the detail with the decision that can be asked for.
+func (d *denied) told() string {
+	if d.decision == "" {
+		return d.detail
+	}
+	return d.detail + " (decision " + d.decision + "; margay explain " + d.decision + ")"
+}
+
 // refuse answers in the API's error shape.
 func refuse(w http.ResponseWriter, api wire.API, status int, code, detail, decision string) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if decision != "" {
 		h.Set("Margay-Decision", decision)
-		detail += " (decision " + decision + "; margay explain " + decision + ")"
 	}
+	detail = (&denied{detail: detail, decision: decision}).told()
 	w.WriteHeader(status)
 	_, _ = w.Write(api.ErrorBody(&wire.Problem{Status: status, Message: "margay: " + detail, Code: code})) //nolint:gosec // JSON, and sent as JSON
 }

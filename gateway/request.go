@@ -68,7 +68,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 		return
 	}
 	if req != nil {
-		c.body = req.Raw()
+		c.body, c.model = req.Raw(), req.Model()
 		if len(res.Edits) > 0 {
 			c.body = req.Rewrite(res.Edits)
 		}

@@ -116,7 +116,13 @@ func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, erro
 	a.Names = resp.Names()
 	res := c.session.Answer(ctx, &a)
 	if res.Denied() {
-		return nil, &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
+		d := &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
+		if h, ok := resp.(wire.Halter); ok && len(res.Findings) > 0 {
+			if body, ok := h.Halted(c.model, "margay: "+d.told()); ok {
+				return body, nil
+			}
+		}
+		return nil, d
 	}
 	return resp.Rewrite(res.Edits, res.Refused), nil
 }

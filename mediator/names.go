@@ -42,14 +42,19 @@ func (n *names) add(name []byte) {
 	*last = append((*last)[:0], name...)
 }
 
+// longName is from where on a name is no identifier but encrypted data. In so
+// much that is random, form says nothing either: any short mark of a key comes
+// up by chance.
+const longName = 512
+
 // nameConfig looks for what an identifier may not hold: known secrets, and
 // credentials by their form. Identifiers are random, so that entropy says
 // nothing about them.
-func nameConfig(cfg *stream.Config) *stream.Config {
+func nameConfig(cfg *stream.Config, long bool) *stream.Config {
 	c := *cfg
 	c.HoldURLs = false
 	c.Decide = func(f *stream.Finding, raw []byte) flow.Action {
-		if f.Rule != stream.RuleVault && f.Class != recognise.ClassCredential {
+		if f.Rule != stream.RuleVault && (long || f.Class != recognise.ClassCredential) {
 			return flow.ActAllow
 		}
 		return cfg.Decide(f, raw)
@@ -98,7 +103,7 @@ func (s *Session) ordinary(what int, names [][]byte) bool {
 		cfg := nameConfig(&stream.Config{
 			Rules: s.e.cfg.Rules, Vaults: []*secret.Index{s.snap.index, s.e.ephemeral, overlay},
 			Decide: func(*stream.Finding, []byte) flow.Action { return flow.ActRedact },
-		})
+		}, false)
 		cfg.Plain = what == identifiers
 		*n = nameScanner{s.snap, overlay, cfg.NewScanner(), map[string]struct{}{}}
 	}
@@ -135,9 +140,8 @@ func (g *Generation) checkNames() error {
 		return nil
 	}
 	if !g.s.ordinary(identifiers, n.fresh) {
-		cfg := nameConfig(g.cfg)
 		for _, name := range n.fresh {
-			out, found := cfg.Text(name)
+			out, found := nameConfig(g.cfg, len(name) > longName).Text(name)
 			if bytes.Equal(out, name) {
 				continue
 			}
@@ -196,7 +200,7 @@ func (s *Session) names(r *Result, j *judged, texts []Text) {
 	overlay, _ := s.t.discovered()
 	for i := range texts {
 		t := &texts[i]
-		out, found := nameConfig(s.config(flow.Generate, overlay, t, nil)).Text([]byte(t.Text))
+		out, found := nameConfig(s.config(flow.Generate, overlay, t, nil), len(t.Text) > longName).Text([]byte(t.Text))
 		for k := range found {
 			j.add(s, &found[k], t, flow.Generate)
 		}

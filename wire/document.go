@@ -22,6 +22,13 @@ type Vocabulary struct {
 	Field func(key string) (flow.Field, bool)
 	// Media reports whether a key holds content that is no text.
 	Media func(key []byte) bool
+	// Opaque says what content a string is that is no text, whatever its
+	// key; empty for text. Nil is for none.
+	Opaque func(d *strictjson.Doc, node int) string
+	// Sealed reports whether a string is data that the server alone can read,
+	// such as a signature. The server's is one of the Names; in a request it
+	// goes back to where it came from and is left out. Nil is for none.
+	Sealed func(d *strictjson.Doc, node int) bool
 }
 
 // Document is a JSON document of strings: what requests and answers have in
@@ -97,10 +104,11 @@ func (d *Document) Path(p *Part) string {
 // Rewrite returns the body with the texts of the given parts replaced. With
 // no edits it is the body itself.
 func (d *Document) Rewrite(edits map[int]string) []byte {
-	return strictjson.Apply(nil, d.Doc.Raw, d.splices(edits))
+	return strictjson.Apply(nil, d.Doc.Raw, d.Splices(edits))
 }
 
-func (d *Document) splices(edits map[int]string) []strictjson.Splice {
+// Splices returns what Rewrite replaces, in order.
+func (d *Document) Splices(edits map[int]string) []strictjson.Splice {
 	var sp []strictjson.Splice
 	for id, text := range edits {
 		if id < 0 || id >= len(d.parts) || d.parts[id].Fixed || d.parts[id].Opaque != "" {
@@ -122,7 +130,7 @@ func (d *Document) Edited(node int, edits map[int]string) []byte {
 			inside[id] = text
 		}
 	}
-	sp := d.splices(inside)
+	sp := d.Splices(inside)
 	for i := range sp {
 		sp[i].Start, sp[i].End = sp[i].Start-n.Start, sp[i].End-n.Start
 	}
@@ -231,6 +239,18 @@ func (d *Document) str(n int, s Scope) {
 	if d.Server && (v.ID(key, raw) || string(key) == "model" && doc.Nodes[node.Parent].Parent < 0 && IsModel(raw)) {
 		d.names = append(d.names, string(raw))
 		return
+	}
+	if v.Sealed != nil && v.Sealed(doc, n) {
+		if d.Server {
+			d.names = append(d.names, string(raw))
+		}
+		return
+	}
+	if v.Opaque != nil {
+		if opaque := v.Opaque(doc, n); opaque != "" {
+			d.add(n, &s, "", opaque, false)
+			return
+		}
 	}
 	if s.Media {
 		if opaque := media(key, raw); opaque != "" {

@@ -95,8 +95,9 @@ type Request interface {
 	// with none it is the body itself.
 	Rewrite(edits map[int]string) []byte
 	// NumMessages is the number of messages of the conversation, MessageRaw
-	// one of them as it came, MessageRole whose it is. System text outside
-	// the messages counts as the first.
+	// what tells one of them from others (it as it came, without what the
+	// API lets a client change from turn to turn), MessageRole whose it is.
+	// System text outside the messages counts as the first.
 	NumMessages() int
 	MessageRaw(i int) []byte
 	MessageRole(i int) flow.Role
@@ -142,6 +143,15 @@ type Response interface {
 	// those of refused, by their place in Calls, with what the message says
 	// instead. With neither it is the body itself.
 	Rewrite(edits, refused map[int]string) []byte
+}
+
+// Halter is a Response that the API has words for where it may not go out.
+type Halter interface {
+	// Halted returns what the client gets instead: an answer without any of
+	// its content that says why, and ends as a content filter ends one. It
+	// reports false where the response is no answer of a model. The model is
+	// the one that was asked for.
+	Halted(model, why string) ([]byte, bool)
 }
 
 // Stream is the codec of one streamed answer. It reuses its memory and is not
@@ -192,6 +202,9 @@ type Chunk struct {
 	Stray bool
 	// Logprobs: there are logprobs.
 	Logprobs bool
+	// Typed: the event's type (sse.Event.Type) is one of the API's own, and
+	// the one that its data says.
+	Typed bool
 	// Telemetry: there is the telemetry extension. It is the server's word
 	// to Margay and no text: it must be stripped.
 	Telemetry bool

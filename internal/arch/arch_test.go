@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"wire":             {"flow", "internal/sse", "internal/strictjson"},
 	"wire/openaichat":  {"flow", "internal/sse", "internal/strictjson", "wire"},
 	"wire/mcp":         {"flow", "internal/strictjson"},
+	"wire/anthropic":   {"flow", "internal/sse", "internal/strictjson", "wire"},
 	// L3
 	"stream": {"flow", "secret", "secret/canon", "secret/recognise"},
 	// L4
@@ -47,7 +48,7 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"mediator", "secret"},
 	"store/storetest": {"mediator", "secret", "flow"},
 	// L5
-	"gateway":  {"flow", "mediator", "wire", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	"gateway":  {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "internal/sse", "internal/strictjson"},
 	"mcpproxy": {"flow", "mediator", "wire/mcp", "internal/sse"},
 	// L6
 	"internal/config":   {"flow", "mediator", "secret"},
@@ -93,6 +94,7 @@ var forbidden = map[string][]string{
 	"wire":             {"net/http", "os/exec", "database/sql"},
 	"wire/openaichat":  {"net/http", "os/exec", "database/sql"},
 	"wire/mcp":         {"net/http", "os/exec", "database/sql"},
+	"wire/anthropic":   {"net/http", "os/exec", "database/sql"},
 	"monitor":          {"net/http", "os/exec", "database/sql"},
 	"mediator":         {"database/sql"},
 	"internal/sse":     {"net/http"},

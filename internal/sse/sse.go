@@ -140,18 +140,41 @@ func (r *Reader) read() {
 	r.err = io.ErrNoProgress
 }
 
-var dataField = []byte("data: ")
+var (
+	dataField = []byte("data: ")
+	typeField = []byte("event: ")
+)
+
+// usual makes the next event if it is what nearly every event of a model's
+// stream is: one line of data, with or without one of its type before.
+func (r *Reader) usual() bool {
+	b := r.buf[r.from:r.to]
+	var typ []byte
+	at := 0
+	if bytes.HasPrefix(b, typeField) {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			return false
+		}
+		typ, at = b[len(typeField):i:i], i+1
+	}
+	if !bytes.HasPrefix(b[at:], dataField) {
+		return false
+	}
+	i := bytes.IndexByte(b[at:], '\n') + at
+	if i < at || i+1 >= len(b) || b[i+1] != '\n' || i+2 > r.max || bytes.IndexByte(b[:i], '\r') >= 0 {
+		return false
+	}
+	r.from += i + 2
+	r.ev.Raw, r.ev.Data = b[:i+2:i+2], b[at+len(dataField):i:i]
+	r.ev.Type, r.ev.ID, r.ev.Incomplete = typ, nil, false
+	return true
+}
 
 // take makes the next event if all of it is there.
 func (r *Reader) take() bool {
-	if b := r.buf[r.from:r.to]; r.looked == 0 && !r.cr && !r.start && bytes.HasPrefix(b, dataField) {
-		// Nearly every event of a model's stream is one line of data.
-		if i := bytes.IndexByte(b, '\n'); i >= 0 && i+1 < len(b) && b[i+1] == '\n' && i+2 <= r.max && bytes.IndexByte(b[:i], '\r') < 0 {
-			r.from += i + 2
-			r.ev.Raw, r.ev.Data = b[:i+2:i+2], b[len(dataField):i:i]
-			r.ev.Type, r.ev.ID, r.ev.Incomplete = nil, nil, false
-			return true
-		}
+	if r.looked == 0 && !r.cr && !r.start && r.usual() {
+		return true
 	}
 	for {
 		from, to, ok := r.nextLine()
