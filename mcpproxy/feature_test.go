@@ -27,7 +27,7 @@ type weather struct {
 }
 
 // everything is a server with all features of the protocol.
-func everything(generation string) *mcp.Server {
+func everything(t testing.TB, generation string) *mcp.Server {
 	var s *mcp.Server
 	s = mcp.NewServer(&mcp.Implementation{Name: "everything", Title: "All of it", Version: "1.2.3"}, &mcp.ServerOptions{
 		Instructions: "Use echo first.", PageSize: 3, SupportedProtocolVersions: []string{generation},
@@ -70,12 +70,13 @@ func everything(generation string) *mcp.Server {
 		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "disk", Data: map[string]any{"free": 3, "path": "/srv"}})
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "logged"}}}, nil, nil
 	})
-	started := make(chan struct{}, 8)
 	mcp.AddTool(s, &mcp.Tool{Name: "slow"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		started <- struct{}{}
 		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Message: "started"})
-		<-ctx.Done()
-		return nil, nil, ctx.Err()
+		select {
+		case <-ctx.Done():
+		case <-t.Context().Done(): // over HTTP, the library's server does not notice that its client is gone
+		}
+		return nil, nil, context.Canceled
 	})
 	ask := func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, any, error) {
 		form := &mcp.ElicitParams{Mode: "form", Message: "Which name?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string", "description": "yours"}}}}

@@ -92,6 +92,7 @@ type outcome struct {
 	// Of what was passed on or answered: the request's id; empty for none.
 	id      mcp.ID
 	refused bool // nothing of the message itself is forwarded
+	unread  bool // it is no message
 }
 
 func newLink(p *Proxy, open func(context.Context) (*mediator.Session, error)) *link {
@@ -135,7 +136,7 @@ func (l *link) note(ctx context.Context, from *side, r flow.Reason) string {
 func (l *link) unreadable(ctx context.Context, from *side, code int, r flow.Reason, about []mcp.About) outcome {
 	decision := l.note(ctx, from, r)
 	text := "margay: " + r.Detail
-	out := outcome{refused: true}
+	out := outcome{refused: true, unread: true}
 	for _, a := range about {
 		if a.Method {
 			out.replies = append(out.replies, mcp.NewFailure(a.ID, code, text, r.Code, decision))
@@ -365,6 +366,16 @@ func why(d *flow.Decision) string {
 		return "denied"
 	}
 	return strings.Join(out, "; ")
+}
+
+// drop takes a request of the client's off the list, and reports whether it
+// was there.
+func (l *link) drop(id mcp.ID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.calls.open[id]
+	delete(l.calls.open, id)
+	return ok
 }
 
 // ended takes all requests of the client's off the list and returns an error

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"sync"
 	"testing"
@@ -117,11 +120,58 @@ func TestFeaturesStdio(t *testing.T) {
 	for _, g := range generations {
 		t.Run(g, func(t *testing.T) {
 			near, far := mcp.NewInMemoryTransports()
-			s := everything(g)
+			s := everything(t, g)
 			go func() { _ = s.Run(context.Background(), far) }()
 			want := drive(context.Background(), t, g, near)
 			p, store := newProxy(t, nil, random(1, 32))
-			got := drive(context.Background(), t, g, stdioTransport(t, p, everything(g)))
+			got := drive(context.Background(), t, g, stdioTransport(t, p, everything(t, g)))
+			compare(t, got, want)
+			for _, code := range decisions(t, store) {
+				if code != "not-scanned" {
+					t.Errorf("a decision about clean traffic: %s", code)
+				}
+			}
+		})
+	}
+}
+
+// httpTransport puts a proxy between a client and a server over HTTP. Without
+// a proxy it leads to the server itself.
+func httpTransport(t testing.TB, p *Proxy, generation string, s *mcp.Server) mcp.Transport {
+	t.Helper()
+	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: generation != generations[0]}))
+	t.Cleanup(func() {
+		upstream.CloseClientConnections()
+		upstream.Close()
+	})
+	at := upstream.URL
+	if p != nil {
+		u, err := url.Parse(upstream.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := p.Handler(HTTPConfig{URL: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		front := httptest.NewServer(h)
+		t.Cleanup(func() {
+			front.Close()
+			h.Close()
+		})
+		at = front.URL
+	}
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	return &mcp.StreamableClientTransport{Endpoint: at, HTTPClient: client}
+}
+
+func TestFeaturesHTTP(t *testing.T) {
+	for _, g := range generations {
+		t.Run(g, func(t *testing.T) {
+			want := drive(context.Background(), t, g, httpTransport(t, nil, g, everything(t, g)))
+			p, store := newProxy(t, nil, random(1, 32))
+			got := drive(context.Background(), t, g, httpTransport(t, p, g, everything(t, g)))
 			compare(t, got, want)
 			for _, code := range decisions(t, store) {
 				if code != "not-scanned" {

@@ -9,9 +9,11 @@
 package mcp
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/internal/strictjson"
 )
@@ -235,6 +237,21 @@ func (m *Message) Cancels() (ID, bool) {
 		return "", false
 	}
 	return idOf(&m.doc, n)
+}
+
+// HeaderText returns the text of a header that repeats a part of a message: as
+// it is, or wrapped as =?base64?…?=.
+func HeaderText(value string) (string, bool) {
+	inner, ok := strings.CutPrefix(value, "=?base64?")
+	if !ok {
+		return value, true
+	}
+	inner, ok = strings.CutSuffix(inner, "?=")
+	if !ok {
+		return value, true
+	}
+	b, err := base64.StdEncoding.DecodeString(inner)
+	return string(b), err == nil
 }
 
 // Holds reports whether a string or another scalar of the message is exactly

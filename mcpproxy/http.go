@@ -1,0 +1,400 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"container/list"
+	"context"
+	"crypto/hmac"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/wire/mcp"
+)
+
+// HTTPConfig is what a Handler needs. Zero limits mean the defaults.
+type HTTPConfig struct {
+	// URL is the server's endpoint.
+	URL *url.URL
+	// CAFile adds certificates to those the system trusts.
+	CAFile string
+	// Hosts are the names, besides loopback ones, that requests may be
+	// addressed to. "*" takes any.
+	Hosts []string
+	// Origins are the web origins that may send requests. None by default.
+	Origins []string
+	// Auth, where not empty, is asked for in the header Margay-Token.
+	Auth        string
+	MaxSessions int           // sessions that are remembered; 4,096
+	Idle        time.Duration // until an answer begins; 10 min
+	// Transport is used for the server; by default one of its own.
+	Transport http.RoundTripper
+}
+
+// Handler serves the streamable HTTP transport in front of a server. Requests
+// that a web page may have sent are refused. Close releases its connections.
+type Handler struct {
+	p   *Proxy
+	cfg HTTPConfig
+
+	mu       sync.Mutex
+	sessions map[[32]byte]*list.Element // of *session
+	used     list.List                  // the latest in front
+	replies  sync.WaitGroup
+}
+
+// session is a link with its place in the table.
+type session struct {
+	key [32]byte
+	*link
+}
+
+// Handler returns an http.Handler for requests to one path, whatever it is.
+func (p *Proxy) Handler(cfg HTTPConfig) (*Handler, error) {
+	if cfg.URL == nil || cfg.URL.Scheme != "http" && cfg.URL.Scheme != "https" || cfg.URL.Host == "" {
+		return nil, errors.New("mcpproxy: the server's URL is no http(s) URL")
+	}
+	if cfg.MaxSessions <= 0 {
+		cfg.MaxSessions = 4096
+	}
+	if cfg.Idle <= 0 {
+		cfg.Idle = 10 * time.Minute
+	}
+	if cfg.Transport == nil {
+		t, err := transport(&cfg)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Transport = t
+	}
+	return &Handler{p: p, cfg: cfg, sessions: map[[32]byte]*list.Element{}}, nil
+}
+
+func transport(cfg *HTTPConfig) (*http.Transport, error) {
+	t := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: cfg.Idle,
+		MaxIdleConnsPerHost:   64,
+		IdleConnTimeout:       90 * time.Second,
+		DisableCompression:    true, // what is compressed can't be looked at
+		ForceAttemptHTTP2:     true,
+	}
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("mcpproxy: certificates: %w", err)
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("mcpproxy: %s holds no certificate", cfg.CAFile)
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return t, nil
+}
+
+// Close waits for what is still sent to the server and releases the idle
+// connections.
+func (h *Handler) Close() {
+	h.replies.Wait()
+	if t, ok := h.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// exchange is one HTTP request on its way.
+type exchange struct {
+	h    *Handler
+	w    http.ResponseWriter
+	r    *http.Request
+	link *link
+	id   mcp.ID   // of the JSON-RPC request in it; empty for none
+	sid  [32]byte // of its session, where it has one
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if code, detail := h.stranger(r); code != "" {
+		refuse(w, http.StatusForbidden, mcp.NullID, code, detail, "")
+		return
+	}
+	x := &exchange{h: h, w: w, r: r}
+	if err := x.find(); err != nil {
+		refuse(w, http.StatusBadRequest, mcp.NullID, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		x.post()
+	case http.MethodGet, http.MethodDelete:
+		if x.headers() {
+			x.forward(nil)
+		}
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, mcp.NullID, "method", "the endpoint takes GET, POST and DELETE", "")
+	}
+}
+
+// stranger says why a request may not come from the user's own programs: a
+// web page that reaches for loopback gives itself away by Host or Origin.
+func (h *Handler) stranger(r *http.Request) (code, detail string) {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	if !(host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(h.cfg.Hosts, host) || slices.Contains(h.cfg.Hosts, "*")) {
+		return "foreign-host", "the Host header names neither loopback nor a configured host"
+	}
+	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(h.cfg.Origins, o) {
+		return "foreign-origin", "requests from web pages are refused unless origins lists the page's origin"
+	}
+	if h.cfg.Auth != "" && !hmac.Equal([]byte(r.Header.Get("Margay-Token")), []byte(h.cfg.Auth)) {
+		return "unauthorized", "the header Margay-Token is missing or wrong"
+	}
+	return "", ""
+}
+
+// refuse answers with an error message.
+func refuse(w http.ResponseWriter, status int, id mcp.ID, code, detail, decision string) {
+	n := mcp.CodeDenied
+	if status == http.StatusBadRequest {
+		n = mcp.CodeInvalid
+	}
+	answer(w, status, mcp.NewFailure(id, n, "margay: "+detail, code, decision))
+}
+
+func answer(w http.ResponseWriter, status int, message []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(message) //nolint:gosec // JSON, and sent as JSON
+}
+
+const (
+	sessionHeader    = "Mcp-Session-Id"
+	trajectoryHeader = "Margay-Trajectory"
+)
+
+// find returns the link of a request: of its session or, where it has none,
+// one of its own.
+func (x *exchange) find() error {
+	head := x.r.Header
+	var caller string
+	for _, name := range slices.Sorted(maps.Keys(head)) {
+		if credential(name) {
+			caller += name + ": " + strings.Join(head[name], "\n") + "\n"
+		}
+	}
+	id, trajectory := head.Get(sessionHeader), head.Get(trajectoryHeader)
+	if trajectory != "" {
+		if _, err := flow.ParseTrajectoryID(trajectory); err != nil {
+			return err
+		}
+	}
+	p := x.h.p
+	req := mediator.SessionRequest{
+		Caller: caller, Trajectory: trajectory, Sink: p.sink,
+		// The session is the conversation.
+		Messages: [][]byte{[]byte("mcp"), []byte(p.cfg.Name), []byte(id)}, Roles: []flow.Role{flow.RoleTool, flow.RoleTool, flow.RoleTool},
+	}
+	fresh := newLink(p, func(ctx context.Context) (*mediator.Session, error) { return p.cfg.Engine.Session(ctx, &req) })
+	fresh.apart = true
+	if id == "" {
+		fresh.shared = true
+		x.link = fresh
+		return nil
+	}
+	x.sid = keyed(p.cfg.Key, "session", strings.Join([]string{caller, trajectory, id}, "\x00"))
+	h := x.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	el := h.sessions[x.sid]
+	if el == nil {
+		el = h.used.PushFront(&session{x.sid, fresh})
+		h.sessions[x.sid] = el
+		if h.used.Len() > h.cfg.MaxSessions {
+			delete(h.sessions, h.used.Remove(h.used.Back()).(*session).key)
+		}
+	}
+	h.used.MoveToFront(el)
+	x.link = el.Value.(*session).link
+	return nil
+}
+
+// post mediates the message that a request carries.
+func (x *exchange) post() {
+	if t, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || t != "application/json" {
+		refuse(x.w, http.StatusUnsupportedMediaType, mcp.NullID, "content-type", "the body must be application/json", "")
+		return
+	}
+	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		refuse(x.w, http.StatusUnsupportedMediaType, mcp.NullID, "content-encoding", "the body must be plain", "")
+		return
+	}
+	ctx, most := x.r.Context(), x.h.p.cfg.MaxMessage
+	body, err := io.ReadAll(io.LimitReader(x.r.Body, int64(most)+1))
+	if err != nil {
+		refuse(x.w, http.StatusBadRequest, mcp.NullID, "body", "the body could not be read", "")
+		return
+	}
+	if !x.headers() {
+		return
+	}
+	var parser mcp.Parser
+	var out outcome
+	if len(body) > most {
+		out = x.link.tooLarge(ctx, client, mcp.Skim(body))
+	} else {
+		out = x.link.take(ctx, client, &parser, body, false)
+	}
+	if !out.refused && !bytes.Equal(out.forward, body) && !x.agree(&parser, out.forward) {
+		x.link.drop(out.id)
+		r := reason("header-differs", "a header holds a copy of what was edited in the message")
+		refuse(x.w, http.StatusForbidden, out.id, r.Code, r.Detail, x.link.note(ctx, client, r))
+		return
+	}
+	switch {
+	case out.forward != nil:
+		x.id = out.id
+		x.forward(out.forward)
+	case len(out.replies) == 0: // a notification or an answer that goes nowhere
+		refuse(x.w, http.StatusForbidden, mcp.NullID, "denied", "the message was not passed on; margay log tells why", "")
+	case out.unread:
+		answer(x.w, http.StatusBadRequest, out.replies[0])
+	default:
+		answer(x.w, http.StatusOK, out.replies[0])
+	}
+}
+
+// agree reports whether what headers repeat of a message is still in it.
+func (x *exchange) agree(parser *mcp.Parser, body []byte) bool {
+	m, err := parser.Parse(body)
+	if err != nil {
+		return false
+	}
+	for name, values := range x.r.Header {
+		if name != "Mcp-Name" && !strings.HasPrefix(name, "Mcp-Param-") {
+			continue
+		}
+		for _, v := range values {
+			text, ok := mcp.HeaderText(v)
+			if !ok || !m.Holds(text) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// credential reports whether a header is the caller's for this server. People
+// configure such headers under names of the server's own.
+func credential(name string) bool {
+	if strings.HasPrefix(name, "Mcp-") || name == "Margay-Token" || name == "Proxy-Authorization" {
+		return false
+	}
+	low := strings.ToLower(name)
+	return slices.ContainsFunc([]string{"key", "token", "auth", "secret", "cookie"}, func(word string) bool { return strings.Contains(low, word) })
+}
+
+// ours reports whether a header is for Margay or for the connection alone.
+func ours(name string) bool {
+	switch name {
+	case "Content-Length", "Content-Encoding", "Accept-Encoding", "Connection", "Upgrade", "Keep-Alive", "Te", "Proxy-Authorization",
+		"Proxy-Connection", "Trailer", "Transfer-Encoding", trajectoryHeader, "Margay-Token", "Origin", "Referer":
+		return true
+	}
+	return false
+}
+
+// headers decides about what a request holds besides its body. They can't be
+// edited.
+func (x *exchange) headers() bool {
+	tm := mediator.ToolMessage{Tool: "header", Arguments: -1}
+	if q := x.r.URL.RawQuery; q != "" {
+		tm.States = append(tm.States, q)
+	}
+	for name, values := range x.r.Header {
+		if ours(name) || credential(name) {
+			continue
+		}
+		tm.States = append(tm.States, name+": "+strings.Join(values, "\n"))
+		for _, v := range values {
+			if text, ok := mcp.HeaderText(v); ok && text != v {
+				tm.States = append(tm.States, text)
+			}
+		}
+	}
+	slices.Sort(tm.States)
+	s, err := x.link.open(x.r.Context())
+	if err != nil {
+		refuse(x.w, http.StatusServiceUnavailable, mcp.NullID, "store-failed", err.Error()+"; run margay doctor", "")
+		return false
+	}
+	x.w.Header().Set(trajectoryHeader, string(s.Trajectory()))
+	res := s.Send(x.r.Context(), &tm)
+	if res.Denied() {
+		refuse(x.w, http.StatusForbidden, mcp.NullID, "denied", "a header can't be passed on: "+why(&res.Decision), res.Decision.ID)
+		return false
+	}
+	return true
+}
+
+// request makes a request to the server with the headers of the client's.
+func (x *exchange) request(ctx context.Context, method string, body []byte) *http.Request {
+	u := *x.h.cfg.URL
+	u.RawQuery, u.User = x.r.URL.RawQuery, nil
+	req := (&http.Request{Method: method, URL: &u, Host: u.Host, Header: http.Header{}}).WithContext(ctx)
+	for name, values := range x.r.Header {
+		if !ours(name) {
+			req.Header[name] = values
+		}
+	}
+	req.Header.Set("Accept-Encoding", "identity")
+	if body != nil {
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	}
+	return req
+}
+
+// reply sends a message of Margay's own to the server: an error for a request
+// of its that does not reach the client.
+func (x *exchange) reply(message []byte) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), 10*time.Second)
+	req := x.request(ctx, http.MethodPost, message)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for _, name := range []string{"Last-Event-Id", "Mcp-Method", "Mcp-Name"} {
+		req.Header.Del(name)
+	}
+	x.h.replies.Go(func() {
+		defer cancel()
+		resp, err := x.h.cfg.Transport.RoundTrip(req)
+		if err != nil {
+			x.h.p.cfg.Log.Warn("mcp server could not be answered", "server", x.h.p.cfg.Name)
+			return
+		}
+		_ = resp.Body.Close()
+	})
+}
