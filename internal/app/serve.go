@@ -34,7 +34,8 @@ func (a *app) serveCommand() *cobra.Command {
   ANTHROPIC_BASE_URL=http://127.0.0.1:7878
 
 The first line of output says where it listens. With several upstreams in the
-configuration, each is also served below /NAME/v1.`,
+configuration, each is also served below /NAME/v1. MCP servers of the
+configuration (mcp.servers) are served at /mcp/NAME.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load(func(c *config.Config) {
 				if addr != "" {
@@ -64,6 +65,7 @@ type opening struct {
 	Upstream  string            `json:"upstream"`
 	Anthropic string            `json:"anthropic"`           // where /v1/messages goes
 	Upstreams map[string]string `json:"upstreams,omitempty"` // base URL by name
+	MCP       map[string]string `json:"mcp,omitempty"`       // URL by name
 	OnError   string            `json:"on_error"`
 	Observe   bool              `json:"observe"`
 }
@@ -103,8 +105,8 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, Anthropic: claude.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams()}
-	open := c.OpenOnError(up, claude)
+	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, Anthropic: claude.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams(), MCP: s.Servers()}
+	open := append(c.OpenOnError(up, claude), c.OpenServers()...)
 	if len(open) > 0 {
 		o.OnError = "pass"
 	}

@@ -73,6 +73,17 @@ func (c *Config) MediationMCP(s *MCPServer) (p mediator.Policy, pass bool) {
 	return c.Mediation(s.upstream()), c.OnErrorPass(s.upstream())
 }
 
+// OpenServers names the MCP servers whose messages pass where Margay fails.
+func (c *Config) OpenServers() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
+		if s := c.MCP.Servers[name]; c.OnErrorPass(s.upstream()) {
+			out = append(out, "mcp/"+name)
+		}
+	}
+	return out
+}
+
 // DenyChanged reports whether changed tools of a server are refused.
 func (c *Config) DenyChanged(s *MCPServer) bool {
 	return cmp.Or(s.ChangedTools, c.MCP.ChangedTools) == "deny"

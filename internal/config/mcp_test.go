@@ -17,6 +17,9 @@ func TestMCPServers(t *testing.T) {
 	if c.DenyChanged(&a) || !c.DenyChanged(&b) {
 		t.Error("changed_tools of a server does not go over that of all")
 	}
+	if open := c.OpenServers(); len(open) != 1 || open[0] != "mcp/b" {
+		t.Errorf("open on errors: %v", open)
+	}
 	p, pass := c.MediationMCP(&a)
 	if pass || p.Action(flow.Observe, secret.KindEmail) != flow.ActPseudonym {
 		t.Errorf("the policy of a is %+v, %v", p, pass)

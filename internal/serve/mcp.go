@@ -5,6 +5,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
@@ -69,3 +74,58 @@ func PinKey(k *secret.Keys) (out [32]byte) {
 // Identity is what makes a server that is served over HTTP the same one the
 // next time.
 func Identity(name string, s *config.MCPServer) string { return "http\x00" + name + "\x00" + s.URL }
+
+// servers wires the MCP servers of the configuration.
+func (s *Server) servers(c *config.Config, es *engines, st *state.State, log *slog.Logger) error {
+	s.mcp = map[string]*mcpproxy.Handler{}
+	for _, name := range slices.Sorted(maps.Keys(c.MCP.Servers)) {
+		srv := c.MCP.Servers[name]
+		engine, err := es.get(c.MediationMCP(&srv))
+		if err != nil {
+			return err
+		}
+		u, err := url.Parse(srv.URL)
+		if err != nil {
+			return &config.Error{Detail: "the MCP server " + name + " has no valid URL"}
+		}
+		if same(s.ln.Addr().String(), srv.URL) {
+			return problem.Usage("set mcp.servers."+name+".url to the server's own", "the MCP server %s is this gateway itself", srv.URL)
+		}
+		trust := flow.TrustProvider
+		if Loopback(u.Hostname()) {
+			trust = flow.TrustLocal
+		}
+		proxy, err := mcpproxy.New(mcpproxy.Config{
+			Engine: engine, Name: name, Identity: Identity(name, &srv), Trust: trust, Pins: st.Store, Key: PinKey(&st.Keys),
+			DenyChanged: c.DenyChanged(&srv) && !c.Observe, MaxMessage: c.Limits.Body, Log: log,
+		})
+		if err != nil {
+			return problem.Failure(problem.Doctor, "%w", err)
+		}
+		s.mcp[name], err = proxy.Handler(mcpproxy.HTTPConfig{
+			URL: u, CAFile: srv.CAFile, Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Idle: c.Idle(),
+		})
+		if err != nil {
+			return problem.Failure("see mcp.servers in the configuration", "MCP server %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// serveMCP answers requests below /mcp.
+func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
+	if h, ok := s.mcp[strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/mcp/"), "/")]; ok {
+		h.ServeHTTP(w, r)
+		return
+	}
+	http.Error(w, "margay: there is no such MCP server; mcp.servers in the configuration names them", http.StatusNotFound)
+}
+
+// Servers returns the URLs that MCP servers are served at, by name.
+func (s *Server) Servers() map[string]string {
+	out := map[string]string{}
+	for name := range s.mcp {
+		out[name] = s.Base() + "/mcp/" + name
+	}
+	return out
+}

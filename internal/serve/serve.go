@@ -27,6 +27,7 @@ import (
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/mcpproxy"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
@@ -37,6 +38,7 @@ type Server struct {
 	main   *gateway.Gateway
 	claude *gateway.Gateway            // of Anthropic's API
 	byName map[string]*gateway.Gateway // those below /NAME/v1
+	mcp    map[string]*mcpproxy.Handler
 	http   *http.Server
 	ln     net.Listener
 	grace  time.Duration
@@ -158,6 +160,11 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 			}
 		}
 	}
+	if o.Token == "" {
+		if err := s.servers(c, engines, st, o.Log); err != nil {
+			return nil, err
+		}
+	}
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
@@ -228,6 +235,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.tally.requested()
 	}
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if first == "mcp" {
+		s.serveMCP(w, r)
+		return
+	}
 	if g, ok := s.byName[first]; ok {
 		g.ServeHTTP(w, r)
 		return
@@ -262,6 +273,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		s.claude.Close()
 		for _, g := range s.byName {
 			g.Close()
+		}
+		for _, h := range s.mcp {
+			h.Close()
 		}
 	}()
 	select {
