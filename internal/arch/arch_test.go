@@ -40,13 +40,14 @@ var allowed = map[string][]string{
 	"wire/mcp":         {"flow", "internal/strictjson"},
 	"wire/anthropic":   {"flow", "internal/sse", "internal/strictjson", "wire"},
 	// L3
-	"stream": {"flow", "secret", "secret/canon", "secret/recognise"},
+	"stream":  {"flow", "secret", "secret/canon", "secret/recognise"},
+	"confirm": {"flow"},
 	// L4
 	"mediator": {"flow", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
-	"store/memory":    {"mediator", "secret"},
-	"store/sqlite":    {"mediator", "secret"},
-	"store/storetest": {"mediator", "secret", "flow"},
+	"store/memory":    {"confirm", "flow", "mediator", "secret"},
+	"store/sqlite":    {"confirm", "flow", "mediator", "secret"},
+	"store/storetest": {"confirm", "mediator", "secret", "flow"},
 	// L5
 	"gateway":  {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "internal/sse", "internal/strictjson"},
 	"mcpproxy": {"flow", "mediator", "wire/mcp", "internal/sse"},

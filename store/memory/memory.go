@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
@@ -33,6 +34,8 @@ type Store struct {
 	epoch   uint64
 	values  map[place]value
 	pins    map[[32]byte]map[[32]byte][32]byte // of servers
+
+	questions map[string]*confirm.Row
 }
 
 // logged is an entry with its number in the order of arrival.

@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"log/all or none", logAllOrNone},
 		{"values", u.sealedValues},
 		{"pins", u.toolPins},
+		{"questions", u.questions},
 		{"concurrency", u.concurrency},
 		{"cancelled", cancelled},
 	} {

@@ -1,0 +1,71 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+)
+
+// wire is a model API as the fake upstream speaks it.
+type wire struct {
+	name, path, body string
+	lines            int // of an event
+	// answer returns an answer's first events, what writes a token's, and its
+	// last. Its events have the fields that the real ones have.
+	answer func(id uint64) (begin string, token func(w io.Writer, i int, text string), end string)
+}
+
+var (
+	chat = &wire{
+		name: "chat", path: "/chat/completions", lines: 2,
+		body: `{"model":"m","stream":true,"messages":[{"role":"system","content":"You help."},{"role":"user","content":"Tell me about the committee."}]}`,
+		answer: func(id uint64) (string, func(io.Writer, int, string), string) {
+			head := fmt.Sprintf(`data: {"id":"chatcmpl-%016x","object":"chat.completion.chunk","created":1760000000,"model":"scripted-1","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{`, id)
+			return "", func(w io.Writer, _ int, text string) {
+				fmt.Fprintf(w, "%s\"content\":%q},\"logprobs\":null,\"finish_reason\":null}]}\n\n", head, text)
+			}, head + "},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+		},
+	}
+	messages = &wire{
+		name: "messages", path: "/messages", lines: 3,
+		body: `{"model":"m","stream":true,"max_tokens":1000,"system":"You help.","messages":[{"role":"user","content":"Tell me about the committee."}]}`,
+		answer: func(id uint64) (string, func(io.Writer, int, string), string) {
+			return event("message_start", `"message":{"id":"msg_%016x","type":"message","role":"assistant","model":"scripted-1","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"output_tokens":1}}`, id) +
+					event("content_block_start", `"index":0,"content_block":{"type":"text","text":""}`),
+				func(w io.Writer, _ int, text string) {
+					fmt.Fprintf(w, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n", text)
+				},
+				event("content_block_stop", `"index":0`) +
+					event("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":400}`) + "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+		},
+	}
+	// The copies of the whole text at the end are left out: the answer is cut
+	// short, which no client minds who counts tokens.
+	responses = &wire{
+		name: "responses", path: "/responses", lines: 3,
+		body: `{"model":"m","stream":true,"instructions":"You help.","input":"Tell me about the committee."}`,
+		answer: func(id uint64) (string, func(io.Writer, int, string), string) {
+			return event("response.created", `"sequence_number":0,"response":{"id":"resp_%016x","object":"response","created_at":1760000000,"status":"in_progress","model":"scripted-1","output":[]}`, id) +
+					event("response.output_item.added", `"sequence_number":1,"output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}`) +
+					event("response.content_part.added", `"sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}`),
+				func(w io.Writer, i int, text string) {
+					fmt.Fprintf(w, "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":%d,\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":%q,\"logprobs\":[],\"obfuscation\":\"%014x\"}\n\n", i+3, text, rand.Uint64()>>8)
+				},
+				event("response.incomplete", `"sequence_number":403,"response":{"id":"resp_%016x","object":"response","created_at":1760000000,"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"model":"scripted-1","output":[]}`, id)
+		},
+	}
+)
+
+func event(typ, members string, args ...any) string {
+	return fmt.Sprintf("event: "+typ+"\ndata: {\"type\":\""+typ+"\","+members+"}\n\n", args...)
+}
+
+func wireOf(path string) *wire {
+	for _, w := range []*wire{messages, responses} {
+		if strings.HasSuffix(path, w.path) {
+			return w
+		}
+	}
+	return chat
+}

@@ -1,0 +1,292 @@
+// Package confirm asks a person about a tool call and waits for the answer,
+// which may come from another process.
+//
+// A question is about one exact call, by its digest. A yes is an endorsement of
+// what influenced the call, or a declassification of what is in it, by the user
+// (RTBAS; robust declassification), and so it is worth nothing for another
+// call: the yes is used once, and expires. A grant for the trajectory covers
+// the calls that differ in the free arguments alone. No answer is a no.
+//
+// What a question shows of tainted text is quoted and marked by whoever shows
+// it. It is kept sealed, for arguments may hold private data.
+package confirm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// Answer is what a person says to a question.
+type Answer string
+
+// Answers. The empty one stands for none yet.
+const (
+	Once       Answer = "once"       // this exact call, one time
+	Trajectory Answer = "trajectory" // this and every later call of the trajectory with the same Grant
+	Deny       Answer = "deny"
+)
+
+// Errors of answering.
+var (
+	ErrAnswered = errors.New("the question was answered already")
+	ErrExpired  = errors.New("the question has expired, which denied the call")
+	ErrNotFound = errors.New("there is no such question")
+)
+
+// Question is a call that a person is asked about.
+type Question struct {
+	ID         string            `json:"id"`
+	Trajectory flow.TrajectoryID `json:"trajectory"`
+	// Digest is the keyed digest of the exact call, and Grant that of the
+	// call without its free arguments. A zero Grant can't be granted.
+	Digest [32]byte      `json:"-"`
+	Grant  [32]byte      `json:"-"`
+	Call   flow.ToolCall `json:"call"` // as it would be made
+	Sink   string        `json:"sink"` // to whom
+	// Label is what the call was made under, Needs what its policy admits.
+	Label string `json:"label"`
+	Needs string `json:"needs"`
+	// Faults are the regions that forced the question, the worst first.
+	Faults []Fault `json:"faults"`
+	// Flows are the categories of data that would flow.
+	Flows []string `json:"flows,omitempty"`
+	// Free names the arguments that a grant for the trajectory leaves open.
+	Free    []string  `json:"free,omitempty"`
+	Asked   time.Time `json:"asked"`
+	Expires time.Time `json:"expires"`
+}
+
+// Fault is a region that the call may follow from and must not.
+type Fault struct {
+	Source  string `json:"source"`          // the tool or the person who said it
+	Field   string `json:"field,omitempty"` // where in it
+	Label   string `json:"label"`
+	Excerpt string `json:"excerpt"` // its secrets masked; tainted: show it quoted
+}
+
+// Row is a question as it is kept.
+type Row struct {
+	ID         string
+	Trajectory flow.TrajectoryID
+	Digest     [32]byte
+	Grant      [32]byte
+	Sealed     []byte // the Question
+	Asked      time.Time
+	Expires    time.Time
+	Answer     Answer
+	By         string // how it was answered: "terminal", "elicitation", "hook", …
+	Answered   time.Time
+	Used       bool
+}
+
+// Store keeps questions and answers. All methods are safe for concurrent use.
+type Store interface {
+	// PutQuestion keeps a question. Old ones go when there are many.
+	PutQuestion(ctx context.Context, r Row) error
+	// Question returns one, or ErrNotFound.
+	Question(ctx context.Context, id string) (Row, error)
+	// Questions returns those that wait for an answer at a time, the oldest
+	// first; with all, answered and expired ones, too, at most limit of the
+	// latest.
+	Questions(ctx context.Context, now time.Time, all bool, limit int) ([]Row, error)
+	// AnswerQuestion answers one that waits, or returns ErrAnswered,
+	// ErrExpired or ErrNotFound. Of two answers one counts.
+	AnswerQuestion(ctx context.Context, id string, a Answer, by string, now time.Time) error
+	// UseAnswer takes a yes, which is there to be used once. It reports false
+	// where it was used, where there is none, and where the call's digest is
+	// another.
+	UseAnswer(ctx context.Context, id string, digest [32]byte, now time.Time) (bool, error)
+	// Granted reports whether the trajectory has a grant.
+	Granted(ctx context.Context, t flow.TrajectoryID, grant [32]byte) (bool, error)
+}
+
+// Sealer seals what is kept. *secret.Keys is one.
+type Sealer interface {
+	SealValue(value []byte, context string) ([]byte, error)
+	OpenValue(sealed []byte, context string) ([]byte, error)
+}
+
+// Config is what a Desk needs.
+type Config struct {
+	Store  Store
+	Sealer Sealer
+	// Limit is how long an answer is waited for; 2 minutes by default.
+	Limit time.Duration
+	// Poll is how often the store is asked for another process's answer;
+	// 250 milliseconds by default.
+	Poll time.Duration
+	// MaxOpen bounds the questions that wait at one time; past it calls are
+	// denied unasked, so that nobody is worn down by questions. 16 by default.
+	MaxOpen int
+	// Asked is told about every question; nil for nobody. It must not block.
+	Asked func(*Question)
+	Now   func() time.Time
+}
+
+// Desk asks and waits. It is safe for concurrent use.
+type Desk struct {
+	cfg Config
+	mu  sync.Mutex
+	// waiting are those who wait here, by question.
+	waiting map[string]chan struct{}
+}
+
+// New returns a desk.
+func New(cfg Config) *Desk {
+	if cfg.Limit <= 0 {
+		cfg.Limit = 2 * time.Minute
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = 250 * time.Millisecond
+	}
+	if cfg.MaxOpen <= 0 {
+		cfg.MaxOpen = 16
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Desk{cfg: cfg, waiting: map[string]chan struct{}{}}
+}
+
+// ErrTooMany says that too many questions wait.
+var ErrTooMany = errors.New("too many questions wait for an answer")
+
+// Put makes a question known and sets its id and times. Who asks waits with
+// Wait, or asks by other means and answers with Answer.
+func (d *Desk) Put(ctx context.Context, q *Question) error {
+	now := d.cfg.Now().UTC().Truncate(time.Millisecond)
+	open, err := d.cfg.Store.Questions(ctx, now, false, d.cfg.MaxOpen+1)
+	if err != nil {
+		return err
+	}
+	if len(open) >= d.cfg.MaxOpen {
+		return ErrTooMany
+	}
+	q.ID, q.Asked, q.Expires = flow.NewID(), now, now.Add(d.cfg.Limit)
+	text, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	sealed, err := d.cfg.Sealer.SealValue(text, sealContext(q.ID))
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.waiting[q.ID] = make(chan struct{}, 1)
+	d.mu.Unlock()
+	if err := d.cfg.Store.PutQuestion(ctx, Row{
+		ID: q.ID, Trajectory: q.Trajectory, Digest: q.Digest, Grant: q.Grant, Sealed: sealed, Asked: q.Asked, Expires: q.Expires,
+	}); err != nil {
+		d.forget(q.ID)
+		return err
+	}
+	if d.cfg.Asked != nil {
+		d.cfg.Asked(q)
+	}
+	return nil
+}
+
+// Wait waits for the answer to a question, and uses it. Whatever goes wrong,
+// and no answer in time, is Deny; the error says why.
+func (d *Desk) Wait(ctx context.Context, q *Question) (Answer, error) {
+	d.mu.Lock()
+	woken := d.waiting[q.ID]
+	d.mu.Unlock()
+	defer d.forget(q.ID)
+	tick := time.NewTicker(d.cfg.Poll)
+	defer tick.Stop()
+	for {
+		row, err := d.cfg.Store.Question(ctx, q.ID)
+		switch {
+		case err != nil:
+			return Deny, err
+		case row.Answer == Once || row.Answer == Trajectory:
+			ok, err := d.cfg.Store.UseAnswer(ctx, q.ID, q.Digest, d.cfg.Now())
+			if err != nil || !ok {
+				return Deny, err
+			}
+			return row.Answer, nil
+		case row.Answer == Deny:
+			return Deny, nil
+		case !d.cfg.Now().Before(q.Expires):
+			return Deny, ErrExpired
+		}
+		select {
+		case <-ctx.Done():
+			return Deny, ctx.Err()
+		case <-woken:
+		case <-tick.C:
+		}
+	}
+}
+
+// Answer answers a question.
+func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error {
+	if a == Trajectory {
+		row, err := d.cfg.Store.Question(ctx, id)
+		if err != nil {
+			return err
+		}
+		if row.Grant == [32]byte{} {
+			return fmt.Errorf("question %s can't be granted for the trajectory", id)
+		}
+	}
+	if err := d.cfg.Store.AnswerQuestion(ctx, id, a, by, d.cfg.Now()); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c, ok := d.waiting[id]; ok {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// Granted reports whether the trajectory has a grant for such calls.
+func (d *Desk) Granted(ctx context.Context, q *Question) (bool, error) {
+	if q.Grant == [32]byte{} {
+		return false, nil
+	}
+	return d.cfg.Store.Granted(ctx, q.Trajectory, q.Grant)
+}
+
+// Open returns the question that a row keeps.
+func (d *Desk) Open(r *Row) (*Question, error) {
+	text, err := d.cfg.Sealer.OpenValue(r.Sealed, sealContext(r.ID))
+	if err != nil {
+		return nil, err
+	}
+	q := &Question{}
+	if err := json.Unmarshal(text, q); err != nil {
+		return nil, fmt.Errorf("question %s: %w", r.ID, err)
+	}
+	q.Digest, q.Grant = r.Digest, r.Grant
+	return q, nil
+}
+
+// Rows returns questions as Store.Questions does.
+func (d *Desk) Rows(ctx context.Context, all bool, limit int) ([]Row, error) {
+	return d.cfg.Store.Questions(ctx, d.cfg.Now(), all, limit)
+}
+
+// Row returns one question as it is kept.
+func (d *Desk) Row(ctx context.Context, id string) (Row, error) {
+	return d.cfg.Store.Question(ctx, id)
+}
+
+func (d *Desk) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.waiting, id)
+}
+
+func sealContext(id string) string { return "margay question v1/" + id }

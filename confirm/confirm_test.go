@@ -1,0 +1,165 @@
+package confirm_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store/memory"
+)
+
+func desk(cfg confirm.Config) (*confirm.Desk, *memory.Store) {
+	keys := secret.NewKeys()
+	s := memory.New()
+	cfg.Store, cfg.Sealer = s, &keys
+	return confirm.New(cfg), s
+}
+
+func question() *confirm.Question {
+	return &confirm.Question{
+		Trajectory: "T", Digest: [32]byte{1}, Grant: [32]byte{2}, Sink: "bank",
+		Call:   flow.ToolCall{Name: "send_money", Arguments: `{"to":"DE00-PRIVATE"}`},
+		Faults: []confirm.Fault{{Source: "read_file", Label: "(untrusted, public)", Excerpt: "pay me"}},
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		give confirm.Answer
+		want confirm.Answer
+	}{{confirm.Once, confirm.Once}, {confirm.Trajectory, confirm.Trajectory}, {confirm.Deny, confirm.Deny}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := t.Context()
+			d, store := desk(confirm.Config{})
+			q := question()
+			if err := d.Put(ctx, q); err != nil {
+				t.Fatal(err)
+			}
+			// Another process has a desk of its own over the same store.
+			go func() {
+				time.Sleep(30 * time.Second)
+				if err := store.AnswerQuestion(ctx, q.ID, c.give, "terminal", time.Now()); err != nil {
+					t.Error(err)
+				}
+			}()
+			start := time.Now()
+			got, err := d.Wait(ctx, q)
+			if got != c.want || err != nil {
+				t.Errorf("%s: the answer is %s, %v", c.give, got, err)
+			}
+			if took := time.Since(start); took < 30*time.Second || took > 31*time.Second {
+				t.Errorf("%s: it took %v", c.give, took)
+			}
+			if granted, err := d.Granted(ctx, q); granted != (c.give == confirm.Trajectory) || err != nil {
+				t.Errorf("%s: granted is %v, %v", c.give, granted, err)
+			}
+			// A yes is for one time.
+			if again, _ := d.Wait(ctx, q); c.give != confirm.Deny && again != confirm.Deny {
+				t.Errorf("%s: used twice", c.give)
+			}
+		})
+	}
+}
+
+func TestNoAnswerDenies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := desk(confirm.Config{Limit: time.Minute})
+		q := question()
+		if err := d.Put(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Wait(t.Context(), q); got != confirm.Deny || !errors.Is(err, confirm.ErrExpired) {
+			t.Errorf("the answer is %s, %v", got, err)
+		}
+		if err := d.Answer(t.Context(), q.ID, confirm.Once, "terminal"); !errors.Is(err, confirm.ErrExpired) {
+			t.Errorf("an answer too late: %v", err)
+		}
+	})
+}
+
+func TestAnswerForAnotherCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := desk(confirm.Config{})
+		q := question()
+		if err := d.Put(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Answer(t.Context(), q.ID, confirm.Once, "terminal"); err != nil {
+			t.Fatal(err)
+		}
+		other := *q
+		other.Digest[5]++
+		if got, _ := d.Wait(t.Context(), &other); got != confirm.Deny {
+			t.Errorf("the yes for one call was %s for another", got)
+		}
+	})
+}
+
+func TestCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := desk(confirm.Config{})
+		q := question()
+		if err := d.Put(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		if got, err := d.Wait(ctx, q); got != confirm.Deny || !errors.Is(err, context.Canceled) {
+			t.Errorf("the answer is %s, %v", got, err)
+		}
+	})
+}
+
+func TestTooMany(t *testing.T) {
+	d, _ := desk(confirm.Config{MaxOpen: 3})
+	for range 3 {
+		if err := d.Put(t.Context(), question()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Put(t.Context(), question()); !errors.Is(err, confirm.ErrTooMany) {
+		t.Errorf("one more: %v", err)
+	}
+}
+
+func TestUngrantable(t *testing.T) {
+	d, _ := desk(confirm.Config{})
+	q := question()
+	q.Grant = [32]byte{}
+	if err := d.Put(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Answer(t.Context(), q.ID, confirm.Trajectory, "terminal"); err == nil {
+		t.Error("what has no grant was granted")
+	}
+	if ok, err := d.Granted(t.Context(), q); ok || err != nil {
+		t.Errorf("granted: %v, %v", ok, err)
+	}
+}
+
+// What is kept of a question does not show its arguments, and opens again.
+func TestSealed(t *testing.T) {
+	d, _ := desk(confirm.Config{})
+	q := question()
+	if err := d.Put(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := d.Rows(t.Context(), false, 10)
+	if err != nil || len(rows) != 1 || bytes.Contains(rows[0].Sealed, []byte("PRIVATE")) {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	got, err := d.Open(&rows[0])
+	if err != nil || got.Call != q.Call || got.Digest != q.Digest || len(got.Faults) != 1 || got.Sink != "bank" {
+		t.Errorf("it opens as %+v, %v", got, err)
+	}
+	rows[0].ID = "another"
+	if _, err := d.Open(&rows[0]); err == nil {
+		t.Error("it opens as another question")
+	}
+}
