@@ -49,8 +49,9 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"confirm", "flow", "mediator", "secret"},
 	"store/storetest": {"confirm", "mediator", "secret", "flow"},
 	// L5
-	"gateway":  {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "internal/sse", "internal/strictjson"},
-	"mcpproxy": {"flow", "mediator", "wire/mcp", "internal/sse"},
+	"gateway":       {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	"mcpproxy":      {"flow", "mediator", "wire/mcp", "internal/sse"},
+	"connectortest": {},
 	// L6
 	"internal/config":   {"flow", "mediator", "secret"},
 	"internal/keys":     {"secret"},

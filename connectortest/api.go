@@ -1,0 +1,175 @@
+package connectortest
+
+// API is one API as data.
+type API struct {
+	Name, Title string
+	Fields      []Field
+	// Ask is a request in whose last message «say» stands, and Reply the
+	// answer to it in which nothing is left to look at. The suite uses them
+	// to have a secret turned into a pseudonym.
+	Ask   Request
+	Reply Script
+	// Say is what Ask says where nothing else is tried.
+	Say string
+	// Split cuts a stream into its frames, which together are the stream; nil
+	// for events as text/event-stream.
+	Split func(raw []byte) [][]byte
+	// Lane names what a frame belongs to, such as a choice. Frames of one lane
+	// keep their order; those of none, "", keep their place among all. Nil:
+	// all keep their order.
+	Lane func(frame []byte) string
+	// Type is the content type of streams; empty for text/event-stream.
+	Type string
+	// Check reads an answer strictly. A partial one was ended before its
+	// time, and must say so in the API's terms.
+	Check func(stream, partial bool, raw []byte) error
+	// Refusal says whether a client is told in the API's terms that there is
+	// no answer.
+	Refusal func(r *Result) error
+	// Uncovered names what of the API is not looked at, a line each.
+	Uncovered []string
+}
+
+// Field is one place for text.
+type Field struct {
+	Name string
+	// To: on its way to the model; else from it.
+	To bool
+	// Before and Behind are the text around the value; "it is " and ", yes"
+	// where both are empty.
+	Before, Behind string
+	// Bare: there is no text around the value.
+	Bare bool
+	// ASCII: the field can't hold anything else.
+	ASCII bool
+	// Most is the largest number of choices that the API has here; 0 for one.
+	Most int
+	// Request is the request, where it is not API.Ask.
+	Request *Request
+	// Stream and Whole write the answer; nil where the field does not occur
+	// in one. Where To is set they say which answers the request is tried
+	// with; nil for both means API.Reply in a whole answer.
+	Stream, Whole func(at Place) Script
+	// Known, Unknown and Pseudonym are what becomes of each.
+	Known, Unknown, Pseudonym Fate
+	// InWhole, where set, is what becomes of both in whole answers.
+	InWhole Fate
+	// Note says in a few words what a reader of the matrix must know.
+	Note string
+}
+
+// Place is the choice that the value stands in, of N.
+type Place struct{ N, C int }
+
+// Request is a request, written with marks.
+type Request struct {
+	Method, Path string
+	Header       []Header
+	Body         string
+}
+
+// Script is an answer, written with marks. An answer that is whole has one
+// frame, in Head.
+type Script struct {
+	Status int
+	Header []Header
+	// Partial: the far side itself ends the answer before its time.
+	Partial bool
+	// Head goes before the pieces of the text, Piece once for each, Tail
+	// behind.
+	Head, Piece, Tail []Frame
+}
+
+// Frame is one event, line or body. These marks stand for what varies; all
+// else must pass as it is:
+//
+//	«p»   a piece of the text, in a JSON string
+//	«P»   the same with every character escaped
+//	«t»   the whole text, in a JSON string
+//	«T»   the same with every character escaped
+//	«r»   the whole text as it is
+//	«%»   the same, percent-encoded
+//	«l»   logprobs of a piece, or null where they are taken out
+//	«n»   the frame's number, from 0
+//	«say» what Ask says
+//	«stream» true or false, by what the answer is
+//	«choices» how many choices
+type Frame struct {
+	Raw string
+	// Own: it is part of the item, such as a tool call, that the value
+	// stands in, and changes or goes with it. The identifier of such an item
+	// has OwnID in it.
+	Own bool
+	// May: its text may be held when the answer ends before its time, and is
+	// then lost.
+	May bool
+}
+
+// OwnID is in the identifier of the item that the value stands in.
+const OwnID = "own_item"
+
+// Fate is what becomes of a secret in a field.
+type Fate uint8
+
+// Fates.
+const (
+	Default  Fate = iota // Replaced for secrets, Passes for pseudonyms
+	Replaced             // a pseudonym (to the model) or a redaction (from it) stands instead
+	Refused              // there is no request or no answer: the client is told so
+	Stopped              // the stream ends before it, in the API's terms
+	LeftOut              // the header or event is left out
+	Withheld             // the tool call is not made, and the answer says so
+	Passes               // it is not looked for
+	Untried              // the combination does not occur
+)
+
+// String returns the fate as the matrix names it.
+func (f Fate) String() string {
+	return [...]string{"", "replaced", "refused", "stopped", "left out", "call withheld", "**passes**", "–"}[f]
+}
+
+// kind is a kind of value.
+type kind uint8
+
+const (
+	clean kind = iota
+	known
+	unknown
+	pseudonym
+)
+
+func (k kind) String() string {
+	return [...]string{"clean text", "known secret", "unknown secret", "pseudonym"}[k]
+}
+
+// fate returns what becomes of a value of a kind.
+func (f *Field) fate(k kind, stream bool) Fate {
+	switch k {
+	case clean:
+		return Passes
+	case pseudonym:
+		if f.Pseudonym == Default {
+			return Passes
+		}
+		return f.Pseudonym
+	}
+	if !stream && !f.To && f.InWhole != Default {
+		return f.InWhole
+	}
+	fate := f.Known
+	if k == unknown {
+		fate = f.Unknown
+	}
+	if fate == Default {
+		return Replaced
+	}
+	return fate
+}
+
+// around returns the text around the value.
+func (f *Field) around() (before, behind string) {
+	if f.Bare || f.Before != "" || f.Behind != "" {
+		return f.Before, f.Behind
+	}
+	return "it is ", ", yes"
+}
