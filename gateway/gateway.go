@@ -214,6 +214,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch rt.kind {
 	case mediated:
 		g.mediate(w, r, path, rt)
+	case upgrade:
+		refuse(http.StatusUpgradeRequired, "websocket", "margay does not mediate WebSockets; use POST over HTTP (Codex does so by itself, or with supports_websockets=false)")
 	case passed:
 		g.forward(w, r, &call{g: g, path: path, api: api, pass: true})
 	default:

@@ -431,7 +431,7 @@ func TestRefusals(t *testing.T) {
 		"bad utf-8":       {"/v1/chat/completions", "{\"a\":\"\xff\"}", "invalid-utf8", 400, nil},
 		"lone surrogate":  {"/v1/chat/completions", `{"a":"\ud800"}`, "invalid-utf8", 400, nil},
 		"not json":        {"/v1/chat/completions", `{`, "syntax", 400, nil},
-		"unknown path":    {"/v1/responses", `{}`, "not-covered", 501, nil},
+		"unknown path":    {"/v1/audio/speech", `{}`, "not-covered", 501, nil},
 		"outside the api": {"/admin", `{}`, "not-found", 404, nil},
 		"form":            {"/v1/chat/completions", `a=b`, "content-type", 415, []string{"Content-Type", "text/plain"}},
 		"brotli":          {"/v1/chat/completions", `{}`, "content-encoding", 415, []string{"Content-Encoding", "br"}},

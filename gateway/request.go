@@ -49,7 +49,7 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 			return
 		}
 	}
-	if err := g.open(r, c, req); err != nil {
+	if err := g.open(r, c, req, rt.previous); err != nil {
 		if errors.Is(err, flow.ErrTrajectoryID) {
 			refuse(http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
 			return
@@ -72,7 +72,9 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 		if len(res.Edits) > 0 {
 			c.body = req.Rewrite(res.Edits)
 		}
-		g.ask(c, req)
+		if rt.asks {
+			g.ask(c, req)
+		}
 	}
 	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
 }
@@ -131,12 +133,13 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 	return b, err
 }
 
-func (g *Gateway) open(r *http.Request, c *call, req wire.Request) error {
+func (g *Gateway) open(r *http.Request, c *call, req wire.Request, previous string) error {
 	c.caller = r.Header.Get("Authorization") + "\n" + r.Header.Get("Api-Key") + "\n" + r.Header.Get("X-Api-Key")
 	sr := mediator.SessionRequest{
 		Caller:     c.caller,
 		Trajectory: r.Header.Get("Margay-Trajectory"),
 		Sink:       g.sink(),
+		Previous:   previous,
 	}
 	if req != nil {
 		sr.Previous = req.Previous()

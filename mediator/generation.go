@@ -68,7 +68,7 @@ type Generation struct {
 	seen  []int          // choices that events were about
 
 	names   names
-	plain   map[string]struct{} // short strings outside the choices that are clean
+	plain   map[string]struct{} // strings outside the choices that are clean, or their hashes
 	settled text                // stands for them
 	fresh   []FindingRecord     // found, not yet recorded
 	halted  bool
@@ -123,13 +123,6 @@ type held struct {
 type piece struct {
 	t        *text
 	from, to int64
-}
-
-// calls are the tool calls of one choice.
-type calls struct {
-	seen, dropped map[int]bool
-	open          int
-	started       bool
 }
 
 // Generate begins to mediate a streamed answer.
@@ -206,6 +199,11 @@ func (g *Generation) Close() (out []flow.Outgoing, err error) {
 	defer g.recover(&out, &err)
 	for _, t := range g.text {
 		if err := g.end(t); err != nil {
+			return nil, err
+		}
+	}
+	for c := range g.calls {
+		if err := g.endCalls(c); err != nil {
 			return nil, err
 		}
 	}
@@ -389,7 +387,7 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 	if k.Field == flow.FieldToolArguments || k.Field == flow.FieldToolName {
 		c := g.calls[k.Choice]
 		if c == nil {
-			c = &calls{seen: map[int]bool{}, dropped: map[int]bool{}}
+			c = &calls{seen: map[int]bool{}, dropped: map[int]bool{}, closed: map[int]bool{}, args: map[int][]*text{}}
 			g.calls[k.Choice] = c
 		}
 		if !g.Ends && c.started && c.open != k.Item {
@@ -398,6 +396,9 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 			}
 		}
 		c.seen[k.Item], c.open, c.started = true, k.Item, true
+		if k.Field == flow.FieldToolArguments {
+			c.args[k.Item] = append(c.args[k.Item], t)
+		}
 	}
 	if k.Field != flow.FieldToolArguments {
 		t.scan, t.risk = g.cfg.NewScanner(), g.s.judge(k)
@@ -409,7 +410,7 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 // whole decides a string outside the choices at once. A stream mostly repeats
 // the same few.
 func (g *Generation) whole(h *held, d *flow.Delta) {
-	if _, ok := g.plain[string(d.Text)]; ok || len(d.Text) == 0 {
+	if g.isPlain(d.Text) {
 		h.pieces = append(h.pieces, piece{t: &g.settled})
 		g.settled.pieces++
 		return
@@ -421,14 +422,37 @@ func (g *Generation) whole(h *held, d *flow.Delta) {
 		t.edits = []stream.Edit{{End: t.len, Text: out}}
 	}
 	g.note(t, found)
-	if len(found) == 0 && t.edits == nil && len(own) < 256 && len(g.plain) < 64 {
+	const many = 4096
+	if len(found) == 0 && t.edits == nil && len(g.plain) < many {
 		if g.plain == nil {
 			g.plain = map[string]struct{}{}
+		}
+		if len(own) >= longPlain {
+			sum := sha256.Sum256(own)
+			own = append(sum[:], notUTF8)
 		}
 		g.plain[string(own)] = struct{}{}
 	}
 	h.pieces = append(h.pieces, piece{t: t, to: t.len})
 	t.pieces++
+}
+
+// longPlain is the length from which clean strings are remembered by their
+// hash: some wires echo all of a request several times.
+const longPlain = 256
+
+// notUTF8 tells a hash from a string.
+const notUTF8 = 0xff
+
+// isPlain reports whether a string outside the choices is known to be clean.
+func (g *Generation) isPlain(b []byte) bool {
+	if len(b) < longPlain {
+		_, ok := g.plain[string(b)]
+		return ok || len(b) == 0
+	}
+	sum := sha256.Sum256(b)
+	_, ok := g.plain[string(append(sum[:], notUTF8))]
+	return ok
 }
 
 // look reads the bytes of a text that were not looked at.
@@ -457,6 +481,9 @@ func (g *Generation) note(t *text, found []stream.Finding) {
 	for i := range found {
 		var j judged
 		j.add(g.s, &found[i], &Text{Field: t.key.Field, Path: func() string {
+			if g.Ends && t.key.Path != "" {
+				return fmt.Sprintf("output[%d].%s", t.key.Item, t.key.Path)
+			}
 			if g.Ends {
 				return fmt.Sprintf("content[%d].%s", t.key.Item, t.key.Field)
 			}
@@ -473,7 +500,8 @@ func (g *Generation) end(t *text) error {
 		return nil
 	}
 	if t.key.Field == flow.FieldToolArguments {
-		return g.endCall(t.key.Choice, t.key.Item)
+		g.endArguments(t)
+		return nil
 	}
 	t.done = true
 	if t.looked < t.len {
@@ -482,39 +510,6 @@ func (g *Generation) end(t *text) error {
 	t.scan.Close()
 	g.take(t)
 	t.scan = nil
-	return nil
-}
-
-// endCall decides a complete tool call.
-func (g *Generation) endCall(choice, item int) error {
-	name := ""
-	if t := g.text[flow.StreamKey{Choice: choice, Field: flow.FieldToolName, Item: item}]; t != nil {
-		name = string(t.win[:min(len(t.win), 128)]) // it waits, so all of it is there
-		if err := g.end(t); err != nil {
-			return err
-		}
-	}
-	t := g.text[flow.StreamKey{Choice: choice, Field: flow.FieldToolArguments, Item: item}]
-	if t == nil || t.done {
-		return nil
-	}
-	t.done, t.cut = true, t.len
-	v := g.s.arguments(g.cfg, name, t.win)
-	g.note(t, v.found)
-	t.edits, t.all = v.edits, v.edits
-	g.seal(t)
-	if v.refusal == "" {
-		return nil
-	}
-	g.calls[choice].dropped[item] = true
-	for _, h := range g.queue {
-		for _, p := range h.pieces {
-			if p.t == t || p.t.key == (flow.StreamKey{Choice: choice, Field: flow.FieldToolName, Item: item}) {
-				h.say = append(h.say, flow.Say{Choice: choice, Item: item, Text: v.refusal})
-				return nil
-			}
-		}
-	}
 	return nil
 }
 
@@ -527,7 +522,7 @@ func (g *Generation) endItem(it flow.Item) error {
 			}
 		}
 	}
-	return nil
+	return g.endCall(it.Choice, it.Item)
 }
 
 func (g *Generation) finish(choice int) error {
@@ -538,7 +533,7 @@ func (g *Generation) finish(choice int) error {
 			}
 		}
 	}
-	return nil
+	return g.endCalls(choice)
 }
 
 func (g *Generation) deny(code, detail string) error {

@@ -28,7 +28,7 @@ func (g *Generation) release() ([]flow.Outgoing, error) {
 			break
 		}
 		all := len(h.choices) == 0
-		if all && len(g.blocks) > 0 || !h.decided() || !all && g.blocked(h.choices) {
+		if all && len(g.blocks) > 0 || !g.settles(h) || !all && g.blocked(h.choices) {
 			kept = append(kept, h)
 			barrier = all
 			for _, c := range h.choices {
@@ -70,17 +70,17 @@ func (g *Generation) blocked(choices []int) bool {
 	return false
 }
 
-func (h *held) decided() bool {
+// settles reports whether all texts of an event are decided, and the whole of
+// a call that it is about.
+func (g *Generation) settles(h *held) bool {
 	for i := range h.pieces {
-		if p := &h.pieces[i]; p.to > p.t.cut || !p.t.done && p.t.key.Field == flow.FieldToolName {
+		p := &h.pieces[i]
+		if p.to > p.t.cut {
 			return false
 		}
-	}
-	if h.calls {
-		for i := range h.pieces {
-			if p := &h.pieces[i]; p.t.key.Field == flow.FieldToolArguments && !p.t.done {
-				return false
-			}
+		k := &p.t.key
+		if (k.Field == flow.FieldToolName || k.Field == flow.FieldToolArguments) && !g.calls[k.Choice].closed[k.Item] {
+			return false
 		}
 	}
 	return true
@@ -165,30 +165,6 @@ func (g *Generation) edit(h *held) *flow.Edit {
 		e.Call, e.Finish = g.call, g.reason
 	}
 	return e
-}
-
-// call renumbers the calls behind one that was taken out.
-func (g *Generation) call(choice, index int) (int, bool) {
-	k := g.calls[choice]
-	if k == nil {
-		return index, false
-	}
-	n := index
-	for d := range k.dropped {
-		if d < index && d >= 0 {
-			n--
-		}
-	}
-	return n, k.dropped[index]
-}
-
-// reason is "stop" for a choice whose calls were all taken out.
-func (g *Generation) reason(choice int, reason string) string {
-	k := g.calls[choice]
-	if k != nil && len(k.dropped) == len(k.seen) && (reason == "tool_calls" || reason == "function_call") {
-		return "stop"
-	}
-	return reason
 }
 
 func touches(edits []stream.Edit, from, to int64) bool {

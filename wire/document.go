@@ -42,6 +42,8 @@ type Document struct {
 	Server bool
 	// Whole are the nodes that are taken as one text, as they are written.
 	Whole map[int]bool
+	// Skip are the nodes that are not looked at.
+	Skip map[int]bool
 
 	parts []Part
 	node  []int // by part: its node
@@ -198,6 +200,9 @@ func (d *Document) add(node int, s *Scope, text, opaque string, key bool) {
 
 // Walk collects the strings below a node. Nodes must be walked in their order.
 func (d *Document) Walk(n int, s Scope) {
+	if d.Skip[n] {
+		return
+	}
 	doc := &d.Doc
 	node := &doc.Nodes[n]
 	if node.KeyEnd > node.KeyStart {

@@ -31,14 +31,15 @@ var allowed = map[string][]string{
 	// L1
 	"flow": {"label"},
 	// L2
-	"secret":           {"secret/canon"},
-	"secret/canon":     {},
-	"secret/recognise": {"secret"},
-	"monitor":          {"flow"},
-	"wire":             {"flow", "internal/sse", "internal/strictjson"},
-	"wire/openaichat":  {"flow", "internal/sse", "internal/strictjson", "wire"},
-	"wire/mcp":         {"flow", "internal/strictjson"},
-	"wire/anthropic":   {"flow", "internal/sse", "internal/strictjson", "wire"},
+	"secret":               {"secret/canon"},
+	"secret/canon":         {},
+	"secret/recognise":     {"secret"},
+	"monitor":              {"flow"},
+	"wire":                 {"flow", "internal/sse", "internal/strictjson"},
+	"wire/openaichat":      {"flow", "internal/sse", "internal/strictjson", "wire"},
+	"wire/mcp":             {"flow", "internal/strictjson"},
+	"wire/anthropic":       {"flow", "internal/sse", "internal/strictjson", "wire"},
+	"wire/openairesponses": {"flow", "internal/sse", "internal/strictjson", "wire"},
 	// L3
 	"stream":  {"flow", "secret", "secret/canon", "secret/recognise"},
 	"confirm": {"flow"},
@@ -49,7 +50,7 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"confirm", "flow", "mediator", "secret"},
 	"store/storetest": {"confirm", "mediator", "secret", "flow"},
 	// L5
-	"gateway":       {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "internal/sse", "internal/strictjson"},
+	"gateway":       {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/sse", "internal/strictjson"},
 	"mcpproxy":      {"flow", "mediator", "wire/mcp", "internal/sse"},
 	"connectortest": {},
 	// L6
@@ -89,18 +90,19 @@ var allowed = map[string][]string{
 // forbidden are imports that a package must not reach, not even through
 // others: the trusted base does no input or output.
 var forbidden = map[string][]string{
-	"label":            {"net/http", "os/exec", "database/sql"},
-	"flow":             {"net/http", "os/exec", "database/sql"},
-	"secret":           {"net/http", "os/exec", "database/sql"},
-	"secret/canon":     {"net/http", "os/exec", "database/sql"},
-	"wire":             {"net/http", "os/exec", "database/sql"},
-	"wire/openaichat":  {"net/http", "os/exec", "database/sql"},
-	"wire/mcp":         {"net/http", "os/exec", "database/sql"},
-	"wire/anthropic":   {"net/http", "os/exec", "database/sql"},
-	"monitor":          {"net/http", "os/exec", "database/sql"},
-	"mediator":         {"database/sql"},
-	"internal/sse":     {"net/http"},
-	"secret/recognise": {"database/sql"},
+	"label":                {"net/http", "os/exec", "database/sql"},
+	"flow":                 {"net/http", "os/exec", "database/sql"},
+	"secret":               {"net/http", "os/exec", "database/sql"},
+	"secret/canon":         {"net/http", "os/exec", "database/sql"},
+	"wire":                 {"net/http", "os/exec", "database/sql"},
+	"wire/openaichat":      {"net/http", "os/exec", "database/sql"},
+	"wire/mcp":             {"net/http", "os/exec", "database/sql"},
+	"wire/anthropic":       {"net/http", "os/exec", "database/sql"},
+	"monitor":              {"net/http", "os/exec", "database/sql"},
+	"mediator":             {"database/sql"},
+	"internal/sse":         {"net/http"},
+	"secret/recognise":     {"database/sql"},
+	"wire/openairesponses": {"net/http", "os/exec", "database/sql"},
 }
 
 type pkg struct {

@@ -24,7 +24,7 @@ type chunkParser struct {
 	buf    []byte // decoded texts
 	probs  bool   // the chunk has logprobs, which change with its text
 
-	tokens    tokens
+	tokens    wire.TokenReader
 	templates [4]template
 	latest    int // the template that fitted last
 }
@@ -46,7 +46,7 @@ func (p *chunkParser) parse(data []byte) (*wire.Chunk, error) {
 	c := &p.chunk
 	*c = wire.Chunk{Deltas: c.Deltas[:0], Names: c.Names[:0], Finished: c.Finished[:0], Choices: c.Choices[:0]}
 	p.nodes, p.values, p.buf, p.pad, p.probs = p.nodes[:0], p.values[:0], p.buf[:0], 0, false
-	p.tokens.reset()
+	p.tokens.Reset()
 	if bytes.Equal(bytes.TrimSpace(data), done) {
 		c.Done = true
 		return c, nil
@@ -161,7 +161,7 @@ func (p *chunkParser) choice(i int) {
 			}
 		}
 		c.Logprobs = true
-		if !repeats(d, logprobs, p.text) {
+		if !wire.RepeatsText(d, logprobs, p.text) {
 			c.Stray = true
 		} else if p.told {
 			p.tell(i, logprobs, first)
@@ -176,7 +176,7 @@ func (p *chunkParser) tell(choice, logprobs, first int) {
 		if delta.Key.Field != flow.FieldContent || len(delta.Text) == 0 {
 			continue
 		}
-		delta.Tokens = p.tokens.read(&p.doc, logprobs)
+		delta.Tokens = p.tokens.Read(&p.doc, p.doc.Find(logprobs, "content"))
 		if t := p.doc.Find(choice, telemetryKey); t >= 0 && p.doc.Nodes[t].Kind == strictjson.Object {
 			delta.Telemetry = p.doc.Value(t)
 		}

@@ -11,7 +11,7 @@ type Response struct {
 	wire.Document
 	calls  []callAt
 	stray  map[int]bool // choices whose logprobs do not repeat their text
-	tokens tokens
+	tokens wire.TokenReader
 	drop   bool // all logprobs become null
 }
 
@@ -34,7 +34,7 @@ func (r *Response) Tokens(p *wire.Part) (tokens []flow.Token, telemetry []byte) 
 	if t := d.Find(choice, telemetryKey); t >= 0 {
 		telemetry = d.Value(t)
 	}
-	return r.tokens.read(d, lp), telemetry
+	return r.tokens.Read(d, d.Find(lp, "content")), telemetry
 }
 
 // telemetry reports whether any choice has the telemetry extension.
@@ -114,7 +114,7 @@ func (r *Response) choice(i int) {
 	})
 	if lp := d.Find(i, "logprobs"); lp >= 0 && d.Nodes[lp].Kind != strictjson.Null {
 		text := d.Text(d.Find(msg, "content")) + d.Text(d.Find(msg, "refusal")) + d.Text(d.Find(i, "text"))
-		if !repeats(d, lp, []byte(text)) {
+		if !wire.RepeatsText(d, lp, []byte(text)) {
 			if r.stray == nil {
 				r.stray = map[int]bool{}
 			}

@@ -1,4 +1,4 @@
-package openaichat
+package wire
 
 import (
 	"bytes"
@@ -11,9 +11,11 @@ import (
 // maxToken bounds an alternative token of logprobs: longer ones are no tokens.
 const maxToken = 32
 
-// repeats reports whether the tokens of logprobs are those of a text, their
-// bytes those of the tokens, and the alternatives no longer than tokens are.
-func repeats(d *strictjson.Doc, node int, text []byte) bool {
+// RepeatsText reports whether the tokens of logprobs are those of a text,
+// their bytes those of the tokens, and the alternatives no longer than tokens
+// are. The node is a list of tokens as OpenAI's APIs have it, or an object of
+// such lists.
+func RepeatsText(d *strictjson.Doc, node int, text []byte) bool {
 	for i := node; i < d.Nodes[node].Next; i++ {
 		n := &d.Nodes[i]
 		if d.KeyIs(i, "bytes") && n.Kind != strictjson.Null && !spells(d, i, d.Find(n.Parent, "token")) {
@@ -26,8 +28,8 @@ func repeats(d *strictjson.Doc, node int, text []byte) bool {
 		if !d.KeyIs(i, "token") || len(t) > maxToken && !bytes.HasPrefix(text, t) {
 			return false
 		}
-		// Tokens of the text stand two levels below: content[i].token.
-		if up := n.Parent; d.Nodes[d.Nodes[up].Parent].Parent == node {
+		// The text's own stand in the list itself, alternatives below.
+		if list := d.Nodes[n.Parent].Parent; list == node || d.Nodes[node].Kind == strictjson.Object && d.Nodes[list].Parent == node {
 			rest, ok := bytes.CutPrefix(text, t)
 			if !ok {
 				return false
@@ -38,25 +40,26 @@ func repeats(d *strictjson.Doc, node int, text []byte) bool {
 	return len(text) == 0
 }
 
-// tokens reads what logprobs tell, into memory that it uses again.
-type tokens struct {
+// TokenReader reads what logprobs tell, into memory that it uses again. The
+// zero value is ready; it is not safe for concurrent use.
+type TokenReader struct {
 	told         []flow.Token
 	alternatives []flow.Alternative
 	words        map[string]string
 	buf          [64]byte
 }
 
-func (p *tokens) reset() { p.told, p.alternatives = p.told[:0], p.alternatives[:0] }
+// Reset takes the memory of what was read back.
+func (p *TokenReader) Reset() { p.told, p.alternatives = p.told[:0], p.alternatives[:0] }
 
-// read reads what logprobs tell about the tokens of a choice's content. It
-// gives nothing where they don't tell it of all of them.
-func (p *tokens) read(d *strictjson.Doc, node int) []flow.Token {
-	content := d.Find(node, "content")
-	if content < 0 || d.Nodes[content].Kind != strictjson.Array {
+// Read reads a list of tokens. It gives nothing where the list does not tell
+// of all of them. What it gives is valid until Reset.
+func (p *TokenReader) Read(d *strictjson.Doc, list int) []flow.Token {
+	if list < 0 || d.Nodes[list].Kind != strictjson.Array {
 		return nil
 	}
 	from := len(p.told)
-	for i := content + 1; i < d.Nodes[content].Next; i = d.Nodes[i].Next {
+	for i := list + 1; i < d.Nodes[list].Next; i = d.Nodes[i].Next {
 		t, ok := p.alternative(d, i)
 		if !ok {
 			p.told = p.told[:from]
@@ -75,7 +78,7 @@ func (p *tokens) read(d *strictjson.Doc, node int) []flow.Token {
 	return p.told[from:len(p.told):len(p.told)]
 }
 
-func (p *tokens) alternative(d *strictjson.Doc, node int) (a flow.Alternative, ok bool) {
+func (p *TokenReader) alternative(d *strictjson.Doc, node int) (a flow.Alternative, ok bool) {
 	text, number := d.Find(node, "token"), d.Find(node, "logprob")
 	if text < 0 || number < 0 || d.Nodes[text].Kind != strictjson.String || d.Nodes[number].Kind != strictjson.Number {
 		return a, false
@@ -91,7 +94,7 @@ func (p *tokens) alternative(d *strictjson.Doc, node int) (a flow.Alternative, o
 const maxWords = 8192
 
 // word returns a token's text as a string: most occur again and again.
-func (p *tokens) word(b []byte) string {
+func (p *TokenReader) word(b []byte) string {
 	if len(b) > maxToken {
 		return string(b) // no token: it is not kept
 	}
