@@ -34,3 +34,6 @@ func Missing(t testing.TB, what, hint string) {
 	}
 	t.Skipf("%s is missing: %s", what, hint)
 }
+
+// Dir returns $MARGAY_DATA.
+func Dir() string { return os.Getenv("MARGAY_DATA") }
