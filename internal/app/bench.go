@@ -51,6 +51,11 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 		if cmd.Flags().Changed("n") && o.n < 0 {
 			return usage("0 takes all", "--n %d is less than none", o.n)
 		}
+		if s.check != nil {
+			if err := s.check(o); err != nil {
+				return err
+			}
+		}
 		if done, err := a.insteadOfPrism(cmd, o); done {
 			return err
 		}

@@ -28,12 +28,14 @@ type benchOptions struct {
 	quick    bool // small, to see that it works
 	progress func(string)
 	prism    prismOptions
+	dojo     dojoOptions
 }
 
 // suite is one benchmark.
 type suite struct {
 	name, short string
 	flags       func(*cobra.Command, *benchOptions) // of its own; may be nil
+	check       func(*benchOptions) error           // finds mistakes in the flags; may be nil
 	run         func(context.Context, *benchOptions) (*bench.Result, []report.Figure, error)
 }
 
@@ -54,6 +56,10 @@ func suites() []suite {
 		{
 			name: "prism", short: "Leaks through four agents under the monitor and under what it is compared with, in a simulated world",
 			flags: prismFlags, run: runPrism,
+		},
+		{
+			name: "dojo", short: "AgentDojo's episodes, with an agent that obeys every injection it sees, under defences",
+			flags: dojoFlags, check: checkDojo, run: runDojo,
 		},
 	}
 }
