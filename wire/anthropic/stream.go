@@ -79,7 +79,7 @@ var deltaHead = []byte(`{"type":"content_block_delta",`)
 
 // Append implements wire.Stream.
 func (s *Stream) Append(dst []byte, ev *flow.Outgoing) ([]byte, error) {
-	if ev.Edit == nil && (ev.Data == nil || bytes.HasPrefix(ev.Data, deltaHead)) {
+	if ev.Edit == nil && (len(ev.Data) == 0 || bytes.HasPrefix(ev.Data, deltaHead)) {
 		return append(dst, ev.Raw...), nil
 	}
 	p := &s.again
