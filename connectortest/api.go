@@ -66,6 +66,9 @@ type Request struct {
 	Method, Path string
 	Header       []Header
 	Body         string
+	// Without is the body as it goes on where what holds the value is left
+	// out.
+	Without string
 }
 
 // Script is an answer, written with marks. An answer that is whole has one
@@ -88,6 +91,7 @@ type Script struct {
 //	«t»   the whole text, in a JSON string
 //	«T»   the same with every character escaped
 //	«r»   the whole text as it is
+//	«j»   the same, where it is a JSON document
 //	«%»   the same, percent-encoded
 //	«l»   logprobs of a piece, or null where they are taken out
 //	«n»   the frame's number, from 0
@@ -116,8 +120,8 @@ const (
 	Default  Fate = iota // Replaced for secrets, Passes for pseudonyms
 	Replaced             // a pseudonym (to the model) or a redaction (from it) stands instead
 	Refused              // there is no request or no answer: the client is told so
-	Stopped              // the stream ends before it, in the API's terms
-	LeftOut              // the header or event is left out
+	Stopped              // the answer ends before it, in the API's terms
+	LeftOut              // the header, event or part of a request is left out
 	Withheld             // the tool call is not made, and the answer says so
 	Passes               // it is not looked for
 	Untried              // the combination does not occur

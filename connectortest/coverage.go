@@ -6,7 +6,7 @@ import (
 )
 
 // APIs are all that the suite knows.
-func APIs() []*API { return []*API{Chat()} }
+func APIs() []*API { return []*API{Chat(), Messages()} }
 
 // everywhere is what no connector sees.
 var everywhere = []string{
@@ -31,8 +31,8 @@ What must hold in all of them: no eight characters of a secret pass, in any plai
 
 - *replaced*: by a pseudonym on the way to a model or tool, by ` + "`[REDACTED:kind]`" + ` on the way back
 - *refused*: nothing goes on; the client is told so in the API's own terms
-- *stopped*: the stream ends before it, in the API's own terms
-- *left out*: the header or event is missing
+- *stopped*: the answer ends before it, in the API's own terms
+- *left out*: the header, event or part of a request that holds it is missing
 - *call withheld*: the tool call is not made, and the answer says so
 - *passes*: it is not looked for
 `)

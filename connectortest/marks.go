@@ -18,7 +18,7 @@ type marks struct {
 // segment is a part of a frame: literal text, or a mark that holds text.
 type segment struct {
 	lit  string
-	mark string // "p", "P", "t", "T", "r", "%", "l"; empty for literal text
+	mark string // "p", "P", "t", "T", "r", "%", "j", "l"; empty for literal text
 }
 
 // segments takes a frame apart, with the marks that hold no text filled in.
@@ -42,7 +42,7 @@ func segments(raw string, m *marks) []segment {
 			lit += fmt.Sprint(m.stream)
 		case "choices":
 			lit += fmt.Sprint(m.choices)
-		case "p", "P", "t", "T", "r", "%", "l":
+		case "p", "P", "t", "T", "r", "%", "l", "j":
 			out = append(out, segment{lit: lit}, segment{mark: name})
 			lit = ""
 		default:
@@ -76,7 +76,7 @@ func write(raw string, m *marks) []byte {
 			b = append(b, quoted(m.text)...)
 		case "T":
 			b = append(b, escaped(m.text)...)
-		case "r":
+		case "r", "j":
 			b = append(b, m.text...)
 		case "%":
 			b = append(b, url.QueryEscape(m.text)...)
@@ -104,6 +104,14 @@ func read(raw string, m *marks, got []byte) (piece, text *string, ok bool) {
 			} else if rest, ok = strings.CutPrefix(rest, "null"); !ok {
 				return nil, nil, false
 			}
+		case "j":
+			d := json.NewDecoder(strings.NewReader(rest))
+			var v json.RawMessage
+			if d.Decode(&v) != nil {
+				return nil, nil, false
+			}
+			s := rest[:d.InputOffset()]
+			text, rest = &s, rest[d.InputOffset():]
 		case "r", "%":
 			next := segs[i+1].lit
 			n := len(rest)

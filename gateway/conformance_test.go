@@ -17,7 +17,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, api := range []*connectortest.API{connectortest.Chat()} {
+	for _, api := range []*connectortest.API{connectortest.Chat(), connectortest.Messages()} {
 		t.Run(api.Name, func(t *testing.T) {
 			connectortest.Run(t, connectortest.Connector{Open: connectortest.HTTP(startForSuite)}, api)
 		})
