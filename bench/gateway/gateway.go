@@ -51,7 +51,13 @@ func Run(ctx context.Context, o Options) (*bench.Result, error) {
 		}
 	}
 	o.Progress("added time, 64 streams at 50 tokens/s")
-	if err := g.added(ctx, r, 64, max(length, 2*time.Second)); err != nil {
+	for _, of := range []*wire{chat, messages, responses} {
+		if err := g.added(ctx, r, of, 64, max(length, 2*time.Second)); err != nil {
+			return nil, err
+		}
+	}
+	o.Progress("the wires, 16 streams")
+	if err := g.wires(ctx, r, 16, length); err != nil {
 		return nil, err
 	}
 	o.Progress("allocations")
@@ -77,8 +83,8 @@ func Run(ctx context.Context, o Options) (*bench.Result, error) {
 }
 
 // ask runs one stream and returns its tokens and the time to its first.
-func ask(ctx context.Context, c *http.Client, base, query string) (tokens int, first time.Duration, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/completions?"+query, strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"system","content":"You help."},{"role":"user","content":"Tell me about the committee."}]}`))
+func ask(ctx context.Context, c *http.Client, of *wire, base, query string) (tokens int, first time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+of.path+"?"+query, strings.NewReader(of.body))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -105,7 +111,7 @@ func ask(ctx context.Context, c *http.Client, base, query string) (tokens int, f
 			if err == io.EOF {
 				err = nil
 			}
-			return lines / 2, first, err // an event has two
+			return lines / of.lines, first, err
 		}
 	}
 }
@@ -118,7 +124,7 @@ func client(n int) *http.Client {
 }
 
 // load runs n clients for a while.
-func load(ctx context.Context, c *http.Client, base string, n int, length time.Duration) (perSecond, cpu float64, firsts []time.Duration, err error) {
+func load(ctx context.Context, c *http.Client, of *wire, base string, n int, length time.Duration) (perSecond, cpu float64, firsts []time.Duration, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	total := 0
@@ -126,7 +132,7 @@ func load(ctx context.Context, c *http.Client, base string, n int, length time.D
 	for range n {
 		wg.Go(func() {
 			for time.Since(start) < length && ctx.Err() == nil {
-				t, f, e := ask(ctx, c, base, "n=400")
+				t, f, e := ask(ctx, c, of, base, "n=400")
 				mu.Lock()
 				total += t
 				firsts = append(firsts, f)
@@ -163,7 +169,7 @@ func (g *rig) throughput(ctx context.Context, r *bench.Result, n int, length tim
 			turns = []int{margay, plain, direct}
 		}
 		for _, i := range turns {
-			s, c, f, err := load(ctx, clients[i], g.paths[i].base, n, length/6)
+			s, c, f, err := load(ctx, clients[i], chat, g.paths[i].base, n, length/6)
 			if err != nil {
 				return fmt.Errorf("%s: %w", g.paths[i].name, err)
 			}
@@ -186,6 +192,39 @@ func (g *rig) throughput(ctx context.Context, r *bench.Result, n int, length tim
 	return nil
 }
 
+// wires compares what Margay adds on each wire: the CPU time of the whole
+// process for a token, less that with a plain proxy in its place.
+func (g *rig) wires(ctx context.Context, r *bench.Result, n int, length time.Duration) error {
+	plain, margay := g.paths[1], g.paths[2]
+	clients := [2]*http.Client{client(n), client(n)}
+	for _, c := range clients {
+		defer c.CloseIdleConnections()
+	}
+	all := []*wire{chat, messages, responses}
+	added, ratios := make([][]float64, len(all)), make([][]float64, len(all))
+	for range r.N {
+		for i, of := range all {
+			ps, pc, _, err := load(ctx, clients[0], of, plain.base, n, length/6)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", plain.name, of.name, err)
+			}
+			ms, mc, _, err := load(ctx, clients[1], of, margay.base, n, length/6)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", margay.name, of.name, err)
+			}
+			added[i], ratios[i] = append(added[i], mc-pc), append(ratios[i], ms/ps)
+		}
+	}
+	for i, of := range all {
+		r.Rows = append(r.Rows, bench.Row{
+			Defence: margay.name, Slice: "wire=" + of.name,
+			Metrics: map[string]float64{"added_cpu_us_per_token": median(added[i]), "throughput_ratio_to_plain_proxy": median(ratios[i])},
+			CI:      map[string][2]float64{"added_cpu_us_per_token": interval(added[i]), "throughput_ratio_to_plain_proxy": interval(ratios[i])},
+		})
+	}
+	return nil
+}
+
 // interval is the 95 % interval of a median by order statistics, in the normal
 // approximation of the binomial distribution.
 func interval(v []float64) [2]float64 {
@@ -197,7 +236,7 @@ func interval(v []float64) [2]float64 {
 
 // added measures, paced as a model is, the time from the arrival of the bytes
 // that make text releasable to its release.
-func (g *rig) added(ctx context.Context, r *bench.Result, n int, length time.Duration) error {
+func (g *rig) added(ctx context.Context, r *bench.Result, of *wire, n int, length time.Duration) error {
 	for _, p := range g.paths[1:] {
 		p.lags.reset()
 		c := client(n)
@@ -206,7 +245,7 @@ func (g *rig) added(ctx context.Context, r *bench.Result, n int, length time.Dur
 		var failed error
 		for range n {
 			wg.Go(func() {
-				_, _, err := ask(ctx, c, p.base, fmt.Sprintf("n=%d&pace=20ms", int(length/(20*time.Millisecond))))
+				_, _, err := ask(ctx, c, of, p.base, fmt.Sprintf("n=%d&pace=20ms", int(length/(20*time.Millisecond))))
 				if err != nil {
 					mu.Lock()
 					failed = err
@@ -220,7 +259,11 @@ func (g *rig) added(ctx context.Context, r *bench.Result, n int, length time.Dur
 			return fmt.Errorf("%s: %w", p.name, failed)
 		}
 		all := p.lags.take()
-		r.Add(p.name, fmt.Sprintf("paced,concurrency=%d", n), map[string]float64{
+		slice := fmt.Sprintf("paced,concurrency=%d", n)
+		if of != chat {
+			slice += ",wire=" + of.name
+		}
+		r.Add(p.name, slice, map[string]float64{
 			"added_us_per_token_p50": quantile(all, 0.5), "added_us_per_token_p99": quantile(all, 0.99), "samples": float64(len(all)),
 		})
 	}

@@ -48,9 +48,10 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	toks := strings.SplitAfter(words, " ")
 	// Each answer has its own id.
-	head := fmt.Sprintf(`data: {"id":"chatcmpl-%016x","object":"chat.completion.chunk","created":1760000000,"model":"scripted-1","system_fingerprint":"fp_44709d6fcb","choices":[{"index":0,"delta":{`, rand.Uint64())
+	begin, token, end := wireOf(r.URL.Path).answer(rand.Uint64())
+	_, _ = io.WriteString(w, begin)
 	for i := range n {
-		fmt.Fprintf(w, "%s\"content\":%q},\"logprobs\":null,\"finish_reason\":null}]}\n\n", head, toks[i%(len(toks)-1)])
+		token(w, i, toks[i%(len(toks)-1)])
 		if http.NewResponseController(w).Flush() != nil || r.Context().Err() != nil {
 			return
 		}
@@ -62,7 +63,7 @@ func upstream(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		return
 	}
-	_, _ = io.WriteString(w, head+"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	_, _ = io.WriteString(w, end)
 }
 
 func newRig(ctx context.Context, seed uint64) (*rig, error) {
