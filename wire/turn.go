@@ -45,6 +45,9 @@ type Withheld struct {
 	Instead map[int]string
 	// Without are the turns that are left out.
 	Without map[int]bool
+	// Before has an answer of the assistant's that is put before a turn, for
+	// what was left out there.
+	Before map[int]string
 	// Hidden are the tools that are not offered.
 	Hidden map[int]bool
 	// Edits are new texts of parts that are shown.

@@ -161,9 +161,13 @@ func (r *Request) shown(w *wire.Withheld, turns []turn) []byte {
 		whole := true
 		for ; i < len(turns) && turns[i].message == turns[from].message; i++ {
 			_, hidden := w.Instead[i]
-			whole = whole && !hidden && !w.Without[i]
+			_, before := w.Before[i]
+			whole = whole && !hidden && !w.Without[i] && (!before || i == from)
 		}
 		m := r.messages[turns[from].message].node
+		if text, ok := w.Before[from]; ok {
+			out = element(out, append(strictjson.AppendQuote([]byte(`{"role":"assistant","content":[{"type":"text","text":`), []byte(text)), "}]}"...))
+		}
 		switch {
 		case m == d.Find(0, "system"):
 		case whole:

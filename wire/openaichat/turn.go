@@ -105,29 +105,46 @@ func (r *Request) Withhold(w *wire.Withheld) []byte {
 func (r *Request) shown(w *wire.Withheld) []byte {
 	d := &r.Doc
 	return list(d, d.Find(0, "messages"), func(i, m int) []byte {
-		text, hidden := w.Instead[i]
-		switch {
-		case w.Without[i]:
-			return nil
-		case !hidden:
-			return r.Edited(m, w.Edits)
+		var out []byte
+		if text, ok := w.Before[i]; ok {
+			out = append(strictjson.AppendQuote([]byte(`{"role":"assistant","content":`), []byte(text)), '}')
 		}
-		quoted := strictjson.AppendQuote(nil, []byte(text))
-		role := flow.Role(d.Text(d.Find(m, "role")))
-		return r.Members(m, func(key string, c int) []byte {
-			switch key {
-			case "role", "tool_call_id":
-				return d.Value(c)
-			case "name":
-				if role == "function" {
-					return d.Value(c)
-				}
-			case "content":
-				return quoted
-			}
-			return nil
-		}, wire.Member{Key: "content", Value: quoted})
+		switch shown := r.turn(i, m, w); {
+		case shown == nil:
+			return out
+		case out == nil:
+			return shown
+		default:
+			return append(append(out, ','), shown...)
+		}
 	})
+}
+
+// turn returns a message as the model sees it, nil for not at all.
+func (r *Request) turn(i, m int, w *wire.Withheld) []byte {
+	d := &r.Doc
+	text, hidden := w.Instead[i]
+	switch {
+	case w.Without[i]:
+		return nil
+	case !hidden:
+		return r.Edited(m, w.Edits)
+	}
+	quoted := strictjson.AppendQuote(nil, []byte(text))
+	role := flow.Role(d.Text(d.Find(m, "role")))
+	return r.Members(m, func(key string, c int) []byte {
+		switch key {
+		case "role", "tool_call_id":
+			return d.Value(c)
+		case "name":
+			if role == "function" {
+				return d.Value(c)
+			}
+		case "content":
+			return quoted
+		}
+		return nil
+	}, wire.Member{Key: "content", Value: quoted})
 }
 
 // list writes an array anew, without the elements for which of returns nil.

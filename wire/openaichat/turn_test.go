@@ -58,6 +58,10 @@ func TestWithhold(t *testing.T) {
 			`{"model":"m","temperature":0,"n":1,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":[{"type":"text","text":"read my mail"}]},` +
 				`{"role":"assistant","content":"[hidden]"}],"stream":true,"seed":0}`,
 		},
+		{
+			wire.Withheld{Before: map[int]string{1: "[gone]"}, Without: map[int]bool{2: true, 3: true, 4: true}, Hidden: map[int]bool{0: true, 1: true}},
+			`{"model":"m","temperature":0,"n":1,"messages":[{"role":"system","content":"be kind"},{"role":"assistant","content":"[gone]"},{"role":"user","content":[{"type":"text","text":"read my mail"}]}],"stream":true,"seed":0}`,
+		},
 	} {
 		got := string(r.Withhold(&c.w))
 		if got != c.want {
