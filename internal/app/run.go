@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/margaydev/margay/internal/child"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/environ"
+	"github.com/margaydev/margay/internal/localsock"
 	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/secret"
@@ -114,8 +117,10 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	_, _ = rand.Read(random[:])
 	token := hex.EncodeToString(random[:])
 	family := flow.TrajectoryID(flow.NewID())
+	hooks, socket, closeHooks := ownSocket(log)
+	defer closeHooks()
 	s, err := serve.New(c, st, serve.Options{
-		Listener: ln, Token: token, Ephemeral: recs, Family: family, Log: log, Grace: time.Second,
+		Listener: ln, Token: token, Ephemeral: recs, Family: family, Log: log, Grace: time.Second, Hooks: hooks,
 		Values: memory.New(), // the child's credentials are not stored, not even sealed
 	})
 	if err != nil {
@@ -136,7 +141,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	go func() { served <- s.Serve(serving) }()
 	agent := child.Command{
 		Path: path, Args: args, In: a.in, Out: a.out, Err: a.err,
-		Env: append(child.Env(os.Environ(), s.Base()+"/"+token+"/v1", config.EnvKeys, "MARGAY_ACCESS_TOKEN"), config.EnvTrajectory+"="+string(family)),
+		Env: append(child.Env(os.Environ(), s.Base()+"/"+token+"/v1", config.EnvKeys, "MARGAY_ACCESS_TOKEN"), config.EnvTrajectory+"="+string(family), localsock.Env+"="+socket),
 	}
 	a.code, err = agent.Run()
 	stop()
@@ -147,6 +152,32 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 		err = a.tell(s.Summary(), c.Observe)
 	}
 	return err
+}
+
+// ownSocket listens for the hooks of one run. They go to the mediator that knows
+// the run's credentials, whatever else is running. Without it hooks decide
+// alone.
+func ownSocket(log *slog.Logger) (ln net.Listener, path string, closeIt func()) {
+	none := func() {}
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if !filepath.IsAbs(dir) {
+		dir = os.TempDir()
+	}
+	dir, err := os.MkdirTemp(dir, "margay-run-") // 0700
+	if err != nil {
+		log.Warn("hooks decide alone: no folder for a socket", "error", err)
+		return nil, "", none
+	}
+	path = filepath.Join(dir, localsock.Name)
+	if ln, err = localsock.Listen(path); err != nil {
+		_ = os.Remove(dir)
+		log.Warn("hooks decide alone: no socket", "error", err)
+		return nil, "", none
+	}
+	return ln, path, func() {
+		_ = ln.Close()
+		_ = os.Remove(dir)
+	}
 }
 
 // importRun protects the credentials that the agent can read without asking.

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){
 		"code": code, "clean": clean, "plant": plant, "serve": startServer, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
-		"lock": lock, "same": same, "field": field, "corrupt": corrupt, "binary": binary,
+		"lock": lock, "same": same, "field": field, "corrupt": corrupt, "binary": binary, "socket": fakeSocket,
 	}
 	maps.Copy(cmds, moreCommands)
 	testscript.Run(t, testscript.Params{
@@ -106,7 +106,7 @@ func setup(env *testscript.Env) error {
 	w := &world{}
 	env.Values[worldKey{}] = w
 	for name, value := range map[string]string{
-		"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "conf", "HOME": "home",
+		"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "conf", "XDG_RUNTIME_DIR": "r", "HOME": "home",
 	} {
 		dir := filepath.Join(env.WorkDir, value)
 		env.Setenv(name, dir)
@@ -324,7 +324,7 @@ func program(ts *testscript.TestScript, name string) string {
 // environment is the part of the script's environment that counts for margay.
 func environment(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"GORACE", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
+	for _, name := range []string{"GORACE", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "HOME", "PATH", "OPENAI_BASE_URL", "MARGAY_ON_ERROR", "MARGAY_UPSTREAMS_SECOND_URL", "MARGAY_UPSTREAMS_SECOND_POLICY_PROMPT_TOKEN", "MARGAY_UPSTREAM", "MARGAY_LOG_LEVEL"} {
 		if v := ts.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}

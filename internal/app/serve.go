@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/localsock"
 	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/internal/state"
 )
@@ -35,7 +36,8 @@ func (a *app) serveCommand() *cobra.Command {
 
 The first line of output says where it listens. With several upstreams in the
 configuration, each is also served below /NAME/v1. MCP servers of the
-configuration (mcp.servers) are served at /mcp/NAME.`,
+configuration (mcp.servers) are served at /mcp/NAME. Hooks of agent harnesses
+(margay hook) find it by a socket of this user's.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load(func(c *config.Config) {
 				if addr != "" {
@@ -93,7 +95,14 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	defer st.Close()
-	s, err := serve.New(c, st, serve.Options{Listener: ln, Log: log, Grace: 10 * time.Second})
+	hooks, err := localsock.Listen(localsock.Path(c.State))
+	if err != nil {
+		log.Warn("hooks are not answered here", "error", err)
+		hooks = nil
+	} else {
+		defer hooks.Close()
+	}
+	s, err := serve.New(c, st, serve.Options{Listener: ln, Log: log, Grace: 10 * time.Second, Hooks: hooks})
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,8 @@ type Server struct {
 	mcp    map[string]*mcpproxy.Handler
 	http   *http.Server
 	ln     net.Listener
+	hooks  func(context.Context) // answers the hooks of harnesses; nil for nobody
+	mute   func()                // ends hooks
 	grace  time.Duration
 	token  string // first element of every path, where there is one
 	tally  tally
@@ -55,6 +57,7 @@ type Options struct {
 	Values    mediator.Values   // where what pseudonyms stand for is kept, sealed; nil: the store
 	Log       *slog.Logger
 	Grace     time.Duration // for requests under way at the end
+	Hooks     net.Listener  // where hooks of harnesses are answered; nil for nowhere
 }
 
 // Listen opens a listener on HOST:PORT. It refuses addresses beyond loopback
@@ -165,6 +168,13 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
+	if ln := o.Hooks; ln != nil {
+		h, err := engines.hooks(c, &st.Keys)
+		if err != nil {
+			return nil, err
+		}
+		s.hooks, s.mute = func(ctx context.Context) { serveHooks(ctx, ln, h, o.Log) }, func() { _ = ln.Close() }
+	}
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
@@ -268,7 +278,20 @@ func (s *Server) Base() string { return "http://" + s.ln.Addr().String() }
 func (s *Server) Serve(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(s.ln) }()
+	answering, stop := context.WithCancel(context.WithoutCancel(ctx))
+	silent := make(chan struct{})
+	go func() {
+		defer close(silent)
+		if s.hooks != nil {
+			s.hooks(answering)
+		}
+	}()
 	defer func() {
+		if s.hooks != nil {
+			s.mute()
+		}
+		stop()
+		<-silent
 		s.main.Close()
 		s.claude.Close()
 		for _, g := range s.byName {

@@ -1,0 +1,78 @@
+package hook
+
+import (
+	"strings"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// cursor is Cursor: https://cursor.com/docs/hooks.
+//
+// Every answer is an object: an empty one is a failure, which blocks where the
+// hook is installed to fail closed. "allow" would skip questions that the user
+// is to be asked, and is never given.
+var cursor = harness{
+	name:    "cursor",
+	session: []string{"conversation_id", "session_id"},
+	own: []string{
+		"conversation_id", "generation_id", "session_id", "model", "model_id", "model_params", "hook_event_name", "cursor_version", "workspace_roots",
+		"user_email", "transcript_path", "cwd", "tool_name", "tool_use_id", "duration", "sandbox", "timestamp",
+	},
+	events: map[string]event{
+		"beforeShellExecution": {verb: flow.Call, flows: []string{"command"}},
+		// How the server is reached is configuration, and flows nowhere.
+		"beforeMCPExecution": {verb: flow.Call, flows: []string{"tool_input"}, nested: true, own: []string{"url", "command"}},
+		"preToolUse":         {verb: flow.Call, flows: []string{"tool_input"}, edits: true, nested: true, own: []string{"agent_message"}},
+		"subagentStart":      {verb: flow.Call, flows: []string{"task", "prompt"}, own: []string{"subagent_id", "subagent_type", "subagent_model", "parent_conversation_id", "tool_call_id", "is_parallel_worker", "git_branch"}},
+		"beforeReadFile":     {verb: flow.Observe, flows: []string{"content"}, own: []string{"file_path", "attachments"}},
+		"beforeTabFileRead":  {verb: flow.Observe, flows: []string{"content"}, own: []string{"file_path"}},
+		"beforeSubmitPrompt": {verb: flow.Prompt, flows: []string{"prompt"}, own: []string{"attachments", "composer_mode"}},
+
+		// Of results those of MCP servers alone can be replaced.
+		"postToolUse":         {verb: flow.Observe, flows: []string{"tool_output"}, edits: true, foreign: true, nested: true, past: []string{"tool_input"}},
+		"afterMCPExecution":   {verb: flow.Observe, flows: []string{"result_json"}, edits: true, nested: true, past: []string{"tool_input"}},
+		"postToolUseFailure":  {verb: flow.Tell, flows: []string{"error_message"}, past: []string{"tool_input"}, own: []string{"failure_type", "is_interrupt"}},
+		"afterShellExecution": {verb: flow.Tell, flows: []string{"output"}, past: []string{"command"}},
+		"afterFileEdit":       {verb: flow.Tell, flows: []string{"edits"}, own: []string{"file_path"}},
+		"afterTabFileEdit":    {verb: flow.Tell, flows: []string{"edits"}, own: []string{"file_path"}},
+		"afterAgentResponse":  {verb: flow.Tell, flows: []string{"text"}},
+		"afterAgentThought":   {verb: flow.Tell, flows: []string{"text"}, own: []string{"duration_ms"}},
+		"subagentStop":        {verb: flow.Tell, flows: []string{"summary", "task", "description"}, own: []string{"subagent_type", "status", "duration_ms", "message_count", "tool_call_count", "loop_count", "modified_files", "agent_transcript_path"}},
+		"stop":                {own: []string{"status", "loop_count"}},
+		"sessionStart":        {own: []string{"is_background_agent", "composer_mode"}},
+		"sessionEnd":          {own: []string{"reason", "duration_ms", "is_background_agent", "final_status", "error_message"}},
+		"preCompact":          {own: []string{"trigger", "context_usage_percent", "context_tokens", "context_window_size", "message_count", "messages_to_compact", "is_first_compaction"}},
+		"workspaceOpen":       {},
+	},
+	write: writeCursor,
+	mcp:   func(tool string) bool { return strings.HasPrefix(tool, "MCP:") },
+}
+
+func writeCursor(in *input, d decision) Answer {
+	switch d.outcome {
+	case allow:
+		return answer(object())
+	case note:
+		return answer(object("user_message", d.reason, "additional_context", d.reason))
+	case edit:
+		switch in.name {
+		case "preToolUse":
+			return answer(object("updated_input", raw(d.value), "agent_message", d.reason))
+		case "afterMCPExecution":
+			return answer(object("updated_mcp_tool_output", raw(d.value)))
+		case "postToolUse":
+			return answer(object("updated_mcp_tool_output", raw(d.value), "additional_context", d.reason))
+		}
+	case ask:
+		return answer(object("permission", "ask", "continue", false, "user_message", d.reason, "agent_message", d.reason))
+	default:
+	}
+	switch in.name {
+	case "beforeSubmitPrompt":
+		return answer(object("continue", false, "user_message", d.reason))
+	case "postToolUse", "afterMCPExecution":
+		// The result can't be kept back, but replaced as a whole.
+		return answer(object("updated_mcp_tool_output", object("content", raw("["+string(object("type", "text", "text", d.reason))+"]")), "additional_context", d.reason))
+	}
+	return answer(object("permission", "deny", "user_message", d.reason, "agent_message", d.reason))
+}
