@@ -43,7 +43,7 @@ func (m *Message) Parts(request string) []Part {
 		case c == m.body:
 			m.walk(c, &scope{request: request, list: "params"})
 		case !slices.Contains([]string{"jsonrpc", "id", "method"}, string(key)):
-			m.walk(c, &scope{request: request}) // it should not be there
+			m.member(0, c, &scope{request: request}) // it should not be there
 		}
 		return true
 	})

@@ -132,6 +132,9 @@ func (s *skimmer) message() {
 // all returns what was found, also in a message that is cut.
 func (s *skimmer) all() []About {
 	if s.depth >= s.at && s.at > 0 {
+		if s.depth == s.at && !s.inString {
+			s.member()
+		}
 		s.message()
 	}
 	return s.found
