@@ -90,6 +90,7 @@ func (p *pinning) check(ctx context.Context, m *mcp.Message, tm *mediator.ToolMe
 			return p.commit(ctx, add), nil
 		default:
 			add[key] = now
+			delete(p.changed, key) // it was forgotten
 			if whole {
 				say("tool-new", flow.ActReport, "the tool "+t.Name+" was not there before")
 			}
