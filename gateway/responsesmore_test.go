@@ -167,27 +167,28 @@ func TestResponsesErrors(t *testing.T) {
 	}
 }
 
-// What a conversation taught is known in what goes on with it by name.
+// What a conversation taught is known in what goes on with it by name, and in
+// nothing else.
 func TestResponsesPrevious(t *testing.T) {
-	learnt := "gh" + "p_" + random(114, 36)
-	mark := learnt[4:] // alone it is no token that a rule knows
-	for how, next := range map[string]string{
-		"response":     `{"model":"m","previous_response_id":"resp_1","input":"again: ` + mark + `"}`,
-		"conversation": `{"model":"m","conversation":{"id":"conv_1"},"input":"again: ` + learnt + `"}`,
+	value := random(114, 32) // alone it is nothing that a rule knows
+	for how, c := range map[string][2]string{
+		"response":     {`{"model":"m",`, `{"model":"m","previous_response_id":"resp_1",`},
+		"conversation": {`{"model":"m","conversation":"conv_1",`, `{"model":"m","conversation":{"id":"conv_1"},`},
 	} {
-		r := newRig(t, nil)
-		first := `{"model":"m","input":"the token is ` + learnt + `"}`
-		if how == "conversation" {
-			first = `{"model":"m","conversation":"conv_1","input":"the token is ` + learnt + `"}`
-		}
-		r.answers(wholeOf(item{kind: "message", text: "ok"}))
-		one := trajectoryOf(t, r, first)
-		two := trajectoryOf(t, r, next)
-		if one != two {
-			t.Errorf("%s: another trajectory", how)
-		}
-		if three := trajectoryOf(t, r, strings.Replace(strings.Replace(next, "resp_1", "resp_9", 1), "conv_1", "conv_9", 1)); three == one {
-			t.Errorf("%s: the trajectory of another one", how)
+		for _, stream := range []bool{false, true} {
+			r := newRig(t, nil)
+			if r.answers(wholeOf(item{kind: "message", text: "ok"})); stream {
+				r.streams(eventsOfItems(words, item{kind: "message", text: "ok"})...)
+			}
+			one := trajectoryOf(t, r, c[0]+`"input":"export API_TOKEN=`+value+`"}`)
+			two := trajectoryOf(t, r, c[1]+`"input":"again: `+value+`"}`)
+			if got := r.up.received(); one != two || strings.Contains(got, value) || strings.Count(got, "margay-") != 2 {
+				t.Errorf("%s, streaming %v: what was learnt is not known, or is another trajectory's", how, stream)
+			}
+			three := trajectoryOf(t, r, strings.NewReplacer("resp_1", "resp_9", "conv_1", "conv_9").Replace(c[1])+`"input":"again: `+value+`"}`)
+			if three == one || !strings.Contains(r.up.received(), value) {
+				t.Errorf("%s: another conversation is the same trajectory", how)
+			}
 		}
 	}
 }
@@ -209,4 +210,171 @@ func trajectoryOf(t *testing.T, r *rig, body string) string {
 		t.Fatalf("status %d", resp.StatusCode)
 	}
 	return resp.Header.Get("Margay-Trajectory")
+}
+
+// What a server keeps is mediated when it is fetched; what belongs to a
+// trajectory is still known there.
+func TestStoredResponses(t *testing.T) {
+	value := random(115, 24)
+	r := newRig(t, nil, value)
+	long := "resp_68f0a1b2c3d4819a9f0e1d2c3b4a59687766554433221100"
+	text := item{kind: "message", text: "it is " + value}
+	stored := strings.Replace(wholeOf(text), "resp_1", long, 1)
+	for name, c := range map[string]struct {
+		method, path, body, answer, want string
+	}{
+		"get":          {http.MethodGet, "/" + long, "", stored, strings.ReplaceAll(stored, value, "[REDACTED:api-key]")},
+		"clean":        {http.MethodGet, "/" + long + "?include[]=reasoning.encrypted_content", "", wholeOf(item{kind: "message", text: "ok"}), wholeOf(item{kind: "message", text: "ok"})},
+		"input items":  {http.MethodGet, "/" + long + "/input_items?limit=20", "", `{"object":"list","data":[` + text.json(0, text.text, "completed") + `],"first_id":"msg_0","last_id":"msg_0","has_more":false}`, `{"object":"list","data":[` + text.json(0, "it is [REDACTED:api-key]", "completed") + `],"first_id":"msg_0","last_id":"msg_0","has_more":false}`},
+		"delete":       {http.MethodDelete, "/" + long, "", `{"id":"` + long + `","object":"response","deleted":true}`, `{"id":"` + long + `","object":"response","deleted":true}`},
+		"cancel":       {http.MethodPost, "/" + long + "/cancel", "", strings.Replace(stored, "completed", "cancelled", 1), strings.Replace(strings.ReplaceAll(stored, value, "[REDACTED:api-key]"), "completed", "cancelled", 1)},
+		"compact":      {http.MethodPost, "/compact", hello, `{"id":"` + long + `","object":"response.compaction","created_at":1,"output":[{"id":"cmp_1","type":"compaction","encrypted_content":"` + strings.Repeat("gAAAAAB_", 30) + `"}],"usage":{"input_tokens":1}}`, ""},
+		"input tokens": {http.MethodPost, "/input_tokens", hello, `{"object":"response.input_tokens","input_tokens":11}`, `{"object":"response.input_tokens","input_tokens":11}`},
+		"unfinished":   {http.MethodGet, "/" + long, "", response("in_progress", item{kind: "message"}.json(0, "it is "+value[:20], "completed")), response("in_progress")},
+		"queued":       {http.MethodPost, "", `{"model":"m","background":true,"input":"hello"}`, response("queued"), response("queued")},
+	} {
+		r.answers(c.answer)
+		header := []string{"Authorization", "Bearer caller-key"}
+		if c.body != "" {
+			header = append(header, "Content-Type", "application/json")
+		}
+		status, got := r.do(t, c.method, responses+c.path, c.body, header...)
+		if want := cmpOr(c.want, c.answer); status != http.StatusOK || got != want {
+			t.Errorf("%s: status %d:\n%s\nwant\n%s", name, status, got, want)
+		}
+	}
+	if status, _ := r.do(t, http.MethodGet, responses+"/"+value, ""); status != http.StatusForbidden {
+		t.Errorf("a secret as an id: status %d", status)
+	}
+	if status, got := r.do(t, http.MethodGet, responses, "", "Connection", "Upgrade", "Upgrade", "websocket"); status != http.StatusUpgradeRequired || !strings.Contains(got, "WebSocket") {
+		t.Errorf("WebSocket: status %d: %s", status, got)
+	}
+	if status, _ := r.post(t, responses+"/"+long+"/something", hello); status != http.StatusNotImplemented {
+		t.Errorf("another path: status %d", status)
+	}
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// No part of a request leaks, and what is no text passes.
+func TestNoPartOfAResponsesRequestLeaks(t *testing.T) {
+	value := random(116, 24)
+	for name, body := range map[string]string{
+		"input":          `{"input":"` + value + `"}`,
+		"message":        `{"input":[{"role":"user","content":"` + value + `"}]}`,
+		"part":           `{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"` + value + `"}]}]}`,
+		"instructions":   `{"instructions":"` + value + `","input":"x"}`,
+		"developer list": `{"instructions":[{"role":"developer","content":"` + value + `"}],"input":"x"}`,
+		"call":           `{"input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{\"k\":\"` + value + `\"}"}]}`,
+		"call's name":    `{"input":[{"type":"function_call","call_id":"c","name":"` + value + `","arguments":"{}"}]}`,
+		"result":         `{"input":[{"type":"function_call_output","call_id":"c","output":"` + value + `"}]}`,
+		"result parts":   `{"input":[{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"` + value + `"}]}]}`,
+		"custom result":  `{"input":[{"type":"custom_tool_call_output","call_id":"c","output":"` + value + `"}]}`,
+		"shell result":   `{"input":[{"type":"shell_call_output","call_id":"c","output":[{"stdout":"` + value + `","stderr":"","outcome":{"type":"exit","exit_code":0}}]}]}`,
+		"local shell":    `{"input":[{"type":"local_shell_call","call_id":"c","action":{"type":"exec","command":["echo","` + value + `"],"env":{"K":"` + value + `"}}}]}`,
+		"patch":          `{"input":[{"type":"apply_patch_call","call_id":"c","operation":{"type":"create_file","path":"a","diff":"+` + value + `"}}]}`,
+		"summary":        `{"input":[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"` + value + `"}]}]}`,
+		"not encrypted":  `{"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"` + value + `"}]}`,
+		"tool":           `{"input":"x","tools":[{"type":"function","name":"f","description":"` + value + `","parameters":{"properties":{"k":{"description":"` + value + `"}}}}]}`,
+		"mcp header":     `{"input":"x","tools":[{"type":"mcp","server_label":"s","server_url":"https://x.example/` + value + `","headers":{"X-Key":"` + value + `"},"authorization":"` + value + `"}]}`,
+		"variable":       `{"input":"x","prompt":{"id":"pmpt_1","variables":{"city":"` + value + `"}}}`,
+		"metadata":       `{"input":"x","metadata":{"a":"` + value + `"}}`,
+		"key":            `{"input":"x","metadata":{"` + value + `":"a"}}`,
+		"image URL":      `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://x.example/?k=` + value + `"}]}]}`,
+		"file's name":    `{"input":[{"role":"user","content":[{"type":"input_file","filename":"` + value + `","file_data":"data:text/plain;base64,aGVsbG8="}]}]}`,
+		"reference":      `{"input":[{"type":"item_reference","id":"` + value + `"}]}`,
+		"previous":       `{"input":"x","previous_response_id":"` + value + `"}`,
+		"unknown item":   `{"input":[{"type":"new_thing","payload":{"deep":["` + value + `"]}}]}`,
+		"escaped":        `{"input":"` + escaped(value) + `"}`,
+	} {
+		r := newRig(t, nil, value)
+		r.answers(wholeOf(item{kind: "message", text: "ok"}))
+		for _, path := range []string{"", "/compact", "/input_tokens"} {
+			status, _ := r.post(t, responses+path, body)
+			if got := r.up.received(); strings.Contains(got, value) || strings.Contains(got, escaped(value)) || status != http.StatusOK && status != http.StatusForbidden {
+				t.Errorf("%s%s: status %d, or the secret reached the upstream", name, path, status)
+			}
+			if strings.Contains(r.log.String(), value) || strings.Contains(r.kept(t), value) {
+				t.Errorf("%s%s: the secret is in the log or the store", name, path)
+			}
+		}
+	}
+	r := newRig(t, nil, value)
+	r.answers(wholeOf(item{kind: "message", text: "ok"}))
+	body := `{"model":"gpt-5","input":[{"role":"user","content":[{"type":"input_text","text":"look"},{"type":"input_image","image_url":"data:image/png;base64,` + strings.Repeat("iVBOR", 40) + `"}]},` +
+		`{"type":"reasoning","id":"rs_68f0a1b2c3d4819a9f0e1d2c3b4a5968","summary":[],"encrypted_content":"` + strings.Repeat("gAAAAA-Bk_", 60) + `"},` +
+		`{"type":"function_call","id":"fc_68f0a1b2c3d4819a9f0e1d2c3b4a5968","call_id":"call_AbCdEfGhIjKlMnOpQrStUvWx","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"call_AbCdEfGhIjKlMnOpQrStUvWx","output":"{\"b\": 2}"}],"store":false,"include":["reasoning.encrypted_content"]}`
+	if status, _ := r.post(t, responses, body); status != http.StatusOK || !strings.HasPrefix(r.up.received(), body) {
+		t.Errorf("a clean request changed, or status %d", status)
+	}
+}
+
+// Logprobs that Margay asked for do not reach the client, and the client's own
+// go out with their text alone.
+func TestResponsesLogprobs(t *testing.T) {
+	value := random(117, 24)
+	r := newRig(t, func(_ *mediator.Config, g *Config) { g.AskLogprobs = true }, value)
+	lp := func(tokens ...string) string {
+		var out []string
+		for _, s := range tokens {
+			out = append(out, `{"token":`+quote(s)+`,"bytes":[`+strings.Trim(numbers(s), "[]")+`],"logprob":-0.5,"top_logprobs":[{"token":`+quote(s)+`,"bytes":null,"logprob":-0.5}]}`)
+		}
+		return `"logprobs":[` + strings.Join(out, ",") + `]`
+	}
+	const none = `"logprobs":[]`
+	text := "so it goes"
+	plain := eventsOfItems(func(string) []string { return []string{"so ", "it goes"} }, item{kind: "message", text: text})
+	told := func(top string) []string {
+		var out []string
+		for _, e := range plain {
+			switch {
+			case strings.Contains(e, `"delta":"so "`):
+				e = strings.Replace(e, none, lp("so", " "), 1)
+			case strings.Contains(e, `"delta":"it goes"`):
+				e = strings.Replace(e, none, lp("it", " goes"), 1)
+			case strings.Contains(e, `"text":"so it goes"`):
+				e = strings.Replace(e, none, lp("so", " ", "it", " goes"), 1)
+			}
+			out = append(out, strings.Replace(e, `"top_logprobs":0`, `"top_logprobs":`+top, 1))
+		}
+		return out
+	}
+	r.streams(told("20")...)
+	if _, got := r.post(t, responses, helloSSE); got != framed(plain) {
+		t.Errorf("what Margay asked for is in the stream, or more is gone:\n%s", got)
+	}
+	if !strings.Contains(r.up.received(), `"include":["message.output_text.logprobs"],"top_logprobs":20`) {
+		t.Error("Margay did not ask")
+	}
+	r.streams(told("2")...)
+	if _, got := r.post(t, responses, `{"model":"m","stream":true,"input":"hello","top_logprobs":2,"include":["message.output_text.logprobs"]}`); got != framed(told("2")) {
+		t.Errorf("the client's own logprobs changed:\n%s", got)
+	}
+	// They go with a text that is edited, and where they say something else.
+	for name, tokens := range map[string][]string{"edited": {"so ", value}, "stray": {value}} {
+		text := map[string]string{"edited": "so " + value, "stray": "so it goes"}[name]
+		var events []string
+		for _, e := range eventsOfItems(func(s string) []string { return []string{s} }, item{kind: "message", text: text}) {
+			if strings.Contains(e, quote(text)) {
+				e = strings.Replace(e, none, lp(tokens...), 1)
+			}
+			events = append(events, e)
+		}
+		r.streams(events...)
+		_, got := r.post(t, responses, `{"model":"m","stream":true,"input":"hello","top_logprobs":2}`)
+		hear(t, got)
+		whole := strings.Replace(wholeOf(item{kind: "message", text: text}), none, lp(tokens...), 1)
+		r.answers(whole)
+		_, other := r.post(t, responses, `{"model":"m","input":"hello","top_logprobs":2}`)
+		for _, s := range []string{got, other} {
+			if strings.Contains(s, value) || strings.Contains(s, strings.Trim(numbers(value), "[]")) || strings.Contains(s, `"token"`) {
+				t.Errorf("%s: a secret is in logprobs", name)
+			}
+		}
+	}
 }
