@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,10 +49,12 @@ func BenchmarkEvents(b *testing.B) {
 	words := strings.SplitAfter("The committee met again in the long hall by the river and went through the papers one after another ", " ")
 	const tokens = 400
 	for name, in := range map[string]struct {
-		choices int
-		alone   bool
+		choices   int
+		alone     bool
+		responses bool
 	}{
 		"burst": {choices: 1}, "alone": {choices: 1, alone: true}, "burst of 3 choices": {choices: 3},
+		"responses burst": {responses: true}, "responses alone": {responses: true, alone: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))})
@@ -64,13 +67,20 @@ func BenchmarkEvents(b *testing.B) {
 			}
 			defer g.Close()
 			var raw bytes.Buffer
-			for i := range tokens - 1 - in.choices {
-				raw.WriteString("data: " + delta(i%in.choices, "content", words[i/in.choices%(len(words)-1)]) + "\n\n")
+			api := g.apis.chat
+			if in.responses {
+				api = g.apis.responses
+				raw.WriteString(framed(eventsOfItems(func(s string) []string { return strings.SplitAfter(s, " ") },
+					item{kind: "message", text: strings.Join(slices.Repeat(words[:len(words)-1], 1+tokens/len(words))[:tokens-9], "")})))
+			} else {
+				for i := range tokens - 1 - in.choices {
+					raw.WriteString("data: " + delta(i%in.choices, "content", words[i/in.choices%(len(words)-1)]) + "\n\n")
+				}
+				for c := range in.choices {
+					raw.WriteString("data: " + finish(c, "stop") + "\n\n")
+				}
+				raw.WriteString("data: [DONE]\n\n")
 			}
-			for c := range in.choices {
-				raw.WriteString("data: " + finish(c, "stop") + "\n\n")
-			}
-			raw.WriteString("data: [DONE]\n\n")
 			req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://x/", nil)
 			if err != nil {
 				b.Fatal(err)
@@ -82,7 +92,7 @@ func BenchmarkEvents(b *testing.B) {
 			buf := make([]byte, burst)
 			b.ReportAllocs()
 			for b.Loop() {
-				body := newEvents(g, &call{g: g, session: s}, &http.Response{Request: req, Body: &pieces{raw.Bytes(), 4 << 10, in.alone}})
+				body := newEvents(g, &call{g: g, api: api, session: s}, &http.Response{Request: req, Body: &pieces{raw.Bytes(), 4 << 10, in.alone}})
 				n := 0
 				for {
 					k, err := body.Read(buf)

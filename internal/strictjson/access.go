@@ -88,6 +88,35 @@ func Content(raw []byte) (n int, ok bool) {
 	return d.pos - 1, err == nil
 }
 
+// ReadContent reads a string literal's content, which b begins with: up to the
+// quote that ends it. It returns the content's length, -1 if b begins with none
+// that is valid, and its decoded text, which is in b or behind buf's end. The
+// buffer comes back with what was appended.
+func ReadContent(buf, b []byte) (n int, text, out []byte) {
+	ascii := true
+	for i, c := range b {
+		switch {
+		case c == '"':
+			if !ascii && !utf8.Valid(b[:i]) {
+				return -1, nil, buf
+			}
+			return i, b[:i], buf
+		case c == '\\':
+			n, ok := Content(b)
+			if !ok || !utf8.Valid(b[:n]) {
+				return -1, nil, buf
+			}
+			at := len(buf)
+			buf = unescape(buf, b[:n])
+			return n, buf[at:], buf
+		case c < ' ':
+			return -1, nil, buf
+		}
+		ascii = ascii && c < utf8.RuneSelf
+	}
+	return -1, nil, buf
+}
+
 // AppendUnescaped appends the decoded content of a valid string literal.
 func AppendUnescaped(dst, content []byte) []byte { return unescape(dst, content) }
 

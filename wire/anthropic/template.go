@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/sse"
@@ -74,42 +73,12 @@ func (p *parser) fits(t *template, ev *sse.Event) bool {
 	if !ok || !bytes.Equal(ev.Type, t.typ) || p.blocks[t.index].ended {
 		return false
 	}
-	p.buf = p.buf[:0]
-	n, text := p.content(rest)
+	var n int
+	var text []byte
+	n, text, p.buf = strictjson.ReadContent(p.buf[:0], rest)
 	if n < 0 || !bytes.Equal(rest[n:], t.tail) {
 		return false
 	}
 	t.chunk.Deltas[0].Text = text
 	return true
-}
-
-// content reads the content of a string up to its quote. It returns its
-// length, -1 if it is none, and the text.
-func (p *parser) content(b []byte) (int, []byte) {
-	ascii := true
-	for i, c := range b {
-		switch {
-		case c == '"':
-			if !ascii && !utf8.Valid(b[:i]) {
-				return -1, nil
-			}
-			return i, b[:i]
-		case c == '\\':
-			return p.escaped(b)
-		case c < ' ':
-			return -1, nil
-		}
-		ascii = ascii && c < utf8.RuneSelf
-	}
-	return -1, nil
-}
-
-// escaped is content for a string with escapes.
-func (p *parser) escaped(b []byte) (int, []byte) {
-	n, ok := strictjson.Content(b)
-	if !ok || !utf8.Valid(b[:n]) {
-		return -1, nil
-	}
-	p.buf = strictjson.AppendUnescaped(p.buf, b[:n])
-	return n, p.buf
 }

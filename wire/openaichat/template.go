@@ -3,7 +3,6 @@ package openaichat
 import (
 	"bytes"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -113,8 +112,9 @@ func (p *chunkParser) fits(t *template, data []byte) bool {
 		if !ok {
 			return false
 		}
-		n, text := p.content(rest)
-		if n < 0 {
+		var n int
+		var text []byte
+		if n, text, p.buf = strictjson.ReadContent(p.buf, rest); n < 0 {
 			return false
 		}
 		if h.at < 0 {
@@ -125,36 +125,4 @@ func (p *chunkParser) fits(t *template, data []byte) bool {
 		data, last = rest[n:], h.to
 	}
 	return bytes.Equal(data, t.data[last:])
-}
-
-// content reads the content of a string up to its quote. It returns its
-// length, -1 if it is none, and the text.
-func (p *chunkParser) content(b []byte) (int, []byte) {
-	ascii := true
-	for i, c := range b {
-		switch {
-		case c == '"':
-			if !ascii && !utf8.Valid(b[:i]) {
-				return -1, nil
-			}
-			return i, b[:i]
-		case c == '\\':
-			return p.escaped(b)
-		case c < ' ':
-			return -1, nil
-		}
-		ascii = ascii && c < utf8.RuneSelf
-	}
-	return -1, nil
-}
-
-// escaped is content for a string with escapes.
-func (p *chunkParser) escaped(b []byte) (int, []byte) {
-	n, ok := strictjson.Content(b)
-	if !ok || !utf8.Valid(b[:n]) {
-		return -1, nil
-	}
-	at := len(p.buf)
-	p.buf = strictjson.AppendUnescaped(p.buf, b[:n])
-	return n, p.buf[at:]
 }

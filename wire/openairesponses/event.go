@@ -22,15 +22,25 @@ type eventParser struct {
 	buf    []byte
 	path   []byte
 	paths  map[string]string
-	only   [1]int
 
-	kind   []byte // the event's type
-	item   int    // its output_index; -1 for none
-	number int    // the node of its sequence_number; -1 for none
-	pad    int    // the node of its random padding; -1 for none
-	probs  bool   // it has logprobs, which change with its text
-	tokens wire.TokenReader
+	kind    []byte // the event's type
+	whole   bool   // isWhole of it
+	streams bool   // pieceOf has it
+	item    int    // its output_index; -1 for none
+	part    int    // its content_index, or 0
+	seq     int    // its sequence_number; -1 for none
+	number  int    // the node of that; -1 for none
+	pad     int    // the node of its random padding; -1 for none
+	probs   bool   // it has logprobs, which change with its text
+	tokens  wire.TokenReader
+
+	learns    bool
+	templates [4]template
+	latest    int // the template that fitted last
 }
+
+// zero are the choices of all events.
+var zero = [1]int{0}
 
 // What stands for the node of a delta that has no value of its own.
 const (
@@ -41,19 +51,21 @@ const (
 // none is the item of what belongs to no item.
 const none = -1
 
-// whole is the key of a string that is only ever told whole.
-var whole = flow.StreamKey{Choice: -1}
+// alone is the key of a string that is only ever told whole.
+var alone = flow.StreamKey{Choice: -1}
 
 var done = []byte("[DONE]")
 
 // parse reads the data of one event. Errors are of type *strictjson.Error. The
 // texts of the chunk may point into data.
 func (p *eventParser) parse(data []byte) (*wire.Chunk, error) {
+	if c := p.recall(data); c != nil {
+		return c, nil
+	}
 	c := &p.chunk
-	p.only[0] = 0
-	*c = wire.Chunk{Deltas: c.Deltas[:0], Names: c.Names[:0], Finished: c.Finished[:0], Ended: c.Ended[:0], Choices: p.only[:]}
+	*c = wire.Chunk{Deltas: c.Deltas[:0], Names: c.Names[:0], Finished: c.Finished[:0], Ended: c.Ended[:0], Choices: zero[:]}
 	p.nodes, p.values, p.buf = p.nodes[:0], p.values[:0], p.buf[:0]
-	p.kind, p.item, p.number, p.pad, p.probs = nil, none, -1, -1, false
+	p.kind, p.item, p.part, p.seq, p.number, p.pad, p.probs, p.streams, p.whole = nil, none, 0, -1, -1, -1, false, false, false
 	p.tokens.Reset()
 	if bytes.Equal(bytes.TrimSpace(data), done) {
 		c.Done = true // some servers end with it, as Chat Completions do
@@ -72,9 +84,11 @@ func (p *eventParser) parse(data []byte) (*wire.Chunk, error) {
 	if n, ok := d.Int(d.Find(0, "output_index")); ok {
 		p.item = n
 	}
+	p.part, _ = d.Int(d.Find(0, "content_index"))
 	p.event()
 	p.keys()
 	p.logprobs()
+	p.learn(data)
 	return c, nil
 }
 
@@ -83,6 +97,7 @@ func (p *eventParser) event() {
 	d, c := &p.doc, &p.chunk
 	pc, streams := pieceOf(p.kind)
 	all := isWhole(p.kind)
+	p.streams, p.whole = streams, all
 	for i, end := 1, d.Nodes[0].Next; i < end; i = d.Nodes[i].Next {
 		n := &d.Nodes[i]
 		key := d.KeyBytes(i)
@@ -99,6 +114,9 @@ func (p *eventParser) event() {
 			}
 		case string(key) == "sequence_number" && n.Kind == strictjson.Number:
 			p.number = i
+			if v, ok := d.Int(i); ok {
+				p.seq = v
+			}
 			continue
 		case string(key) == "obfuscation" && n.Kind == strictjson.String:
 			p.pad = i
@@ -257,7 +275,7 @@ func (p *eventParser) output(i, item int, begun bool) {
 			before := p.intern(append(append(p.path[:0], key...), '['))
 			for c := j + 1; c < n.Next; c = d.Nodes[c].Next {
 				if d.Nodes[c].Kind == strictjson.Object {
-					p.part(c, item, p.join(before, d.Nodes[c].Index, "]"), begun)
+					p.contentPart(c, item, p.join(before, d.Nodes[c].Index, "]"), begun)
 				} else {
 					p.wholes(c)
 				}
@@ -305,15 +323,15 @@ func (p *eventParser) eventPart(i int) {
 	d := &p.doc
 	begun := !bytes.HasSuffix(p.kind, []byte(".done"))
 	if n, ok := d.Int(d.Find(0, "summary_index")); ok {
-		p.part(i, p.item, p.join("summary[", n, "]"), begun)
+		p.contentPart(i, p.item, p.join("summary[", n, "]"), begun)
 		return
 	}
 	n, _ := d.Int(d.Find(0, "content_index"))
-	p.part(i, p.item, p.join("content[", n, "]"), begun)
+	p.contentPart(i, p.item, p.join("content[", n, "]"), begun)
 }
 
-// part reads a part of a message's content or of a reasoning's.
-func (p *eventParser) part(i, item int, base string, begun bool) {
+// contentPart reads a part of a message's content or of a reasoning's.
+func (p *eventParser) contentPart(i, item int, base string, begun bool) {
 	d := &p.doc
 	for j := i + 1; j < d.Nodes[i].Next; j = d.Nodes[j].Next {
 		n := &d.Nodes[j]
@@ -366,7 +384,7 @@ func (p *eventParser) wholes(i int) {
 			continue
 		}
 		if d.Nodes[j].Kind == strictjson.String && !p.skip(j) {
-			p.add(j, whole, false)
+			p.add(j, alone, false)
 		}
 	}
 }
@@ -458,6 +476,3 @@ func textBeside(d *strictjson.Doc, object int) int {
 	}
 	return d.Find(object, "text")
 }
-
-// reset makes the parser ready for another stream, in the memory that it has.
-func (p *eventParser) reset(lim wire.Limits, tokens bool) { p.lim, p.told = lim, tokens }

@@ -38,7 +38,7 @@ func (s *Stream) Parse(ev *sse.Event) (*wire.Chunk, error) {
 	s.begun = s.begun || string(s.parser.kind) != "keepalive"
 	s.done = s.done || c.Done
 	s.typed = s.typed || len(ev.Type) > 0
-	c.Typed = len(ev.Type) > 0 && bytes.Equal(ev.Type, s.parser.kind) && isWhole(s.parser.kind)
+	c.Typed = len(ev.Type) > 0 && s.parser.whole && bytes.Equal(ev.Type, s.parser.kind)
 	return c, nil
 }
 

@@ -52,10 +52,8 @@ func (t *told) read(data []byte) {
 	if err != nil {
 		return // it was read before
 	}
-	if t.next++; p.number >= 0 {
-		if n, ok := p.doc.Int(p.number); ok {
-			t.next = n + 1
-		}
+	if t.next++; p.seq >= 0 {
+		t.next = p.seq + 1
 	}
 	switch string(p.kind) {
 	case "response.output_text.delta":
@@ -63,8 +61,7 @@ func (t *told) read(data []byte) {
 		if it == nil || it.parts == nil || len(c.Deltas) != 1 || !t.keep(len(c.Deltas[0].Text)) {
 			return
 		}
-		n, _ := p.doc.Int(p.doc.Find(0, "content_index"))
-		it.parts[n] = append(it.parts[n], c.Deltas[0].Text...)
+		it.parts[p.part] = append(it.parts[p.part], c.Deltas[0].Text...)
 	case "response.created", "response.in_progress", "response.queued":
 		if i := p.doc.Find(0, "response"); i >= 0 && p.doc.Nodes[i].Kind == strictjson.Object && len(data) <= maxTold {
 			t.head = append(t.head[:0], p.doc.Value(i)...)
