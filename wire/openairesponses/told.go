@@ -45,8 +45,34 @@ func (t *told) keep(n int) bool {
 	return true
 }
 
+// ahead is how an event begins that tells its type first, as the API's do.
+var ahead = []byte(`{"type":"`)
+
+// passes reports whether nothing of an event is kept.
+func (t *told) passes(data []byte) bool {
+	rest, ok := bytes.CutPrefix(data, ahead)
+	if !ok {
+		return false
+	}
+	typ, _, ok := bytes.Cut(rest, []byte{'"'})
+	if !ok {
+		return false
+	}
+	switch string(typ) {
+	case "response.output_text.delta", "response.output_item.added", "response.output_item.done":
+		return false
+	case "response.created", "response.in_progress", "response.queued":
+		return len(t.head) > 0
+	}
+	return true
+}
+
 // read notes an event that goes out.
 func (t *told) read(data []byte) {
+	if t.passes(data) {
+		t.next++
+		return
+	}
 	p := &t.parser
 	c, err := p.parse(data)
 	if err != nil {
