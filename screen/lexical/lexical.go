@@ -1,0 +1,281 @@
+// Package lexical is a screener that needs no model: a region is relevant if
+// what the model proposes draws on it. Every value of the proposed calls, and
+// of the proposed answer, is explained by where its words stand: in the user's
+// own request, in a region that is trusted and public, or in others, which
+// then are relevant. Words are compared in a normal form (case, punctuation,
+// numbers, dates, times), the longest run of them first. What stands nowhere
+// was derived: then those regions are relevant that the request refers to, by
+// the name of a field, by an ordinal, or by words that they share.
+//
+// An adviser: its mistakes cost utility or questions. It was developed on the
+// cases of its own tests, which are of other domains than bench/leakage and
+// bench/dojo; neither was looked at for it.
+package lexical
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/screen"
+)
+
+// Screener implements screen.Adviser. The zero Screener is ready and safe for
+// concurrent use.
+type Screener struct{}
+
+// Limits: beyond them everything is relevant.
+const (
+	maxRegions = 1 << 14
+	maxBytes   = 4 << 20
+)
+
+// text is a piece of text as words, with where each of them stands.
+type text struct {
+	words []string
+	at    map[string][]int32
+}
+
+func read(s string) *text {
+	t := &text{words: words(s), at: map[string][]int32{}}
+	for i, w := range t.words {
+		t.at[w] = append(t.at[w], int32(i))
+	}
+	return t
+}
+
+// run returns how many of the words of seq stand in the text in a row.
+func (t *text) run(seq []string) int {
+	best := 0
+	for _, i := range t.at[seq[0]] {
+		n := 1
+		for n < len(seq) && int(i)+n < len(t.words) && t.words[int(i)+n] == seq[n] {
+			n++
+		}
+		best = max(best, n)
+	}
+	return best
+}
+
+// Relevant implements screen.Adviser.
+func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) {
+	out := make([]bool, len(q.Regions))
+	size := 0
+	for i := range q.Regions {
+		size += len(q.Regions[i].Text)
+	}
+	if len(q.Regions) > maxRegions || size > maxBytes {
+		for i := range out {
+			out[i] = true
+		}
+		return out, nil
+	}
+	s := &search{q: q, out: out, said: read(strings.Join(q.Requests, "\n"))}
+	if n := len(q.Requests); n > 0 {
+		s.request = read(q.Requests[n-1])
+	} else {
+		s.request = read("")
+	}
+	s.regions = make([]*text, len(q.Regions))
+	for i := range q.Regions {
+		s.regions[i] = read(q.Regions[i].Text)
+	}
+	for _, c := range q.Calls {
+		var v any
+		d := json.NewDecoder(strings.NewReader(c.Arguments))
+		d.UseNumber()
+		if d.Decode(&v) != nil {
+			v = c.Arguments
+		}
+		s.value("", v)
+	}
+	if q.Answer != "" {
+		s.scalar("", q.Answer)
+	}
+	return out, nil
+}
+
+// search is the explanation of one proposal.
+type search struct {
+	q       *screen.Question
+	said    *text // all that the user said
+	request *text // the last of it
+	regions []*text
+	out     []bool
+}
+
+func (s *search) value(key string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			s.value(k, v[k])
+		}
+	case []any:
+		for _, e := range v {
+			s.value(key, e)
+		}
+	case json.Number:
+		s.scalar(key, v.String())
+	case string:
+		s.scalar(key, v)
+	}
+}
+
+// scalar explains one value, the longest runs of its words first.
+func (s *search) scalar(key, v string) {
+	seq := words(v)
+	derived, found := false, false
+	for i := 0; i < len(seq); {
+		said := s.said.run(seq[i:])
+		n, where := 0, -1
+		for r := range s.regions {
+			k := s.regions[r].run(seq[i:])
+			if k == 0 || k < n {
+				continue
+			}
+			if k > n || s.better(key, r, where) {
+				n, where = k, r
+			}
+		}
+		switch {
+		case said > 0 && said >= n, n == 0 && said > 0:
+			i += said
+		case n == 0:
+			derived = derived || telling(seq[i:i+1], len(seq[i]) > 1)
+			i++
+		default:
+			if named := s.shared(key, where); telling(seq[i:i+n], named) {
+				found = true
+				s.out[where] = s.out[where] || !s.q.Regions[where].Bottom
+			}
+			i += n
+		}
+	}
+	if derived && !found {
+		s.refer()
+	}
+}
+
+// better reports whether region a explains a value of an argument rather than
+// b does: for nothing, by the name of its field, because the request speaks of
+// it, or as the later one.
+func (s *search) better(key string, a, b int) bool {
+	ra, rb := &s.q.Regions[a], &s.q.Regions[b]
+	if ra.Bottom != rb.Bottom {
+		return ra.Bottom
+	}
+	if na, nb := s.shared(key, a), s.shared(key, b); na != nb {
+		return na
+	}
+	if pa, pb := s.points(a), s.points(b); pa != pb {
+		return pa > pb
+	}
+	return true // a comes later
+}
+
+// shared reports whether an argument and a region's field have a word of
+// their names in common.
+func (s *search) shared(key string, r int) bool {
+	names := keyWords(s.q.Regions[r].Field)
+	return slices.ContainsFunc(keyWords(key), func(w string) bool { return slices.Contains(names, w) })
+}
+
+// telling reports whether a run of words says where it comes from: more than
+// one that is no function word, or one that is a name, a code or a larger
+// number. Short numbers and words tell only under a name that fits.
+func telling(run []string, named bool) bool {
+	content := 0
+	for _, w := range run {
+		switch {
+		case functionWords[w]:
+		case hasDigit(w) && (len(w) >= 3 || named):
+			return true
+		case !hasDigit(w) && len([]rune(w)) >= 4, named:
+			return true
+		default:
+			content++
+		}
+	}
+	return content > 1
+}
+
+// refer marks the regions that the request speaks of: those most spoken of.
+func (s *search) refer() {
+	best, points := 0, make([]int, len(s.regions))
+	for r := range s.regions {
+		if !s.q.Regions[r].Bottom {
+			points[r] = s.points(r)
+			best = max(best, points[r])
+		}
+	}
+	for r, p := range points {
+		if best > 0 && p == best {
+			s.out[r] = true
+		}
+	}
+}
+
+// points counts how much the last request speaks of a region: two for a word
+// of its field's name, two for its ordinal, one for every word of it.
+func (s *search) points(r int) int {
+	n := 0
+	for _, w := range keyWords(s.q.Regions[r].Field) {
+		if len(s.request.at[w]) > 0 {
+			n += 2
+		}
+	}
+	if s.ordinal(r) {
+		n += 2
+	}
+	for w := range s.regions[r].at {
+		if len(w) >= 3 && !functionWords[w] && len(s.request.at[w]) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+var ordinals = []string{"first", "second", "third", "fourth", "fifth"}
+
+// ordinal reports whether the request names the place of a region's record in
+// its list.
+func (s *search) ordinal(r int) bool {
+	field := s.q.Regions[r].Field
+	open := strings.IndexByte(field, '[')
+	if open < 0 {
+		return false
+	}
+	end := strings.IndexByte(field[open:], ']')
+	if end < 0 {
+		return false
+	}
+	i := number(field[open+1 : open+end])
+	if i < len(ordinals) && len(s.request.at[ordinals[i]]) > 0 {
+		return true
+	}
+	for _, w := range []string{"last", "latest", "newest", "previous"} {
+		if len(s.request.at[w]) > 0 {
+			return i == 0 || i == s.lastOf(r, field[:open])
+		}
+	}
+	return false
+}
+
+// lastOf returns the greatest index of the list that a region is in.
+func (s *search) lastOf(r int, list string) int {
+	most := 0
+	for i := range s.q.Regions {
+		o := &s.q.Regions[i]
+		if o.Message != s.q.Regions[r].Message {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(o.Field, list+"["); ok {
+			if end := strings.IndexByte(rest, ']'); end > 0 {
+				most = max(most, number(rest[:end]))
+			}
+		}
+	}
+	return most
+}
