@@ -41,8 +41,11 @@ var allowed = map[string][]string{
 	"wire/anthropic":       {"flow", "internal/sse", "internal/strictjson", "wire"},
 	"wire/openairesponses": {"flow", "internal/sse", "internal/strictjson", "wire"},
 	// L3
-	"stream":  {"flow", "secret", "secret/canon", "secret/recognise"},
-	"confirm": {"flow"},
+	"stream":         {"flow", "secret", "secret/canon", "secret/recognise"},
+	"confirm":        {"flow"},
+	"screen":         {"flow"},
+	"screen/lexical": {"screen"},
+	"screen/judge":   {"internal/strictjson", "screen"},
 	// L4
 	"mediator": {"flow", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
