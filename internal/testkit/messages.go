@@ -76,8 +76,12 @@ func ReadMessage(stream string) (*Message, error) {
 		return nil, errors.New("the stream does not end")
 	}
 	for i := range m.Blocks {
-		if m.Blocks[i].open && m.Error == "" {
+		b := &m.Blocks[i]
+		if b.open && m.Error == "" {
 			return nil, fmt.Errorf("content block %d does not end", i)
+		}
+		if b.Input != "" && m.Error == "" && m.Stop != "refusal" && !json.Valid([]byte(b.Input)) {
+			return nil, fmt.Errorf("the input of block %d is no JSON", i)
 		}
 	}
 	return m, nil
@@ -134,9 +138,6 @@ func (m *Message) event(e *messageEvent) error {
 	b := &m.Blocks[i]
 	if e.Type == "content_block_stop" {
 		b.open = false
-		if b.Input != "" && !json.Valid([]byte(b.Input)) {
-			return fmt.Errorf("the input of block %d is no JSON", i)
-		}
 		return nil
 	}
 	if e.Type != "content_block_delta" {
