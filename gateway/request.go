@@ -185,7 +185,12 @@ func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
 	}
 	sort.Strings(names)
 	for _, name := range names {
-		extra("header "+name, name+": "+strings.Join(r.Header[name], "\n"))
+		value := strings.Join(r.Header[name], "\n")
+		if !strings.HasSuffix(strings.ToLower(name), "id") {
+			// What names a session or a client would be a key's name.
+			value = name + ": " + value
+		}
+		extra("header "+name, value)
 	}
 	return out
 }

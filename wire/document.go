@@ -190,6 +190,13 @@ type Member struct {
 // Model returns the string "model" of the document.
 func (d *Document) Model() string { return d.Doc.Text(d.Doc.Find(0, "model")) }
 
+// Inside adds a text that is inside of a node's, such as in JSON that is
+// written as a string. It can't be edited.
+func (d *Document) Inside(node int, s Scope, text string) {
+	s.Fixed = true
+	d.add(node, &s, text, "", false)
+}
+
 func (d *Document) add(node int, s *Scope, text, opaque string, key bool) {
 	d.parts = append(d.parts, Part{
 		ID: len(d.parts), Message: s.Message, Choice: s.Choice, Role: s.Role, Field: s.Field, Tool: s.Tool,

@@ -60,6 +60,11 @@ func ReadMessage(stream string) (*Message, error) {
 			m.Error = e.Error.Message
 		case typ == "message_start" && !begun:
 			begun = true
+			for i, b := range e.Message.Content {
+				if err := m.event(&messageEvent{Type: "content_block_start", Index: &i, Block: b}); err != nil {
+					return nil, err
+				}
+			}
 		case !begun:
 			return nil, fmt.Errorf("%s before the message", typ)
 		case typ == "message_stop":
@@ -88,10 +93,11 @@ func ReadMessage(stream string) (*Message, error) {
 }
 
 type messageEvent struct {
-	Type  string
-	Index *int
-	Block json.RawMessage `json:"content_block"`
-	Delta struct {
+	Type    string
+	Message struct{ Content []json.RawMessage }
+	Index   *int
+	Block   json.RawMessage `json:"content_block"`
+	Delta   struct {
 		Type, Text, Thinking, Signature string
 		PartialJSON                     *string `json:"partial_json"`
 		Citation                        json.RawMessage

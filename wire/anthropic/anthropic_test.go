@@ -87,6 +87,27 @@ func TestRequestParts(t *testing.T) {
 	}
 }
 
+// A user_id that is JSON is looked at value by value.
+func TestUserIDInJSON(t *testing.T) {
+	r, err := ParseRequest([]byte(`{"metadata":{"user_id":"{\"device_id\":\"d1\",\"other\":[7,\"x\"]}","more":"m"}}`), wire.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	edits := map[int]string{}
+	for i := range r.Parts() {
+		p := &r.Parts()[i]
+		got = append(got, fmt.Sprintf("%s %s %v", r.Path(p), p.Text, p.Fixed))
+		edits[p.ID] = "e"
+	}
+	if want := `[metadata.user_id d1 true metadata.user_id [7,"x"] true metadata.user_id other true metadata{} more true metadata.more m false]`; fmt.Sprint(got) != want {
+		t.Errorf("parts are %v", got)
+	}
+	if got := string(r.Rewrite(edits)); got != strings.Replace(string(r.Raw()), `"m"`, `"e"`, 1) {
+		t.Errorf("edited: %s", got)
+	}
+}
+
 // What only looks like the server's own data is text.
 func TestNotSealed(t *testing.T) {
 	for _, body := range []string{

@@ -60,12 +60,38 @@ func ParseRequest(body []byte, lim wire.Limits) (*Request, error) {
 			for i := before; i < len(r.messages); i++ {
 				r.message(i, i < turn)
 			}
+		case d.KeyIs(c, "metadata") && d.Nodes[c].Kind == strictjson.Object:
+			d.Children(c, func(m int) bool { r.metadata(m); return true })
 		default:
 			r.Walk(c, wire.Outside)
 		}
 		return true
 	})
 	return r, nil
+}
+
+// metadata takes a member of the metadata. Claude Code writes its user_id as
+// JSON: its values are ids of a device and a session, whose names would be
+// those of credentials.
+func (r *Request) metadata(m int) {
+	var in strictjson.Doc
+	if r.Doc.KeyIs(m, "user_id") && in.Parse(r.Doc.Bytes(m), strictjson.Limits{MaxDepth: 2}) == nil && in.Nodes[0].Kind == strictjson.Object {
+		in.Children(0, func(c int) bool {
+			text := string(in.Value(c))
+			if in.Nodes[c].Kind == strictjson.String {
+				text = in.Text(c)
+			}
+			r.Inside(m, wire.Outside, text)
+			switch key := in.Key(c); key {
+			case "device_id", "account_uuid", "account_id", "session_id":
+			default:
+				r.Inside(m, wire.Outside, key)
+			}
+			return true
+		})
+		return
+	}
+	r.Walk(m, wire.Outside)
 }
 
 // role is a message's role: that of a tool for one that brings its results.
