@@ -4,21 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/margaydev/margay/connectortest"
-	"github.com/margaydev/margay/gateway"
-	"github.com/margaydev/margay/mediator"
-	"github.com/margaydev/margay/secret"
-	"github.com/margaydev/margay/secret/recognise"
-	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/gateway/gatewaytest"
 )
 
 func TestCoverageIsUpToDate(t *testing.T) {
@@ -29,34 +22,6 @@ func TestCoverageIsUpToDate(t *testing.T) {
 	if string(b) != connectortest.Coverage() {
 		t.Error("docs/coverage.md is not what the tables say: go generate ./connectortest")
 	}
-}
-
-// start starts a gateway.
-func start(t testing.TB, registered []string, far http.RoundTripper) (http.Handler, func() []byte) {
-	t.Helper()
-	set, err := recognise.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := secret.Keys{Fingerprint: [32]byte{1}, Pseudonym: [32]byte{2}, Seal: [32]byte{3}}
-	mc := mediator.Config{Rules: set, Keys: keys, Store: memory.New()}
-	for i, v := range registered {
-		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("S%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mc.Ephemeral = append(mc.Ephemeral, rec)
-	}
-	e, err := mediator.New(mc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := gateway.New(gateway.Config{Engine: e, Upstream: &url.URL{Scheme: "http", Host: "far.example", Path: "/v1"}, Transport: far})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(g.Close)
-	return g, func() []byte { return nil }
 }
 
 // faulty is a link that does wrong what the fault says.
@@ -201,7 +166,7 @@ func TestSuiteNoticesFaults(t *testing.T) {
 			con := connectortest.Connector{Thin: 12, Open: func(t testing.TB, registered []string) connectortest.Link {
 				open := c.open
 				if open == nil {
-					open = connectortest.HTTP(start)
+					open = gatewaytest.Open
 				}
 				return &faulty{open(t, registered), registered, c.fault}
 			}}
@@ -244,7 +209,7 @@ func secondChoice(_ *connectortest.Exchange, r *connectortest.Result, known stri
 // A client library that can't read an answer is heard.
 func TestSuiteAsksTheLibrary(t *testing.T) {
 	con := connectortest.Connector{
-		Thin: 50, Open: connectortest.HTTP(start),
+		Thin: 50, Open: gatewaytest.Open,
 		Valid: func(_ *connectortest.API, stream, _ bool, raw []byte) error {
 			if stream && bytes.Contains(raw, []byte("REDACTED")) {
 				return fmt.Errorf("unreadable")

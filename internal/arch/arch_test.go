@@ -53,10 +53,11 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"confirm", "flow", "mediator", "secret"},
 	"store/storetest": {"confirm", "mediator", "secret", "flow"},
 	// L5
-	"gateway":       {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/sse", "internal/strictjson"},
-	"hook":          {"flow", "mediator", "internal/strictjson"},
-	"mcpproxy":      {"flow", "mediator", "wire/mcp", "internal/sse"},
-	"connectortest": {},
+	"gateway":             {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/sse", "internal/strictjson"},
+	"hook":                {"flow", "mediator", "internal/strictjson"},
+	"mcpproxy":            {"flow", "mediator", "wire/mcp", "internal/sse"},
+	"connectortest":       {},
+	"gateway/gatewaytest": {"connectortest", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	// L6
 	"internal/config":    {"flow", "mediator", "secret"},
 	"internal/keys":      {"secret"},
