@@ -331,7 +331,12 @@ func chatOther() []Field {
 	ids := Field{
 		Name: "id of the answer", Bare: true, ASCII: true, Known: Stopped, Unknown: Stopped, InWhole: Refused, Pseudonym: Untried,
 		Stream: func(at Place) Script {
-			s := chatStream(at, frames(chunk(0, `{"content":"so far"}`, "null"), strings.Replace(chunk(0, `{"content":"more"}`, "null"), "chatcmpl-1", "«t»", 1)), nil, "stop")
+			s := chatAnswer(at)
+			for _, fs := range [][]Frame{s.Head, s.Tail} {
+				for i := range fs {
+					fs[i].Raw = strings.Replace(fs[i].Raw, "chatcmpl-1", "«t»", 1)
+				}
+			}
 			return s
 		},
 		Whole: func(at Place) Script {
