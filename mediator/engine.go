@@ -220,9 +220,8 @@ type Session struct {
 	replaced map[string][]byte // values that became pseudonyms in this call, by name
 
 	// What the risk model knows of the context.
-	private []string // what tools told
-	source  *monitor.Source
-	tool    bool // the turn follows a tool's result
+	source *monitor.Source
+	tool   bool // the turn follows a tool's result
 }
 
 // Session finds or begins the trajectory of a request.

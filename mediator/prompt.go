@@ -45,9 +45,7 @@ func (r *Result) Denied() bool { return r.Decision.Outcome == flow.Deny }
 // of them, and from then on in the whole trajectory.
 func (s *Session) Prompt(ctx context.Context, texts []Text) Result {
 	for i := range texts {
-		if texts[i].Private && s.riskOf() != RiskOff {
-			s.private = append(s.private, texts[i].Text)
-		}
+		s.show(texts[i].Text)
 	}
 	return s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts, nil) })
 }

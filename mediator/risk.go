@@ -57,10 +57,21 @@ func (s *Session) judge(key flow.StreamKey) *risk {
 		return nil
 	}
 	if s.source == nil {
-		s.source = monitor.NewSource(s.private...)
+		s.source = monitor.NewSource()
 	}
 	m := s.e.cfg.Monitor.New(monitor.Options{Vocabulary: s.policy.Vocabulary, Source: s.source, Tool: s.tool})
 	return &risk{judge: m.Next, key: key, watch: s.watch.Judged}
+}
+
+// show notes what the model is shown, to know it again in the answer.
+func (s *Session) show(text string) {
+	if s.riskOf() == RiskOff {
+		return
+	}
+	if s.source == nil {
+		s.source = monitor.NewSource()
+	}
+	s.source.Add(text)
 }
 
 // risk judges the tokens of one text and marks what they call for. It judges

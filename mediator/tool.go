@@ -41,12 +41,10 @@ type ToolResult struct {
 // Observe decides about what a tool tells, on its way to the model. Secrets
 // become the trajectory's pseudonyms, as in prompts.
 func (s *Session) Observe(ctx context.Context, m *ToolMessage) Result {
-	if s.riskOf() != RiskOff {
-		for i := range m.Texts {
-			s.private = append(s.private, m.Texts[i].Text)
-		}
-		s.tool = true
+	for i := range m.Texts {
+		s.show(m.Texts[i].Text)
 	}
+	s.tool = true
 	return s.guard(ctx, flow.Observe, func() (Result, error) { return s.outgoing(ctx, flow.Observe, m.Texts, m) })
 }
 

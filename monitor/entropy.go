@@ -43,12 +43,37 @@ type distribution struct {
 	unsafe      float64 // mass of those that look like parts of credentials
 }
 
+// negligible is the log-probability below which an alternative, and all others
+// of the largest vocabularies together, adds nothing that a float could tell.
+const negligible = -50
+
+// vocabulary is a number of tokens, and logarithms of it.
+type vocabulary struct {
+	size    int
+	log     float64
+	listed  int // for which notTold holds
+	notTold float64
+}
+
+func newVocabulary(size int) vocabulary {
+	return vocabulary{size: size, log: math.Log(float64(size)), listed: -1}
+}
+
+// rest is the logarithm of how many tokens are not among k listed ones, of at
+// least one.
+func (v *vocabulary) rest(k int) float64 {
+	if v.listed != k {
+		v.listed, v.notTold = k, math.Log(math.Max(float64(v.size-k), 1))
+	}
+	return v.notTold
+}
+
 // look reads t's distribution; ok is false if it is not one, or too short.
 //
 // The listed k alternatives leave a mass m. Entropy is least if one symbol
 // has all of it and most if the V-k others share it; both are exact bounds.
 // The token itself counts as listed: its probability is known.
-func look(t *Token, vocabulary int) (d distribution, ok bool) {
+func (v *vocabulary) look(t *Token) (d distribution, ok bool) {
 	if len(t.Top) < MinAlternatives || !(t.Logprob <= 0) {
 		return d, false
 	}
@@ -58,6 +83,10 @@ func look(t *Token, vocabulary int) (d distribution, ok bool) {
 		e := &t.Top[i]
 		if !(e.Logprob <= 0) { // NaN too
 			return d, false
+		}
+		if e.Logprob < negligible {
+			listed = listed || t.is(e)
+			continue
 		}
 		p := math.Exp(e.Logprob)
 		if p > 0 {
@@ -95,9 +124,12 @@ func look(t *Token, vocabulary int) (d distribution, ok bool) {
 	if m := 1 - sum; m > 0 {
 		spread := -m * math.Log(m)
 		entropy += spread
-		most += spread + m*math.Log(math.Max(float64(vocabulary-k), 1))
+		most += spread + m*v.rest(k)
 	}
-	norm := math.Log(float64(max(vocabulary, k)))
+	norm := v.log
+	if k > v.size {
+		norm = math.Log(float64(k))
+	}
 	d.least, d.most = unit(entropy/norm), unit(most/norm)
 	d.top3, d.unsafe = unit(a+b+c), unit(d.unsafe)
 	return d, true

@@ -36,19 +36,21 @@ var lexicon = map[kind]string{
 	publicName: "public+key public_key public-key publickey pubkey site+key site_key site-key cache+key cache_key cache-key " +
 		"primary+key foreign+key key+id key_id key-id keyid key+fingerprint key_fingerprint fingerprint checksum digest commit revision etag " +
 		"publishable+key publishable_key publishable-key idempotency+key idempotency_key idempotency-key sha256: md5: build+tag build_tag " +
-		"uuid favicon image+data +id _id -id ssh-rsa ssh-ed25519 ecdsa-sha2 certificate ca_cert ca+cert image_data known_hosts",
+		"uuid favicon image+data +id _id -id ssh-rsa ssh-ed25519 ecdsa-sha2 certificate ca_cert ca+cert image_data known_hosts jwk_n jwks",
 	block:       "private+key-----",
 	publicBlock: "begin+certificate----- public+key----- certificate+request-----",
 	blockEnd:    "-----end",
 	placeholder: "example xxxx **** redacted placeholder changeme change_me replace_me dummy your_ your- " +
+		"sk_test_xxxx 12345678 " +
 		"eyjhbgci", // a JWT's header, {"alg
-	published: "akiaiosf wjalr 4ec39h eyjzdwiioiixmjm0nty3odkw", // of AWS, Stripe and JWT
+	published: "akiaiosf wjalr sk_test_4ec39h 4ec39h eyjzdwiioiixmjm0nty3odkw", // of AWS, Stripe and JWT
 }
 
 // pattern is an entry of the lexicon.
 type pattern struct {
 	kind   kind
 	length int
+	phrase bool // what it names has several words
 	// The last eight bytes, as written, of a prefix, and which of them count.
 	tail, mask uint64
 }
@@ -76,6 +78,8 @@ type automaton struct {
 	next [][alphabet]uint16
 	out  []pattern // of the state, of kind none where nothing ends there
 	also []uint16  // the next shorter suffix at which something ends, or 0
+	// By state, how many of the last bytes may become an example, and a name.
+	example, name []uint8
 }
 
 var words = build()
@@ -87,6 +91,7 @@ func build() *automaton {
 			a.insert(strings.ReplaceAll(w, "+", " "), k)
 		}
 	}
+	a.begin()
 	a.link()
 	return a
 }
@@ -102,7 +107,7 @@ func (a *automaton) insert(w string, k kind) {
 		}
 		s = a.next[s][c]
 	}
-	p := pattern{kind: k, length: len(w)}
+	p := pattern{kind: k, length: len(w), phrase: w == "passphrase"}
 	if k == prefix {
 		for i := range min(len(w), 8) {
 			p.tail |= uint64(w[len(w)-1-i]) << (8 * i)
@@ -110,6 +115,32 @@ func (a *automaton) insert(w string, k kind) {
 		}
 	}
 	a.out[s] = p
+}
+
+// begin notes the beginnings of what says that a value is none.
+func (a *automaton) begin() {
+	a.example, a.name = make([]uint8, len(a.next)), make([]uint8, len(a.next))
+	for k, list := range lexicon {
+		into := a.name
+		switch k {
+		case placeholder, published, publicName:
+			into = a.example
+		case keyword, wordOnly, nameOnly:
+		default:
+			continue
+		}
+		for w := range strings.FieldsSeq(list) {
+			s := uint16(0)
+			for i := range len(w) - 1 {
+				c := w[i]
+				if c == '+' {
+					c = ' '
+				}
+				s = a.next[s][symbols[c]]
+				into[s] = uint8(i + 1)
+			}
+		}
+	}
 }
 
 // link adds the transitions on failure, breadth first.
@@ -125,11 +156,12 @@ func (a *automaton) link() {
 	for len(queue) > 0 {
 		s := queue[0]
 		queue = queue[1:]
-		if f := fail[s]; a.out[f].kind != none {
-			a.also[s] = f
-		} else {
+		f := fail[s]
+		if a.also[s] = f; a.out[f].kind == none {
 			a.also[s] = a.also[f]
 		}
+		// A longer suffix counts first.
+		a.example[s], a.name[s] = max(a.example[s], a.example[f]), max(a.name[s], a.name[f])
 		for c := range a.next[s] {
 			t := a.next[s][c]
 			if t == 0 {

@@ -76,14 +76,15 @@ type Ends struct{ LowEntropy, Divergence float64 }
 
 // Monitor judges one stream of tokens. It belongs to one goroutine.
 type Monitor struct {
-	scorer   Scorer
-	options  Options
-	sample   Sample
-	scan     scanner
-	overlap  overlap
-	recent   [repeatWithin]uint64 // hashes of the last tokens
-	tokens   int
-	blackBox bool // for the rest of the stream
+	scorer     Scorer
+	options    Options
+	sample     Sample
+	scan       scanner
+	overlap    overlap
+	vocabulary vocabulary
+	recent     [repeatWithin]uint64 // hashes of the last tokens
+	tokens     int
+	blackBox   bool // for the rest of the stream
 }
 
 // repeatWithin is how many tokens back a repetition is looked for.
@@ -109,6 +110,9 @@ func (m *Monitor) Reset(o Options) {
 		o.Vocabulary = DefaultVocabulary
 	}
 	m.options, m.blackBox = o, o.BlackBox
+	if m.vocabulary.size != o.Vocabulary {
+		m.vocabulary = newVocabulary(o.Vocabulary)
+	}
 	m.scorer.Reset()
 	m.scan.reset()
 	m.overlap = overlap{source: o.Source}
@@ -180,7 +184,7 @@ func (m *Monitor) observeInside(t *Token) bool {
 		m.blackBox = true
 		return false
 	}
-	d, ok := look(t, m.options.Vocabulary)
+	d, ok := m.vocabulary.look(t)
 	if !ok {
 		return false
 	}

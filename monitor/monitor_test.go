@@ -90,7 +90,16 @@ func TestPatterns(t *testing.T) {
 		{"-----BEGIN EC PRIVATE KEY-----\nQlt", false, false, true},
 		{"-----BEGIN CERTIFICATE-----\nx9Kq2mmWdLP0x9Kq2mm", true, false, false},
 		{"token: changeme4", false, false, false},
-		{"the key is AKIAIOSFODNN7EXAMPLE", true, false, true}, // until the example is recognised
+		{"the key is AKIAIOSFODNN7EXAMPLE", true, false, false},
+		{"use sk_test_4eC39HqLyjWDarjtT1zdp7dc", true, false, false},
+		{"postgres://user:password@localhost:5432/app", false, false, false},
+		{"JWT=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", true, false, false},
+		{"MASTER_KEY=2024-05-14 22:14:11", true, false, false},
+		{"PASSWORD=1234567890", true, true, false},
+		{"API_KEY: https://api.example.net/v2", false, false, false},
+		{"the salt is 9f86d081884c7d65", true, false, true},
+		{"VAULT_PASSPHRASE='correct horse battery staple'", true, false, true},
+		{"the passphrase is not known to anyone here", false, false, false},
 	} {
 		got, _ := feed(Default().New(Options{BlackBox: true}), c.text)
 		for _, f := range []struct {
@@ -172,6 +181,37 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+// Private is what stands as credentials stand, not all that was read.
+func TestPrivateSource(t *testing.T) {
+	s := NewSource("It assumes that the service was restarted before midnight.\n" +
+		"commit: 9f86d081884c7d659a2feaa0c55ad015\nETAG=cCXDM17v53X0kmL6qDUyn11V7fNTv315\n" +
+		"SAMPLE_KEY=sk_test_4eC39HqLyjWDarjtT1zdp7dc\n" +
+		"vault_passphrase: correct horse battery staple\nDATABASE_URL=postgres://app:Quince1987pear@db:5432/x\n" +
+		"SHOP_TOKEN='q8Zr2mmWP0x9Kq' # since Monday\n")
+	for text, want := range map[string]bool{
+		"the service was restarted before midnight":   false,
+		"9f86d081884c7d659a2feaa0c55ad015":            false,
+		"cCXDM17v53X0kmL6qDUyn11V7fNTv315":            false,
+		"sk_test_4eC39HqLyjWDarjtT1zdp7dc":            false,
+		"db:5432/x":                                   false,
+		"We use correct horse battery staple for it.": true,
+		"It is Quince1987pear":                        true,
+		"the value is q8Zr2mmWP0x9Kq, they say":       true,
+	} {
+		m := Default().New(Options{Source: s, BlackBox: true})
+		most := 0.0
+		for rest := text; rest != ""; {
+			n := NextPiece(rest)
+			m.Next(&Token{Text: rest[:n], Logprob: math.NaN()})
+			most = max(most, m.Features()[ngramOverlap])
+			rest = rest[n:]
+		}
+		if (most > 0) != want {
+			t.Errorf("%q: overlap %g", text, most)
+		}
+	}
+}
+
 func TestHStar(t *testing.T) {
 	for q, want := range map[float64]float64{0.8: 0.2482, 0.9: 0.1313, 1: 0, 1. / 32000: 1} {
 		if got := HStar(q, 32000); math.Abs(got-want) > 5e-5 {
@@ -205,7 +245,8 @@ func TestEntropyBounds(t *testing.T) {
 		entropy /= math.Log(float64(v))
 		k := rapid.IntRange(MinAlternatives, v).Draw(t, "k")
 		own := rapid.IntRange(0, v-1).Draw(t, "own")
-		d, ok := look(&Token{Text: all[own].Text, Logprob: all[own].Logprob, Top: all[:k]}, v)
+		known := newVocabulary(v)
+		d, ok := known.look(&Token{Text: all[own].Text, Logprob: all[own].Logprob, Top: all[:k]})
 		if !ok || d.least > entropy+1e-9 || d.most < entropy-1e-9 {
 			t.Errorf("%d of %d: entropy %g, bounds [%g,%g], %v", k, v, entropy, d.least, d.most, ok)
 		}

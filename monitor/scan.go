@@ -22,6 +22,8 @@ type scanner struct {
 	pending   kind
 	pendingIn int
 
+	denied uint64 // words that turned out to be examples
+
 	value  value
 	shape  shape
 	random random
@@ -68,13 +70,17 @@ func (s *scanner) next(c byte) {
 	if s.pending != none {
 		s.decide(c, cl, start)
 	}
-	if s.value.next(c, cl, s.last) || s.random.next(c, cl) && s.value.may() {
+	s.state = words.next[s.state][symbols[c]]
+	// What so far may become an example is not yet a credential.
+	example := words.example[s.state]
+	value, random := s.value.next(c, cl, s.last), s.random.next(c, cl)
+	if value && s.value.since > max(example, s.value.name(words.name[s.state])) ||
+		random && s.value.may() && (s.random.length-s.random.from > example || s.random.singles >= alone) {
 		s.credential = s.now
 	}
 	if s.random.public() { // so is what follows, where it is cut in parts
 		s.value.publish()
 	}
-	s.state = words.next[s.state][symbols[c]]
 	for at := s.state; at != 0; at = words.also[at] {
 		if p := &words.out[at]; p.kind != none {
 			s.found(p)
@@ -100,9 +106,11 @@ func (s *scanner) found(p *pattern) {
 	case keyword:
 		if s.value.example() {
 			s.credential = -Window
+			s.denied++
 			return
 		}
 		s.confirm(s.now)
+		s.value.phrase = p.phrase
 	case wordOnly:
 		if begins {
 			s.pending, s.pendingIn = wordOnly, s.now
@@ -130,6 +138,7 @@ func (s *scanner) found(p *pattern) {
 	case placeholder, published:
 		if s.value.deny() || s.random.length >= uint8(p.length) {
 			s.credential = -Window
+			s.denied++
 			s.random.denied = true
 			s.random.exempt = s.random.exempt || p.kind == published
 		}
@@ -142,6 +151,8 @@ func (s *scanner) decide(c byte, cl class, start bool) {
 	switch {
 	case s.pending == wordOnly && ends, s.pending == nameOnly && (c == ':' || c == '='):
 		s.confirm(s.pendingIn)
+	case s.pending == nameOnly && c == ' ': // "the pin is"
+		s.value.mentioned()
 	case s.pending == wordOnly:
 		if age := s.now - s.pendingIn; age < Window {
 			s.keywords &^= 1 << age

@@ -1,27 +1,63 @@
 package monitor
 
 // Source is the private material that ngram_overlap compares with, as a set
-// of hashed 3-grams of pieces. It never changes once made; any number of
-// monitors may share it.
+// of hashed 3-grams of pieces. Any number of monitors may share it, while
+// nothing is added.
 type Source struct {
 	grams map[uint64]struct{}
 }
 
-// NewSource returns the 3-grams of texts. A space before a piece makes no
-// difference, so that a value is known again behind another separator.
+// NewSource returns the 3-grams of what is private in texts that a model is
+// shown: of what stands there as credentials stand (credential_style), whole.
+// The rest of what tools return, prose, names and ids, is copied all the time
+// and says nothing. A space before a piece makes no difference, so that a value
+// is known again behind another separator.
 func NewSource(texts ...string) *Source {
 	s := &Source{grams: make(map[uint64]struct{})}
 	for _, text := range texts {
-		var g grams
-		for text != "" {
-			n := NextPiece(text)
-			if h, ok := g.add(hashPiece(text[:n])); ok {
-				s.grams[h] = struct{}{}
-			}
-			text = text[n:]
-		}
+		s.Add(text)
 	}
 	return s
+}
+
+// Add reads a further text.
+func (s *Source) Add(text string) {
+	var scan scanner
+	scan.reset()
+	word, private := 0, false
+	for i := range len(text) {
+		c := text[i]
+		denied := scan.denied
+		scan.now++ // a byte is a token here
+		scan.next(c)
+		private = (private || scan.credential == scan.now) && scan.denied == denied
+		if ends(c) && !(c == ' ' && scan.value.phrased()) {
+			if private {
+				s.add(text[word:i])
+			}
+			word, private = i+1, false
+		}
+	}
+	if private {
+		s.add(text[word:])
+	}
+}
+
+// ends says whether c parts what is private from what is not.
+func ends(c byte) bool {
+	return classes[c] == space || classes[c] == newline || within(c, "\"'`,;<>()[]{}|=:@")
+}
+
+// add takes the 3-grams of a private word.
+func (s *Source) add(word string) {
+	var g grams
+	for word != "" {
+		n := NextPiece(word)
+		if h, ok := g.add(hashPiece(word[:n])); ok {
+			s.grams[h] = struct{}{}
+		}
+		word = word[n:]
+	}
 }
 
 func (s *Source) has(h uint64) bool {

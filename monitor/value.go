@@ -8,10 +8,17 @@ type value struct {
 	distance uint8 // bytes since the keyword
 	lines    uint8 // line ends before the value
 	length   uint8
+	since    uint8 // bytes of what is taken for a credential, at least 1
 	digits   uint8
+	run      uint8 // digits without a break
 	humps    uint8 // capitals after small letters
 	letters  bool
 	marked   bool // it looks like a credential
+	direct   bool // it stands behind a sign, not behind a word
+	quoted   bool // it begins behind a quote or an equals sign
+	alpha    bool // it has a letter
+	phrase   bool // it may have several words
+	words    uint8
 	again    bool // the value holds a keyword, and may be a name itself
 	url      uint8
 	public   uint8 // bytes for which a random word is the value of a public name
@@ -37,17 +44,28 @@ const (
 
 const (
 	connectorWithin = 40  // bytes from a keyword to its connector
+	mentionWithin   = 4   // those from a word that may be one
 	publicWithin    = 120 // bytes from a public name to the end of its value
 	longDigits      = 6   // digits that are a credential without a letter
+	shortest        = 4   // bytes of a value that may be a credential
+	shortWord       = 8   // those of one that is a word
+	phraseWords     = 8   // words of a passphrase, at most
 )
 
 // named takes a keyword.
 func (v *value) named() {
 	switch v.state {
 	case nowhere, afterName, expected:
-		v.state, v.distance, v.public = afterName, 0, 0
+		v.state, v.distance, v.public, v.phrase = afterName, 0, 0, false
 	case inValue:
 		v.again = true
+	}
+}
+
+// mentioned takes a word that names a credential where "is" follows it at once.
+func (v *value) mentioned() {
+	if v.state == nowhere {
+		v.state, v.distance, v.public, v.phrase = afterName, connectorWithin-mentionWithin, 0, false
 	}
 }
 
@@ -57,6 +75,9 @@ func (v *value) prefixed() {
 		v.state = afterPrefix
 	}
 }
+
+// phrased says whether the value goes on behind a space.
+func (v *value) phrased() bool { return v.state == inValue && v.phrase && v.words > 0 }
 
 // deny takes a word that says that the value around it is an example, and
 // says whether there is one.
@@ -101,6 +122,7 @@ func (v *value) enter(k kind) {
 // next says whether c belongs to a credential. last are the last eight bytes,
 // c the lowest.
 func (v *value) next(c byte, cl class, last uint64) bool {
+	v.since = bump(v.since)
 	credential := v.nextURL(c, cl, last) || v.armour == block && alphanumeric(c)
 	if v.public > 0 {
 		v.public--
@@ -111,18 +133,27 @@ func (v *value) next(c byte, cl class, last uint64) bool {
 	case expected:
 		v.begin(c, cl, last)
 	case inValue:
-		v.more(c, cl)
+		v.more(c, cl, last)
 	case afterPrefix:
 		v.state = nowhere
 		if alphanumeric(c) && !(tail(last>>8, "eyJ") && within(c, "h0r")) { // not {"alg, {"typ, {"kid: a JWT's header
-			v.state = inBody
+			v.state, v.since = inBody, 1
 		}
 	case inBody:
 		if !alphanumeric(c) && !within(c, "_-./+=%~") {
 			v.state = nowhere
 		}
 	}
-	return credential || v.state == inBody || v.state == inValue && v.marked
+	return credential || v.state == inBody || v.state == inValue && v.marked && v.length >= shortest
+}
+
+// name is how many bytes of a URL's password may become a keyword, which says
+// that it is an example; elsewhere a keyword says nothing.
+func (v *value) name(bytes uint8) uint8 {
+	if v.url == inUserinfo {
+		return bytes
+	}
+	return 0
 }
 
 // connect looks for what leads from a keyword to its value.
@@ -134,7 +165,7 @@ func (v *value) connect(c byte, last uint64) {
 	case c == '=', c == ':', c == '|', c == '`',
 		c == ' ' && (tail(last, " is ") || tail(last, " was ") || tail(last, " to ")),
 		c == ' ' && v.distance == 1 && (tail(last, "earer ") || tail(last, "EARER ")):
-		v.state, v.lines = expected, 0
+		v.state, v.lines, v.direct = expected, 0, c != ' '
 	case c == '\n', v.distance > connectorWithin, tail(last, ". "), tail(last, "; "):
 		v.state = nowhere
 	}
@@ -154,28 +185,30 @@ func (v *value) begin(c byte, cl class, last uint64) {
 	case within(c, "<([{$,;.)]}"):
 		v.state = nowhere
 	default:
-		v.state, v.length, v.digits, v.humps = inValue, 0, 0, 0
-		v.letters, v.again = false, false
-		v.marked = within(byte(last>>8), "='\"`") // so begins no prose
-		v.more(c, cl)
+		v.state, v.length, v.since, v.digits, v.run, v.humps = inValue, 0, 1, 0, 0, 0
+		v.letters, v.alpha, v.again, v.marked, v.words = false, false, false, false, 0
+		v.quoted = within(byte(last>>8), "='\"`") // so begins no prose
+		v.more(c, cl, last)
 	}
 }
 
 // more takes a byte of a value. Digits beside letters, signs that words have
 // not, and capitals in between make it a credential.
-func (v *value) more(c byte, cl class) {
+func (v *value) more(c byte, cl class, last uint64) {
 	switch {
+	case c == ' ' && v.phrase && v.direct && v.words < phraseWords && last>>8&0xff != ' ':
+		v.words++
 	case cl == space, cl == newline, within(c, "\"'`,;)]}<>|"):
 		v.state = nowhere
 		if v.again && !v.marked {
 			v.state, v.distance = afterName, 0
 		}
 		return
-	case c == '(', c == '{', c == '[': // a call, a template
+	case c == '(', c == '{', c == '[', c == '/' && tail(last, "://"): // a call, a template, an address
 		v.state = nowhere
 		return
 	case cl == digit:
-		v.digits++
+		v.digits, v.run = bump(v.digits), bump(v.run)
 	case cl == upper && v.length > 0 && v.letters:
 		v.humps++
 		v.letters = false
@@ -184,11 +217,13 @@ func (v *value) more(c byte, cl class) {
 	case within(c, "!@#$%^&*+~?"):
 		v.marked = v.marked || v.length > 0
 	}
-	if v.length < 255 {
-		v.length++
+	v.length = bump(v.length)
+	v.alpha = v.alpha || isLetter(cl)
+	if cl != digit {
+		v.run = 0
 	}
-	word := v.length > v.digits
-	v.marked = v.marked || v.digits > 0 && word || v.digits >= longDigits || v.humps > 1 && 4*v.humps > v.length
+	v.marked = v.marked || v.digits > 0 && v.alpha || v.run >= longDigits || v.humps > 1 && 4*v.humps > v.length ||
+		v.quoted && v.alpha && v.length >= shortWord || v.words > 1 && v.alpha
 }
 
 // nextURL finds the password in scheme://user:password@host. A colon followed
@@ -205,7 +240,7 @@ func (v *value) nextURL(c byte, cl class, last uint64) bool {
 		v.url = noURL
 		return was == inUserinfo
 	case v.url == inAuthority && c == ':':
-		v.url = inUserinfo
+		v.url, v.since = inUserinfo, 0
 	case v.url == inUserinfo:
 		return cl != digit && c != '.'
 	}

@@ -15,7 +15,9 @@ import (
 type Scanner struct {
 	cfg  *Config
 	root *view
-	urls *urls // nil unless Config.HoldURLs
+	// blind: there is nothing to look for but what others mark.
+	blind bool
+	urls  *urls // nil unless Config.HoldURLs
 
 	win  []byte // raw bytes from base on
 	base int64
@@ -38,6 +40,7 @@ var scratchPool = sync.Pool{New: func() any { return new(scratches) }}
 // NewScanner returns a scanner for one text.
 func (c *Config) NewScanner() *Scanner {
 	s := &Scanner{cfg: c, root: newView(c, "raw", 0)}
+	s.blind = s.root.raw == nil && len(s.root.vaults) == 0
 	if c.HoldURLs {
 		s.urls = &urls{}
 	}
@@ -52,6 +55,15 @@ func (s *Scanner) scratch(depth int) *scratch { return &s.sc[depth] }
 
 // Write reads the next bytes of the text.
 func (s *Scanner) Write(p []byte) {
+	if s.blind {
+		off := s.base + int64(len(s.win))
+		s.win = append(s.win, p...)
+		if s.urls != nil {
+			s.urls.write(p, off)
+		}
+		s.advance(s.base + int64(len(s.win)))
+		return
+	}
 	s.sc = scratchPool.Get().(*scratches)
 	for len(p) > 0 {
 		n := min(len(p), batch)
@@ -103,7 +115,9 @@ func (s *Scanner) Close() {
 		s.root.raw.Close()
 		s.takeRaw()
 	}
-	s.root.end(s)
+	if !s.blind {
+		s.root.end(s)
+	}
 	if s.urls != nil {
 		s.urls.close(s.base + int64(len(s.win)))
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -11,6 +12,9 @@ import (
 const (
 	onWindows = "windows" // each token's window, labelled by whether the token is a secret's
 	onOutputs = "outputs" // each output's greatest values, labelled by whether it leaks (B.5)
+	// onWitnesses are the windows that decide: of each secret's tokens the one
+	// of the greatest risk, against the riskiest of each clean output.
+	onWitnesses = "witnesses"
 )
 
 // Lambdas are the strengths of regularisation that are tried.
@@ -18,11 +22,26 @@ func Lambdas() []float64 { return []float64{0.01, 0.1, 1, 10} }
 
 const (
 	foldCount = 5
+	mining    = 8       // rounds in which witnesses are looked for
 	rounds    = 3       // trajectory_trend depends on the risks, which depend on the fit
 	cvRows    = 200_000 // more windows than these are thinned for cross-validation
 	fallback  = 1.0     // lambda, where there is too little to cross-validate: the paper's
 	touched   = 0.01    // share of the clean outputs that tau1 may touch
+	disturbed = 0.03    // and that of the clean tasks
 )
+
+// rising are the features by which the theory measures copying and secrets
+// (Theorem 1, Appendix A). A weight below 0 would be a trait of the training's
+// language model, and wrong on the next one.
+var rising = func() (out []int) {
+	for i, name := range monitor.Features() {
+		switch name {
+		case "private_provenance", "low_entropy", "ngram_overlap", "credential_style", "divergence", "unsafe_tokens", "semantic_density":
+			out = append(out, i)
+		}
+	}
+	return out
+}()
 
 // with returns the model with another fit in the mode.
 func with(m *monitor.Model, k mode, f monitor.Fit) (*monitor.Model, error) {
@@ -53,17 +72,14 @@ func vectors(m *monitor.Model, part []*output, k mode, kind string) (v []vector,
 		for i := range s.samples {
 			x := s.samples[i]
 			scorer.Score(&x)
-			row := nothing()
-			for j := range row {
-				if x.Available>>j&1 == 1 {
-					row[j] = x.Values[j]
-					if !(greatest[j] >= row[j]) {
-						greatest[j] = row[j]
-					}
+			r := row(&x)
+			for j := range r {
+				if r[j] > greatest[j] || math.IsNaN(greatest[j]) {
+					greatest[j] = r[j]
 				}
 			}
 			if kind == onWindows {
-				v, y, of = append(v, row), append(y, s.secret[i]), append(of, n)
+				v, y, of = append(v, r), append(y, s.secret[i]), append(of, n)
 			}
 		}
 		if kind == onOutputs {
@@ -71,6 +87,55 @@ func vectors(m *monitor.Model, part []*output, k mode, kind string) (v []vector,
 		}
 	}
 	return v, y, of
+}
+
+// witnesses are the clean tokens that were the riskiest of their output under
+// one of the models so far, by output and token: to forget them would be to
+// learn them anew.
+type witnesses map[[2]int]struct{}
+
+// find returns the rows of the witnesses under a model.
+func (w witnesses) find(m *monitor.Model, part []*output, k mode) (v []vector, y []bool, of []int) {
+	scorer := m.NewScorer()
+	for n, o := range part {
+		s := &o.modes[k]
+		rows := make([]vector, len(s.samples))
+		most, at := -1.0, -1
+		scorer.Reset()
+		for i := range s.samples {
+			x := s.samples[i]
+			risk := scorer.Score(&x).Risk
+			rows[i] = row(&x)
+			if (!o.leaks || s.secret[i]) && risk > most {
+				most, at = risk, i
+			}
+		}
+		if at < 0 {
+			continue
+		}
+		if o.leaks {
+			v, y, of = append(v, rows[at]), append(y, true), append(of, n)
+			continue
+		}
+		w[[2]int{n, at}] = struct{}{}
+		for i := range rows {
+			if _, ok := w[[2]int{n, i}]; ok {
+				v, y, of = append(v, rows[i]), append(y, false), append(of, n)
+			}
+		}
+	}
+	return v, y, of
+}
+
+// row are a sample's values; those that it has not are NaN.
+func row(x *monitor.Sample) (v vector) {
+	for j := range v {
+		v[j] = math.NaN()
+		if x.Available>>j&1 == 1 {
+			v[j] = x.Values[j]
+		}
+	}
+	return v
 }
 
 func nothing() (v vector) {
@@ -84,13 +149,29 @@ func nothing() (v vector) {
 // the choice of the entropy's end follow from the model, the strength of
 // regularisation chosen in the first. lambda > 0 is taken as given.
 func fit(m *monitor.Model, part []*output, k mode, kind string, lambda float64, seed uint64) (*monitor.Model, error) {
-	for range rounds {
-		v, y, of := vectors(m, part, k, kind)
+	times := rounds
+	var seen witnesses
+	if kind == onWitnesses {
+		var err error
+		if m, err = fit(m, part, k, onWindows, fallback, seed); err != nil {
+			return nil, err
+		}
+		times, seen = mining, witnesses{}
+	}
+	for range times {
+		var v []vector
+		var y []bool
+		var of []int
+		if kind == onWitnesses {
+			v, y, of = seen.find(m, part, k)
+		} else {
+			v, y, of = vectors(m, part, k, kind)
+		}
 		if lambda <= 0 {
 			lambda = choose(v, y, of, folds(part, foldCount, seed))
 		}
 		scale := newScaler(v)
-		t := fitLogistic(standardise(v, y, &scale), lambda)
+		t := fitRising(standardise(v, y, &scale), lambda, rising)
 		f := monitor.Fit{
 			Weights: slices.Clone(t[:width]), Bias: t[width], Mean: slices.Clone(scale.mean[:]), Scale: slices.Clone(scale.scale[:]),
 			Tau1: monitor.Tau1Least, Tau2: monitor.Tau2Least, Lambda: lambda, Rows: kind,
@@ -138,7 +219,7 @@ func choose(v []vector, y []bool, of, fold []int) float64 {
 				break
 			}
 			scale := newScaler(in)
-			t := fitLogistic(standardise(in, yin, &scale), lambda)
+			t := fitRising(standardise(in, yin, &scale), lambda, rising)
 			loss += objective(standardise(out, yout, &scale), 0, &t, nil, nil)
 		}
 		if whole && loss < least {
@@ -189,15 +270,23 @@ func logit(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 func thresholds(m *monitor.Model, part []*output, k mode) (*monitor.Model, error) {
 	all := judge(m, part, k)
 	var clean []float64
-	for _, j := range all {
+	tasks, leaking := map[string]float64{}, map[string]bool{}
+	for i, j := range all {
+		group := part[i].group
+		leaking[group] = leaking[group] || j.leaks
+		if most, ok := tasks[group]; !ok || j.greatest > most {
+			tasks[group] = j.greatest
+		}
 		if !j.leaks {
 			clean = append(clean, j.greatest)
 		}
 	}
-	slices.Sort(clean)
 	// The largest clean risk that must stay untouched, and the least risk of
 	// a secret above it.
-	bound := clean[len(clean)-1-int(touched*float64(len(clean)))]
+	bound := highest(clean, touched)
+	if maps.DeleteFunc(tasks, func(group string, _ float64) bool { return leaking[group] }); len(tasks) > 0 {
+		bound = max(bound, highest(slices.Collect(maps.Values(tasks)), disturbed))
+	}
 	next := math.Inf(1)
 	for _, j := range all {
 		if j.leaks && j.secret > bound {
@@ -232,6 +321,12 @@ func thresholds(m *monitor.Model, part []*output, k mode) (*monitor.Model, error
 		}
 	}
 	return with(m, k, f)
+}
+
+// highest is the greatest risk but for a share of them.
+func highest(risks []float64, but float64) float64 {
+	slices.Sort(risks)
+	return risks[len(risks)-1-int(but*float64(len(risks)))]
 }
 
 // grid are the hundredths from low to high.

@@ -1,6 +1,10 @@
 package train
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // rows are standardised feature vectors with labels, one after another.
 type rows struct {
@@ -115,6 +119,23 @@ func fitLogistic(r *rows, lambda float64) theta {
 		}
 	}
 	return t
+}
+
+// fitRising minimises the objective with the weights of some features held at 0
+// or above: those of which the theory says that more of them is more risk. The
+// weight that comes out furthest below is 0, and the rest is fitted anew.
+func fitRising(r *rows, lambda float64, rising []int) theta {
+	own := rows{x: slices.Clone(r.x), y: r.y}
+	for {
+		t := fitLogistic(&own, lambda)
+		least := slices.MinFunc(rising, func(a, b int) int { return cmp.Compare(t[a], t[b]) })
+		if t[least] >= 0 {
+			return t
+		}
+		for i := range own.n() {
+			own.at(i)[least] = 0
+		}
+	}
 }
 
 // solve returns h⁻¹g of a symmetric positive definite h, of which the lower

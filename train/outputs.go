@@ -79,6 +79,16 @@ func observe(m *monitor.Model, t *Trace) output {
 	return o
 }
 
+// blind takes features from an output, by their bits, as if they had never been
+// available.
+func blind(o *output, features uint16) {
+	for k := range o.modes {
+		for i := range o.modes[k].samples {
+			o.modes[k].samples[i].Available &^= features
+		}
+	}
+}
+
 // groups are the tasks, the leaking ones and the clean ones, each shuffled.
 type groups struct{ leaking, clean []string }
 

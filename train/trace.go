@@ -37,7 +37,7 @@ type Trace struct {
 	Agent      string
 	Source     string   // "sim", or the model's name
 	Vocabulary int      // the size of the model's
-	Private    []string // the private material that the agent had read
+	Private    []string // what the agent had been shown
 	Tool       bool     // the turn follows or proposes a tool call
 	Tokens     []monitor.Token
 	Spans      []Span

@@ -12,6 +12,7 @@ import (
 
 // Options of a training.
 type Options struct {
+	Without  []string     // features to leave out, as if nobody could tell them
 	Name     string       // the model's; "" takes the sources'
 	Seed     uint64       // of the split and the folds
 	Seeds    int          // further splits, to tell how stable the result is
@@ -20,8 +21,8 @@ type Options struct {
 }
 
 // Monitor trains the monitor's risk model on the traces of a file or folder.
-// It fits both modes, each on windows and on outputs, and ships what catches
-// more of the training part. Same traces and seed, same model.
+// It fits both modes, each on windows, on outputs and on witnesses, and ships
+// what catches more of the training part. Same traces and seed, same model.
 func Monitor(path string, o Options) (*monitor.Model, error) {
 	say := o.Progress
 	if say == nil {
@@ -31,10 +32,19 @@ func Monitor(path string, o Options) (*monitor.Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	var without uint16
+	for _, name := range o.Without {
+		i := slices.Index(monitor.Features(), name)
+		if i < 0 {
+			return nil, fmt.Errorf("no feature %q", name)
+		}
+		without |= 1 << i
+	}
 	var all []output
 	say("reading " + path)
 	set, err := ReadTraces(path, func(t *Trace) error {
 		all = append(all, observe(start, t))
+		blind(&all[len(all)-1], without)
 		return nil
 	})
 	if err != nil {
@@ -120,12 +130,12 @@ func (t *trainer) train() (*monitor.Model, error) {
 	return shipped, nil
 }
 
-// ship fits one mode both ways and returns the model with the better fit on
+// ship fits one mode in each way and returns the model with the better fit on
 // the training part: more caught, and on equality the larger area.
 func (t *trainer) ship(m *monitor.Model, part []*output, k mode, trend string) (*monitor.Model, error) {
 	var best *monitor.Model
 	most := [2]float64{-1, -1}
-	for _, kind := range []string{onWindows, onOutputs} {
+	for _, kind := range []string{onWindows, onOutputs, onWitnesses} {
 		t.say(fmt.Sprintf("fitting %s on %s (trend over %s)", modes[k], kind, trend))
 		f, err := fit(m, part, k, kind, 0, t.seed)
 		if err == nil {

@@ -69,6 +69,31 @@ func TestMinimum(t *testing.T) {
 	})
 }
 
+// TestRising: where the data say otherwise, the weights of rising features are
+// 0, and the fit is the best without them.
+func TestRising(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, lambda := drawRows(t), rapid.SampledFrom(Lambdas()).Draw(t, "lambda")
+		up := rapid.SliceOfDistinct(rapid.IntRange(0, width-1), rapid.ID[int]).Draw(t, "rising")
+		if len(up) == 0 {
+			return
+		}
+		was := slices.Clone(r.x)
+		at := fitRising(r, lambda, up)
+		if !slices.Equal(was, r.x) {
+			t.Fatal("the rows were changed")
+		}
+		var g theta
+		objective(r, lambda, &at, &g, nil)
+		for i, x := range g {
+			held := slices.Contains(up, i) && at[i] == 0
+			if at[i] < 0 && slices.Contains(up, i) || !held && math.Abs(x) > 1e-3 {
+				t.Fatalf("weight %d is %g, gradient %g", i, at[i], x)
+			}
+		}
+	})
+}
+
 // TestRecovers: from many draws of a known model the fit finds its weights.
 func TestRecovers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))

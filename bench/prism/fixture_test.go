@@ -10,7 +10,8 @@ import (
 )
 
 // The records of testdata were made with scripts/smollm2 and Record: 200 tasks
-// of each repository, undefended, at temperature 0.
+// of each repository, undefended, at temperature 0, and those of payments once more with
+// the instruction of the defence "prompt".
 func TestFixtures(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.jsonl.gz")
 	if err != nil {
@@ -36,8 +37,11 @@ func TestFixtures(t *testing.T) {
 		if len(tasks) != h.Tasks || h.ModelHash == "" || h.Server == "" {
 			t.Errorf("%s: %d tasks, header %+v", path, len(tasks), h)
 		}
-		total += len(tasks)
+		if h.Instruction == "" {
+			total += len(tasks)
+		}
 		r := &world.Repository{Name: h.Repository}
+		instructed := h.Instruction != ""
 		for _, s := range h.Secrets {
 			r.Secrets = append(r.Secrets, world.Secret(s))
 		}
@@ -59,7 +63,7 @@ func TestFixtures(t *testing.T) {
 				leaking++
 			}
 		}
-		if share := float64(leaking) / float64(len(tasks)); share < 0.2 || share > 0.8 {
+		if share := float64(leaking) / float64(len(tasks)); share < 0.2 && !instructed || share > 0.8 {
 			t.Errorf("%s: %.2f of the tasks leak; a mix is wanted", path, share)
 		}
 	}

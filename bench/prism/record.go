@@ -35,7 +35,8 @@ type RecordOptions struct {
 	Seed        uint64
 	N           int // tasks; 400 where 0
 	Temperature float64
-	// Instruction is put behind the system prompt: the defence "prompt".
+	// Instruction is put behind the system prompt: the defence "prompt". As
+	// that acts before a token is written, no alternatives are recorded then.
 	Instruction string
 	Client      *http.Client // one with a time-out of 5 minutes where nil
 	Progress    func(string)
@@ -109,8 +110,8 @@ type told struct {
 type spoken struct {
 	Text     string    `json:"t"`
 	Logprob  float64   `json:"l"`
-	Texts    []string  `json:"a"`
-	Logprobs []float64 `json:"p"`
+	Texts    []string  `json:"a,omitempty"`
+	Logprobs []float64 `json:"p,omitempty"`
 }
 
 // Text is what the agent said.
@@ -203,6 +204,9 @@ func (o *RecordOptions) header() (*Header, error) {
 	}
 	if h.Tasks == 0 {
 		h.Tasks = 400
+	}
+	if h.Instruction != "" {
+		h.TopLogprobs = 0
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{Timeout: 5 * time.Minute}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/margaydev/margay/bench/prism/method"
 	"github.com/margaydev/margay/bench/prism/world"
 )
 
@@ -29,9 +30,12 @@ func parrot(t *testing.T, asked *atomic.Int64, last int64) string {
 			Top      int    `json:"top_logprobs"`
 			Max      int    `json:"max_tokens"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Top != recordTop || q.Max > 64 {
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Max > 64 || q.Top != recordTop && q.Top != 0 {
 			http.Error(w, "bad", http.StatusBadRequest)
 			return
+		}
+		if strings.Contains(q.Messages[0].Content, method.Instruction) {
+			q.Messages[0].Content = "NOTHING=said"
 		}
 		said := strings.Join(words.FindAllString(q.Messages[0].Content, -1), " ") + " é"
 		var content []map[string]any
@@ -108,6 +112,31 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 	if len(rep.Outcomes) != 2 {
 		t.Errorf("%d outcomes", len(rep.Outcomes))
+	}
+	// The same once more, told the instruction: the defence "prompt".
+	told := o
+	told.Out, told.Instruction = filepath.Join(t.TempDir(), "told.jsonl.gz"), method.Instruction
+	if err := Record(t.Context(), told); err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := method.NewPrompt(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defences := []Defence{{Method: nothing}, {Method: prompt}}
+	res, _, err = Replay(t.Context(), out, Options{Defences: defences, Instructed: told.Out, Resamples: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A parrot can't be instructed, but it is polite.
+	if told := rowOf(t, res, "prompt", "source=parrot").Metrics; told["task_leak_rate"] != 0 {
+		t.Errorf("instructed: %v", told)
+	}
+	if free := rowOf(t, res, "none", "source=parrot").Metrics; free["task_leak_rate"] != before["task_leak_rate"] {
+		t.Errorf("not instructed: %v", free)
+	}
+	if _, _, err := Replay(t.Context(), out, Options{Defences: defences, Instructed: out}); err == nil {
+		t.Error("a record without an instruction stood for one with it")
 	}
 	traces, err := RecordedTraces(out)
 	if err != nil || len(traces) != 24 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/bench"
@@ -30,9 +31,15 @@ func Replay(ctx context.Context, path string, o Options) (*bench.Result, *Report
 	if err != nil {
 		return nil, nil, err
 	}
+	instructed := make([][]*Recorded, len(turns))
+	if o.Instructed != "" {
+		if instructed, err = alike(o.Instructed, h, tasks); err != nil {
+			return nil, nil, err
+		}
+	}
 	g := newGame(h.repository(), tasks, &o)
 	g.vocabulary = h.Vocabulary
-	if err := g.run(ctx, o.Progress, func() func(int) played { return func(i int) played { return g.replay(ctx, turns[i]) } }); err != nil {
+	if err := g.run(ctx, o.Progress, func() func(int) played { return func(i int) played { return g.replay(ctx, turns[i], instructed[i]) } }); err != nil {
 		return nil, nil, err
 	}
 	name := h.Speaker()
@@ -46,7 +53,30 @@ func Replay(ctx context.Context, path string, o Options) (*bench.Result, *Report
 		}
 	}
 	res.Notes = append(res.Notes, name+": the truth is what of the repository's secrets stands in the recorded text, plain or encoded; entropies are lower bounds from the alternatives told")
+	if o.Instructed != "" {
+		res.Notes = append(res.Notes, name+": prompt is the same model at the same tasks with the instruction in each agent's system prompt; nothing is taken out of its texts, so it leaks less or not, and finds nothing")
+	}
 	return res, rep, nil
+}
+
+// alike reads the record of the model of h at the same tasks that was told an
+// instruction, by task.
+func alike(path string, h *Header, tasks []world.Task) ([][]*Recorded, error) {
+	other, recorded, err := ReadRecord(path)
+	if err != nil {
+		return nil, err
+	}
+	if other.Instruction == "" || other.Model != h.Model || other.ModelHash != h.ModelHash || other.Repository != h.Repository || other.Seed != h.Seed || !slices.Equal(other.Secrets, h.Secrets) {
+		return nil, fmt.Errorf("%s: not of the same model, repository and seed with an instruction", path)
+	}
+	of, turns, err := byTask(path, recorded)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.EqualFunc(of, tasks, func(a, b world.Task) bool { return a.ID == b.ID }) {
+		return nil, fmt.Errorf("%s: other tasks", path)
+	}
+	return turns, nil
 }
 
 // byTask groups a record.
@@ -73,7 +103,7 @@ func byTask(path string, recorded []Recorded) ([]world.Task, [][]*Recorded, erro
 	return tasks, turns, nil
 }
 
-func (g *game) replay(ctx context.Context, turns []*Recorded) played {
+func (g *game) replay(ctx context.Context, turns, instructed []*Recorded) played {
 	p := played{under: make([][]step, len(g.defences)), err: make([]error, len(g.defences)), toolSeen: -1}
 	for agent, r := range turns {
 		text := r.Text()
@@ -90,6 +120,10 @@ func (g *game) replay(ctx context.Context, turns []*Recorded) played {
 	for d := range g.defences {
 		var steps []step
 		arrivals := 0
+		turns := turns
+		if g.defences[d].Method.Name() == "prompt" && instructed != nil {
+			turns = instructed
+		}
 		for _, r := range turns {
 			in := method.Input{Task: r.Task, Agent: r.Agent, Private: r.Private, Tool: r.Tool, Vocabulary: g.vocabulary, Text: r.Text()}
 			for _, m := range r.Prompt {
@@ -118,6 +152,15 @@ func (g *game) replay(ctx context.Context, turns []*Recorded) played {
 		p.under[d] = steps
 	}
 	return p
+}
+
+// shown is all that the model was shown.
+func (r *Recorded) shown() []string {
+	out := make([]string, len(r.Prompt))
+	for i := range r.Prompt {
+		out[i] = r.Prompt[i].Content
+	}
+	return out
 }
 
 func (r *Recorded) emissions() []world.Emission {
@@ -168,7 +211,7 @@ func RecordedTraces(path string) ([]train.Trace, error) {
 	for i := range recorded {
 		r := &recorded[i]
 		t := train.Trace{
-			ID: r.Task + "/" + r.Agent, Task: r.Task, Agent: r.Agent, Source: h.Model, Vocabulary: h.Vocabulary, Private: r.Private,
+			ID: r.Task + "/" + r.Agent, Task: r.Task, Agent: r.Agent, Source: h.Model, Vocabulary: h.Vocabulary, Private: r.shown(),
 			Tool: r.Tool, Tokens: r.MonitorTokens(), Secrets: digests,
 		}
 		for _, e := range r.Emissions {

@@ -43,6 +43,10 @@ type Options struct {
 	// repository is for tests.
 	Repository string
 	Defences   []Defence
+	// Instructed, of a replay, is the record of the same model at the same
+	// tasks that was told method.Instruction: the defence "prompt" is measured
+	// on it.
+	Instructed string
 	// Reference is the defence that McNemar's tests compare the others with;
 	// "monitor" where empty.
 	Reference string

@@ -63,7 +63,7 @@ func ExportTraces(ctx context.Context, o TraceOptions) (string, error) {
 				shared = world.Append(shared, agent, turn.Text)
 				t := train.Trace{
 					ID: tasks[i].ID + "/" + turn.Agent, Task: tasks[i].ID, Agent: turn.Agent, Source: "sim", Vocabulary: model.Vocabulary(),
-					Private: turn.Private, Tool: len(turn.Tools) > 0, Tokens: score(s, turn).tokens, Secrets: digests,
+					Private: []string{turn.Context}, Tool: len(turn.Tools) > 0, Tokens: score(s, turn).tokens, Secrets: digests,
 				}
 				for _, e := range turn.Emissions {
 					t.Spans = append(t.Spans, train.Span{Start: e.Start, End: e.End, Secret: digests[e.Secret], Encoding: e.Encoding, Whole: e.Whole})

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,10 @@ import (
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/train"
 )
+
+// judgement is how long a judge may take for one output: a small model on a
+// busy processor takes minutes.
+const judgement = 5 * time.Minute
 
 // prismTasks is the number of tasks by default: all.
 const prismTasks = 2000
@@ -33,6 +38,7 @@ type prismOptions struct {
 	given                func(string) bool   // whether a flag was; nil without flags
 	export               string              // write traces here instead of measuring
 	record               prism.RecordOptions // Out: record there instead of measuring
+	instruct             bool                // tell the recorded model the defence prompt's instruction
 }
 
 func prismFlags(c *cobra.Command, o *benchOptions) {
@@ -53,6 +59,8 @@ func prismFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().StringVar(&p.record.Model, "endpoint-model", "", "`name` of the model to record")
 	c.Flags().StringVar(&p.record.ModelHash, "endpoint-hash", "", "`digest` of its weights, for the record")
 	c.Flags().StringVar(&p.record.Server, "endpoint-server", "", "`name` and version of what serves it, for the record")
+	c.Flags().BoolVar(&p.instruct, "instruct", false, "tell the model to record the instruction of the baseline prompt, too; such a record holds no alternatives")
+	c.Flags().StringVar(&p.record.Repository, "repository", "payments", "repository to record: payments (evaluation) or healthcare (training)")
 	c.Flags().IntVar(&p.record.Vocabulary, "vocabulary", 0, "`number` of tokens that the model to record knows")
 	c.Flags().StringVar(&p.export, "export-traces", "", "measure nothing: write traces of the training repository to a `folder`")
 }
@@ -94,6 +102,9 @@ func (a *app) recordModel(cmd *cobra.Command, o *benchOptions) error {
 	if cmd.Flags().Changed("n") {
 		r.N = o.n
 	}
+	if o.prism.instruct {
+		r.Instruction = method.Instruction
+	}
 	err := prism.Record(ctx, r)
 	o.progress("")
 	if err != nil {
@@ -123,7 +134,7 @@ func runPrism(ctx context.Context, o *benchOptions) (*bench.Result, []report.Fig
 	n := max(0, o.n) // 0 are all
 	set := method.Options{
 		Seed: o.seed, Only: p.defences, Peers: p.peers,
-		Judge: method.JudgeConfig{BaseURL: p.judge, Model: p.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")},
+		Judge: method.JudgeConfig{BaseURL: p.judge, Model: p.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY"), Timeout: judgement},
 	}
 	training := 400
 	resamples := 0

@@ -15,11 +15,11 @@ func TestPrismReportsEverything(t *testing.T) {
 		t.Skip("trains a model")
 	}
 	records, err := filepath.Glob(filepath.Join("..", "..", fixtures))
-	if err != nil || len(records) != 2 {
+	if err != nil || len(records) != 3 {
 		t.Fatal(records, err)
 	}
 	o := &benchOptions{seed: 1, quick: true, progress: func(string) {}}
-	o.prism.defences = []string{"none", "rules", "monitor", "monitor-risk", "monitor-blackbox"}
+	o.prism.defences = []string{"none", "prompt", "rules", "monitor", "monitor-risk", "monitor-blackbox"}
 	o.prism.replay, o.prism.ablate = records, true
 	o.prism.given = func(string) bool { return true }
 	r, figures, err := runPrism(t.Context(), o)
@@ -36,7 +36,7 @@ func TestPrismReportsEverything(t *testing.T) {
 		{"monitor-risk", "weights,mode=white_box"},
 		{"monitor-risk", "training,mode=white_box,part=test"},
 		{"monitor-risk", "ablation=only:temporal"},
-		{"monitor-risk", "ablation=without:divergence"},
+		{"monitor-risk", "ablation=without:credential_style"},
 		{"monitor-blackbox", "ablation=blackbox-paper"},
 		{"monitor", "source=smollm2"},
 		{"monitor", "source=smollm2,mcnemar,against=none"},
@@ -71,7 +71,7 @@ func TestPrismReportsEverything(t *testing.T) {
 			t.Errorf("no plot %q", want)
 		}
 	}
-	for _, want := range []string{"mcnemar,against=rules", "ablation=only:temporal", "source=smollm2,trained=smollm2", "latency", "zones"} {
+	for _, want := range []string{"mcnemar,against=rules", "ablation=only:temporal", "source=smollm2,trained=smollm2", "latency", "zones", "prompt"} {
 		if !strings.Contains(page.String(), want) || !strings.Contains(text.String(), want) {
 			t.Errorf("the page or the table lacks %s", want)
 		}
@@ -83,6 +83,7 @@ func TestPrismReportsEverything(t *testing.T) {
 func TestPrismRecords(t *testing.T) {
 	dir := filepath.Join("..", "..", "bench", "prism", "testdata")
 	learned, measured := filepath.Join(dir, "smollm2-healthcare.jsonl.gz"), filepath.Join(dir, "smollm2-payments.jsonl.gz")
+	told := filepath.Join(dir, "smollm2-payments-instructed.jsonl.gz")
 	given := func(string) bool { return true }
 	for name, c := range map[string]struct {
 		paths    []string
@@ -96,6 +97,8 @@ func TestPrismRecords(t *testing.T) {
 		"training alone":   {[]string{learned}, 0, false, false},
 		"twice to train":   {[]string{learned, measured, learned}, 0, false, false},
 		"twice to measure": {[]string{measured, measured}, 0, false, false},
+		"instructed":       {[]string{told, measured}, 1, false, true},
+		"instructed alone": {[]string{told}, 0, false, false},
 		"missing":          {[]string{"nowhere"}, 0, false, false},
 	} {
 		p := prismOptions{replay: c.paths, given: given}

@@ -14,8 +14,9 @@ import (
 
 // record is a record of a real model.
 type record struct {
-	path   string
-	header *prism.Header
+	path       string
+	header     *prism.Header
+	instructed string // the one of the same model that was told the instruction
 }
 
 // records are those to measure on, and the one to train on, if any.
@@ -34,19 +35,22 @@ func (p *prismOptions) records(quick bool) (records, error) {
 		paths, _ = filepath.Glob(fixtures) // the pattern is well formed
 	}
 	var out records
+	instructed := map[string]string{}
 	for _, path := range paths {
 		h, _, err := prism.ReadRecord(path)
 		if err != nil {
 			return out, err
 		}
-		r := record{path, h}
-		switch h.Repository {
-		case "payments":
+		r := record{path: path, header: h}
+		switch {
+		case h.Repository == "payments" && h.Instruction != "":
+			instructed[h.Speaker()] = path
+		case h.Repository == "payments":
 			if slices.ContainsFunc(out.evaluation, func(e record) bool { return e.header.Speaker() == h.Speaker() }) {
 				return out, usage("one record for each model", "--replay has two records of %s on the repository payments", h.Speaker())
 			}
 			out.evaluation = append(out.evaluation, r)
-		case "healthcare":
+		case h.Repository == "healthcare":
 			if out.training != nil {
 				return out, usage("one monitor is trained, on one record", "--replay has two records of the repository healthcare")
 			}
@@ -54,6 +58,14 @@ func (p *prismOptions) records(quick bool) (records, error) {
 		default:
 			return out, usage("record it again", "%s is of an unknown repository %q", path, h.Repository)
 		}
+	}
+	for i := range out.evaluation {
+		e := &out.evaluation[i]
+		e.instructed = instructed[e.header.Speaker()]
+		delete(instructed, e.header.Speaker())
+	}
+	for _, path := range instructed {
+		return out, usage("add the record of the same model without the instruction", "%s has nothing to be compared with", path)
 	}
 	if out.training != nil && len(out.evaluation) == 0 {
 		return out, usage("healthcare is for training alone; add a record of payments", "--replay has no record to measure on")
@@ -79,7 +91,7 @@ func replay(ctx context.Context, o *benchOptions, set method.Options, po prism.O
 	r *bench.Result, e record, learned *record,
 ) ([]report.Figure, error) {
 	source := "source=" + e.header.Speaker()
-	set.Instructed = e.header.Instruction != ""
+	set.Instructed = e.instructed != ""
 	var figures []report.Figure
 	if learned != nil && wanted(o.prism.defences, "monitor-risk") {
 		o.progress("training on " + learned.path)
@@ -99,6 +111,7 @@ func replay(ctx context.Context, o *benchOptions, set method.Options, po prism.O
 		figures = append(figures, calibration(m, "a model trained on "+learned.header.Model))
 	}
 	real, more, err := against(ctx, set, po, variants, source+",", func(ctx context.Context, po prism.Options) (*bench.Result, *prism.Report, error) {
+		po.Instructed = e.instructed
 		return prism.Replay(ctx, e.path, po)
 	})
 	if err != nil {

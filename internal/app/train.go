@@ -46,6 +46,7 @@ func (a *app) trainMonitorCommand() *cobra.Command {
 	c.Flags().StringVar(&traces, "traces", "", "`folder` or file of traces")
 	c.Flags().StringVar(&out, "out", "", "`file` for the model")
 	c.Flags().StringVar(&o.Against, "against", "", "`folder` or file of an evaluation's traces; refuse to share a secret with them")
+	c.Flags().StringSliceVar(&o.Without, "without", nil, "`features` to leave out, separated by commas: what the others can do alone")
 	c.Flags().StringVar(&o.Name, "name", "", "the model's name (default the traces' sources)")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "what the splits are drawn from")
 	c.Flags().IntVar(&o.Seeds, "seeds", 3, "further splits, to tell how stable the result is")
