@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -30,6 +31,7 @@ import (
 type runFlags struct {
 	upstream                 string
 	noImport, observe, quiet bool
+	uncovered                bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -39,12 +41,18 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run an agent with Margay in front of its model",
 		Long: `Run an agent with Margay in front of its model.
 
-Margay listens on a free loopback port, points the agent at it through
-OPENAI_BASE_URL and OPENAI_API_BASE, and forwards to the API that the agent
-would have used: --upstream, else MARGAY_UPSTREAM, OPENAI_BASE_URL,
-OPENAI_API_BASE, the configuration, https://api.openai.com/v1. The base URL
-holds a random part that is told to the agent alone, so that other users of the
-machine can't use the listener.
+Margay listens on a free loopback port, points the agent at it, and forwards to
+the API that the agent would have used: --upstream, else MARGAY_UPSTREAM,
+OPENAI_BASE_URL, OPENAI_API_BASE or ANTHROPIC_BASE_URL, the configuration, the
+API's own address. Programs of the OpenAI and Anthropic SDKs and Claude Code find
+it by OPENAI_BASE_URL, OPENAI_API_BASE and ANTHROPIC_BASE_URL; Codex by flags that
+name a provider. Its address holds a random part, or needs a random header, that is
+told to the agent alone, so that other users of the machine can't use it.
+
+An agent whose model is out of reach is not run: Gemini CLI, Cursor, a Claude Code
+on Bedrock or Vertex, a Codex with a provider of its own arguments. --uncovered
+runs it all the same. What tools send by themselves never goes through here; see
+docs/agents.md for what hooks and MCP cover.
 
 The credentials in the agent's environment and in .env files of the working
 directory are protected for this run. They are named, never shown or stored.
@@ -66,20 +74,38 @@ where a signal ended it.`,
 	c.Flags().BoolVar(&f.noImport, "no-import", false, "do not protect the credentials of environment and .env files")
 	c.Flags().BoolVar(&f.observe, "observe", false, "report findings and change nothing")
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "print nothing of Margay's own but errors")
+	c.Flags().BoolVar(&f.uncovered, "uncovered", false, "run an agent whose model is out of reach, too: its traffic with it is not looked at")
 	return c
 }
 
 func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
-	for _, v := range append([]string{"MARGAY_UPSTREAM"}, child.BaseURLs()...) {
+	known := child.Recognise(args, os.Environ())
+	if known.Uncovered != "" {
+		if !f.uncovered {
+			return failure(known.Hint+"; --uncovered runs it all the same", "margay can't stand in front of the model of %s: %s", known.Name, known.Uncovered)
+		}
+		a.note("the model of %s is NOT covered: %s", known.Name, known.Uncovered)
+	}
+	claude := known.API == "anthropic"
+	named := []string{"MARGAY_UPSTREAM"}
+	if !claude {
+		named = append(named, child.BaseURLs()...)
+	}
+	for _, v := range named {
 		if f.upstream == "" {
 			f.upstream = os.Getenv(v)
 		}
 	}
 	c, err := a.load(func(c *config.Config) {
-		if f.upstream != "" {
-			c.Upstream = f.upstream
-		}
 		c.Observe = c.Observe || f.observe
+		switch {
+		case f.upstream != "" && claude:
+			c.Anthropic = f.upstream
+		case f.upstream != "":
+			c.Upstream = f.upstream
+		case known.Upstream != "":
+			c.Upstream = cmp.Or(c.Upstream, known.Upstream)
+		}
 	})
 	if err != nil {
 		return err
@@ -127,10 +153,13 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 		return err
 	}
 	_, up, err := c.Named("")
+	if claude {
+		_, up, err = c.Messages()
+	}
 	if err != nil {
 		return err
 	}
-	if !f.quiet {
+	if !f.quiet && known.Uncovered == "" {
 		a.note("%s goes through Margay to %s", filepath.Base(args[0]), up.URL)
 	}
 	if c.OnErrorPass(&up) {
@@ -139,9 +168,15 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(serving) }()
+	env := os.Environ()
+	if known.Uncovered == "" {
+		args = known.Args(args, s.Base()+"/v1")
+		env = child.Env(env, s.Base()+"/"+token)
+	}
 	agent := child.Command{
 		Path: path, Args: args, In: a.in, Out: a.out, Err: a.err,
-		Env: append(child.Env(os.Environ(), s.Base()+"/"+token+"/v1", config.EnvKeys, "MARGAY_ACCESS_TOKEN"), config.EnvTrajectory+"="+string(family), localsock.Env+"="+socket),
+		Env: append(child.Without(env, config.EnvKeys, "MARGAY_ACCESS_TOKEN"),
+			config.EnvTrajectory+"="+string(family), localsock.Env+"="+socket, child.TokenEnv+"="+token),
 	}
 	a.code, err = agent.Run()
 	stop()

@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"margay": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"agent":  agent,
+		"claude": claudeAgent, "codex": codexAgent,
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -79,30 +80,32 @@ func (c *Command) Run() (int, error) {
 	}
 }
 
-// Env returns environ pointed at the gateway at base. Loopback must not go
-// through a proxy, and the variables in without, Margay's own keys and token,
-// are not for the agent.
-func Env(environ []string, base string, without ...string) []string {
-	drop := map[string]bool{}
-	for _, w := range without {
-		drop[w] = true
-	}
+// Env returns environ pointed at the gateway at base, by the variables that
+// programs of both APIs know. Loopback must not go through a proxy.
+func Env(environ []string, base string) []string {
 	noProxy := map[string]string{"NO_PROXY": "", "no_proxy": ""}
-	var out []string
+	out := slices.Clone(environ)
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
 		if _, ok := noProxy[name]; ok {
 			noProxy[name] = value
 		}
-		if !drop[name] {
-			out = append(out, kv)
-		}
 	}
 	for _, v := range baseURLs {
-		out = append(out, v+"="+base)
+		out = append(out, v+"="+base+"/v1")
 	}
+	out = append(out, "ANTHROPIC_BASE_URL="+base) // without /v1
 	for _, v := range []string{"NO_PROXY", "no_proxy"} {
 		out = append(out, v+"="+strings.TrimPrefix(noProxy[v]+",127.0.0.1,localhost", ","))
 	}
 	return out
+}
+
+// Without returns environ without some variables: Margay's own keys and token
+// are not for the agent.
+func Without(environ []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(names, name)
+	})
 }

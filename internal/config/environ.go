@@ -17,7 +17,7 @@ const (
 	EnvTrajectory = "MARGAY_TRAJECTORY"
 )
 
-var otherVariables = []string{EnvConfig, EnvKeys, "MARGAY_SOCKET", "MARGAY_DATA", "MARGAY_REQUIRE", EnvTrajectory}
+var otherVariables = []string{EnvConfig, EnvKeys, "MARGAY_SOCKET", "MARGAY_RUN_TOKEN", "MARGAY_DATA", "MARGAY_REQUIRE", EnvTrajectory}
 
 // environment sets every key that MARGAY_<KEY> names, the parts of a nested
 // key joined by underscores, dashes written as underscores, lists separated by

@@ -9,6 +9,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"log/slog"
 	"maps"
@@ -244,6 +245,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		s.tally.requested()
 	}
+	r = s.placed(r)
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if first == "mcp" {
 		s.serveMCP(w, r)
@@ -270,6 +272,24 @@ func (s *Server) messages(r *http.Request) bool {
 	return path == "/v1/messages" || strings.HasPrefix(path, "/v1/messages/") || r.Header.Get("Anthropic-Version") != ""
 }
 
+// placed returns a request whose token is in a header as one whose token is in
+// its path: programs that are told a URL where others see it send it so.
+func (s *Server) placed(r *http.Request) *http.Request {
+	token := r.Header.Get("Margay-Token")
+	if s.token == "" || token == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 0 {
+		return r
+	}
+	out := r.Clone(r.Context())
+	out.Header.Del("Margay-Token")
+	if !strings.HasPrefix(out.URL.Path, "/"+s.token+"/") {
+		out.URL.Path = "/" + s.token + out.URL.Path
+		if out.URL.RawPath != "" {
+			out.URL.RawPath = "/" + s.token + out.URL.RawPath
+		}
+	}
+	return out
+}
+
 // Base returns the listener's URL, without a path.
 func (s *Server) Base() string { return "http://" + s.ln.Addr().String() }
 
@@ -289,6 +309,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer func() {
 		if s.hooks != nil {
 			s.mute()
+			select { // those under way are short
+			case <-silent:
+			case <-time.After(s.grace):
+			}
 		}
 		stop()
 		<-silent
