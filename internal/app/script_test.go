@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 		"margay": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"agent":  agent,
 		"claude": claudeAgent, "codex": codexAgent,
+		"mcpserver": mcpServer,
 	})
 }
 
