@@ -12,6 +12,7 @@ import (
 
 	"github.com/margaydev/margay/bench"
 	benchgateway "github.com/margaydev/margay/bench/gateway"
+	benchmcp "github.com/margaydev/margay/bench/mcp"
 	"github.com/margaydev/margay/bench/report"
 	"github.com/margaydev/margay/bench/vectors"
 )
@@ -54,6 +55,13 @@ func suites() []suite {
 			run: runGateway,
 		},
 		{
+			name: "mcp", short: "What the stdio proxy adds to a call of an MCP tool",
+			flags: func(c *cobra.Command, o *benchOptions) {
+				c.Flags().IntVar(&o.n, "n", 2000, "calls of each size")
+			},
+			run: runMCP,
+		},
+		{
 			name: "prism", short: "Leaks through four agents under the monitor and under what it is compared with, in a simulated world",
 			flags: prismFlags, run: runPrism,
 		},
@@ -62,6 +70,15 @@ func suites() []suite {
 			flags: dojoFlags, check: checkDojo, run: runDojo,
 		},
 	}
+}
+
+func runMCP(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	calls := o.n
+	if o.quick {
+		calls = 20
+	}
+	r, err := benchmcp.Run(ctx, benchmcp.Options{Seed: o.seed, Calls: max(0, calls), Progress: o.progress})
+	return r, nil, err
 }
 
 func runVectors(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {

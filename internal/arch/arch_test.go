@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"bench/gateway":      {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
+	"bench/mcp":          {"bench", "mcpproxy", "mediator", "secret", "secret/recognise", "store/sqlite"},
 	"internal/problem":   {},
 	"internal/state":     {"internal/config", "internal/keys", "internal/problem", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":     {"flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "mcpproxy", "mediator", "monitor", "secret"},
@@ -89,7 +90,7 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
-		"bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
+		"bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},
