@@ -139,7 +139,7 @@ func (p *eventParser) event() {
 			continue
 		case string(key) == "delta" && string(p.kind) == "response.audio.delta" && n.Kind == strictjson.String && wire.IsBase64(p.bytes(i)):
 			continue
-		case string(key) == "delta" && string(p.kind) == "response.shell_call_output_content.delta":
+		case string(key) == "delta" && (string(p.kind) == "response.shell_call_output_content.delta" || string(p.kind) == "response.audio.delta"):
 			p.pieces(i)
 			continue
 		}

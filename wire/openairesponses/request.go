@@ -13,6 +13,7 @@ import (
 type Request struct {
 	wire.Document
 	messages []message
+	tools    map[string]string // by the id of a call: the tool's name
 }
 
 // message is the instructions or an item of the input.
@@ -57,6 +58,14 @@ func ParseRequest(body []byte, lim wire.Limits) (*Request, error) {
 func (r *Request) item(i int) {
 	s := wire.Scope{Message: len(r.messages), Choice: -1}
 	s.Role, s.Tool = authorOf(&r.Doc, i)
+	if id := r.Doc.Text(r.Doc.Find(i, "call_id")); id != "" && s.Tool != "" {
+		if r.tools == nil {
+			r.tools = map[string]string{}
+		}
+		r.tools[id] = s.Tool
+	} else if id != "" && s.Role == flow.RoleTool {
+		s.Tool = r.tools[id]
+	}
 	r.messages = append(r.messages, message{i, s.Role})
 	walkItem(&r.Document, i, s)
 }

@@ -69,14 +69,16 @@ func pieceOf(typ []byte) (piece, bool) {
 	return piece{}, false
 }
 
-// isWhole reports whether all strings of a type of event are whole texts, or
-// copies of such. Those of other types may be pieces of a text.
+// isWhole reports whether the API has a type of event, whose strings are whole
+// texts then, but for the piece that it may have. Those of other types may all
+// be pieces of texts.
 func isWhole(typ []byte) bool {
 	switch string(typ) {
 	case "error", "keepalive", "response.queued", "response.created", "response.in_progress", "response.completed", "response.incomplete",
 		"response.failed", "response.cancelled", "response.output_item.added", "response.output_item.done", "response.content_part.added",
 		"response.content_part.done", "response.reasoning_summary_part.added", "response.reasoning_summary_part.done",
-		"response.output_text.annotation.added", "response.shell_call_output_content.done", "response.audio.done", "response.audio.transcript.done",
+		"response.output_text.annotation.added", "response.shell_call_output_content.delta",
+		"response.shell_call_output_content.done", "response.audio.delta", "response.audio.done", "response.audio.transcript.done",
 		"response.image_generation_call.partial_image", "response.image_generation_call.in_progress",
 		"response.image_generation_call.generating", "response.image_generation_call.completed",
 		"response.file_search_call.in_progress", "response.file_search_call.searching", "response.file_search_call.completed",
