@@ -1,0 +1,195 @@
+package taint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+)
+
+// drawLabel draws a label of the four-point lattice.
+func drawLabel(t *rapid.T, what string) label.Label {
+	return label.Label{
+		Integrity:       rapid.SampledFrom([]label.Element{"", label.Untrusted}).Draw(t, what+" integrity"),
+		Confidentiality: rapid.SampledFrom([]label.Element{"", label.Private}).Draw(t, what+" confidentiality"),
+	}
+}
+
+// message makes one of parts.
+func message(role flow.Role, kind Kind, parts ...part) Message {
+	m := Message{Message: flow.Message{Role: role}, Kind: kind}
+	for _, p := range parts {
+		m.Regions = append(m.Regions, flow.Region{Start: len(m.Text), End: len(m.Text) + len(p.text), Label: p.label})
+		m.Text += p.text
+	}
+	return m
+}
+
+type part struct {
+	text  string
+	label label.Label
+}
+
+// above draws parts that are not below a level: some, or none.
+func above(t *rapid.T, level Level, least int, what string) []part {
+	var out []part
+	for i := range rapid.IntRange(least, 3).Draw(t, what+" n") {
+		l := rapid.SampledFrom(slices.DeleteFunc([]label.Label{{}, {Integrity: label.Untrusted}, {Confidentiality: label.Private}, {Integrity: label.Untrusted, Confidentiality: label.Private}}, func(l label.Label) bool {
+			return level.Admits(label.FourPoint, l)
+		})).Draw(t, what+" label")
+		out = append(out, part{rapid.StringMatching(`[a-z {}"\[]{0,12}`).Draw(t, fmt.Sprint(what, " text ", i)), l})
+	}
+	return out
+}
+
+// interleave puts hidden parts among those that are seen.
+func interleave(t *rapid.T, seen, hidden []part, what string) []part {
+	out := slices.Clone(seen)
+	for _, h := range hidden {
+		out = slices.Insert(out, rapid.IntRange(0, len(out)).Draw(t, what), h)
+	}
+	return out
+}
+
+// TestNonInterference: two histories that differ in content, length, number
+// and place of regions above a level, and in steps above it, read the same,
+// byte for byte, and so do their tools and the label of what is shown.
+func TestNonInterference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		level := AtLabel(drawLabel(t, "level")).Meet(AtLabel(drawLabel(t, "second")))
+		if level.Admits(label.FourPoint, label.Label{Integrity: label.Untrusted, Confidentiality: label.Private}) {
+			t.Skip("nothing is above")
+		}
+		below := func(what string) []part {
+			var out []part
+			for range rapid.IntRange(0, 3).Draw(t, what) {
+				l := drawLabel(t, what)
+				if level.Admits(label.FourPoint, l) {
+					out = append(out, part{rapid.StringMatching(`[A-Z:]{1,6}`).Draw(t, what), l})
+				}
+			}
+			return out
+		}
+		h := [2]History{{Lattice: label.FourPoint}, {Lattice: label.FourPoint}}
+		both := func(m [2]Message) {
+			for i := range h {
+				h[i].Messages = append(h[i].Messages, m[i])
+			}
+		}
+		worst := label.Label{Integrity: label.Untrusted, Confidentiality: label.Private}
+		for n := range rapid.IntRange(1, 7).Draw(t, "messages") {
+			id := fmt.Sprint("call", n)
+			switch rapid.SampledFrom([]string{"system", "user", "answer", "step", "hidden step", "hidden answer"}).Draw(t, "what") {
+			case "system":
+				both([2]Message{message(flow.RoleSystem, KindText, part{"S", label.Label{}}), message(flow.RoleSystem, KindText, part{"S", label.Label{}})})
+			case "user": // who marks a part of his own words knows it
+				seen, least := below("user"), rapid.IntRange(0, 1).Draw(t, "pasted")
+				var m [2]Message
+				for i := range m {
+					var hidden []part
+					if least > 0 {
+						hidden = above(t, level, 1, "user")
+					}
+					m[i] = message(flow.RoleUser, KindText, interleave(t, seen, hidden, "user")...)
+				}
+				both(m)
+			case "answer":
+				seen := append(below("answer"), part{"A", label.Label{}})
+				both([2]Message{message(flow.RoleAssistant, KindText, seen...), message(flow.RoleAssistant, KindText, seen...)})
+			case "step": // a call that is shown, whose result may have hidden parts
+				seen := below("result")
+				var m [2]Message
+				for i := range m {
+					m[i] = message(flow.RoleTool, KindResult, interleave(t, seen, above(t, level, 0, "result"), "result")...)
+					m[i].Call, m[i].Tool, m[i].Worst = id, "tool", worst
+				}
+				call := message(flow.RoleAssistant, KindCall, part{`{"x":1}`, label.Label{}})
+				call.Call, call.Tool = id, "tool"
+				both([2]Message{call, call})
+				both(m)
+			case "hidden step": // one of the two has steps that the other does not
+				for i := range h {
+					for j := range rapid.IntRange(0, 2).Draw(t, "steps") {
+						call := message(flow.RoleAssistant, KindCall, above(t, level, 1, "call")...)
+						call.Call, call.Tool = fmt.Sprint(id, "hidden", j), rapid.StringMatching(`[a-z]{1,5}`).Draw(t, "tool")
+						result := message(flow.RoleTool, KindResult, above(t, level, 0, "hidden result")...)
+						result.Call, result.Tool, result.Worst = call.Call, call.Tool, worst
+						h[i].Messages = append(h[i].Messages, call, result)
+					}
+				}
+			case "hidden answer":
+				for i := range h {
+					for range rapid.IntRange(0, 2).Draw(t, "answers") {
+						h[i].Messages = append(h[i].Messages, message(flow.RoleAssistant, KindText, above(t, level, 1, "answer")...))
+					}
+				}
+			}
+		}
+		for i := range h {
+			h[i].Tools = append(h[i].Tools, Description{Name: "read"})
+			for range rapid.IntRange(0, 2).Draw(t, "tools") {
+				h[i].Tools = append(h[i].Tools, Description{Name: rapid.StringMatching(`[a-z]{3}`).Draw(t, "name"), Label: above(t, level, 1, "tool")[0].label})
+			}
+			h[i].Tools = append(h[i].Tools, Description{Name: "write"})
+		}
+		va, vb := h[0].Redact(level), h[1].Redact(level)
+		if a, b := h[0].Render(va), h[1].Render(vb); a != b {
+			t.Fatalf("the histories read differently:\n%q\n%q", a, b)
+		}
+		if va.Label != vb.Label || !level.Admits(label.FourPoint, va.Label) {
+			t.Fatalf("labels of what is shown: %v, %v at %s", va.Label, vb.Label, level.Format(label.FourPoint))
+		}
+		for _, s := range va.Messages {
+			if strings.Count(s.Text, "[margay:") > 1 {
+				t.Fatalf("more than one placeholder: %q", s.Text)
+			}
+		}
+		// Whatever is seen is below, and everything below in shown messages is
+		// seen: a stricter level never shows more.
+		lower := level.Meet(AtLabel(drawLabel(t, "lower")))
+		if l := h[0].Redact(lower); len(l.Messages) > len(va.Messages)+len(h[0].Messages) || l.Withheld < va.Withheld {
+			t.Fatalf("a stricter level shows more")
+		}
+	})
+}
+
+func TestRedact(t *testing.T) {
+	untrusted, private := label.Label{Integrity: label.Untrusted}, label.Label{Confidentiality: label.Private}
+	call := message(flow.RoleAssistant, KindCall, part{`{}`, label.Label{}})
+	call.Call, call.Tool = "1", "list_mail"
+	result := message(flow.RoleTool, KindResult, part{`[{"from":"`, private}, part{"eve@evil.example", private}, part{`","body":"`, private}, part{"send", label.Label{Integrity: label.Untrusted, Confidentiality: label.Private}}, part{`"}]`, private})
+	result.Call, result.Tool = "1", "list_mail"
+	said := message(flow.RoleAssistant, KindText, part{"You should send money.", untrusted})
+	h := History{Lattice: label.FourPoint, Messages: []Message{
+		message(flow.RoleUser, KindText, part{"read my mail", label.Label{}}), call, result, said, message(flow.RoleUser, KindText, part{"and now?", label.Label{}}),
+	}, Tools: []Description{{Name: "list_mail"}, {Name: "mcp__x__y", Label: untrusted}}}
+	v := h.Redact(AtLabel(private))
+	var got []string
+	for _, s := range v.Messages {
+		got = append(got, s.Text)
+	}
+	want := []string{"read my mail", "{}", `[{"from":"eve@evil.example","body":""}]` + "\n" + Withheld, WithheldAnswer, "and now?"}
+	if !slices.Equal(got, want) || !slices.Equal(v.Tools, []int{0}) || v.Label != private {
+		t.Errorf("got %q, tools %v, label %v", got, v.Tools, v.Label)
+	}
+	if v := h.Redact(Level{}); v.Messages[2].Text != Withheld || v.Label != (label.Label{}) {
+		t.Errorf("at the bottom the result is %q", v.Messages[2].Text)
+	}
+	if v := h.Redact(Everything()); len(v.Messages) != 5 || v.Messages[2].Changed || len(v.Tools) != 2 || v.Label != h.Context() {
+		t.Errorf("with everything: %+v", v)
+	}
+	// Text that no region is about is withheld; so is a result with regions
+	// that overlap.
+	for _, regions := range [][]flow.Region{nil, {{Start: 0, End: 3}}, {{Start: 0, End: 9}, {Start: 4, End: 12}}, {{Start: 0, End: 99}}} {
+		m := Message{Message: flow.Message{Role: flow.RoleTool, Text: "abcdefghijkl", Regions: regions}, Kind: KindResult, Call: "1"}
+		h := History{Lattice: label.FourPoint, Messages: []Message{call, m}}
+		if got := h.Redact(AtLabel(private)).Messages[1].Text; strings.Contains(got, "def") || !strings.HasSuffix(got, Withheld) {
+			t.Errorf("regions %v: %q is shown", regions, got)
+		}
+	}
+}

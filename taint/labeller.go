@@ -1,0 +1,163 @@
+package taint
+
+import (
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+)
+
+// Turn is a text of a conversation before it has labels.
+type Turn struct {
+	Role flow.Role
+	Kind Kind
+	Text string
+	Tool string // of a call or a result
+	Call string // joins a call and its result
+	Part bool   // goes on with the message before it
+	// Pasted are parts of a user's or developer's text that others wrote.
+	// They are untrusted; they are in order and do not overlap.
+	Pasted []Span
+}
+
+// Span is a part of a text, in bytes.
+type Span struct{ Start, End int }
+
+// Steps remembers which label the things that a model said have. It is keyed
+// by content; where the same was said twice it gives the join.
+type Steps interface {
+	Said(t *Turn) (label.Label, bool)
+}
+
+// Cache remembers annotated results. Results in it are shared and not changed.
+type Cache interface {
+	Result(k CacheKey) (Result, bool)
+	Keep(k CacheKey, r Result)
+}
+
+// CacheKey is all that an annotated result depends on, besides the policy: a
+// cache belongs to one policy. Implementations compare it whole or by a keyed
+// hash.
+type CacheKey struct {
+	Tool, Arguments, Text string
+	Under                 label.Label // that the call was made under
+}
+
+// Labeller gives conversations their labels. It is safe for concurrent use if
+// its cache and steps are.
+type Labeller struct {
+	Policy *Policy
+	Cache  Cache // may be nil
+	Steps  Steps // may be nil: what a model said has the join of all before it
+}
+
+// Result annotates the result of a call that was made under a label: its
+// regions have their tool's labels joined to it.
+func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) Result {
+	k := CacheKey{call.Name, call.Arguments, text, under}
+	if l.Cache != nil {
+		if r, ok := l.Cache.Result(k); ok {
+			return r
+		}
+	}
+	r := l.Policy.Annotate(call, text)
+	lat := l.Policy.scheme.Lattice
+	for i := range r.Regions {
+		r.Regions[i].Label = lat.Join(r.Regions[i].Label, under)
+	}
+	r.Worst = lat.Join(r.Worst, under)
+	if l.Cache != nil {
+		l.Cache.Keep(k, r)
+	}
+	return r
+}
+
+// History labels a conversation. Tools are what is offered to the model
+// (Policy.Describe). A result whose call is not there, or is another tool's,
+// has the worst label.
+func (l *Labeller) History(turns []Turn, tools []Description) *History {
+	lat := l.Policy.scheme.Lattice
+	h := &History{Lattice: lat, Messages: make([]Message, 0, len(turns)), Tools: tools}
+	type made struct {
+		call  flow.ToolCall
+		under label.Label
+	}
+	calls := map[string]made{}
+	var context label.Label
+	for _, t := range tools {
+		context = lat.Join(context, t.Label)
+	}
+	for i := range turns {
+		t := &turns[i]
+		m := Message{Message: flow.Message{Role: t.Role, Text: t.Text}, Kind: t.Kind, Tool: t.Tool, Call: t.Call, Part: t.Part}
+		switch {
+		case t.Kind == KindResult:
+			c, ok := calls[t.Call]
+			if !ok || c.call.Name != t.Tool && t.Tool != "" {
+				// Who asked for it and with what is not known.
+				c = made{flow.ToolCall{Name: t.Tool, Arguments: "?"}, lat.Join(context, l.Policy.scheme.Worst())}
+			}
+			m.Tool = c.call.Name
+			r := l.Result(c.call, c.under, t.Text)
+			m.Regions, m.Worst = r.Regions, r.Worst
+		case speaks(t.Role):
+			m.Regions = l.own(t, i)
+		default:
+			said, ok := label.Label{}, false
+			if l.Steps != nil {
+				said, ok = l.Steps.Said(t)
+			}
+			if !ok {
+				said = context
+			}
+			m.Regions = []flow.Region{{End: len(t.Text), Label: said, From: flow.Provenance{Role: t.Role, Step: i, Tool: t.Tool}}}
+			if t.Kind == KindCall {
+				calls[t.Call] = made{flow.ToolCall{ID: t.Call, Name: t.Tool, Arguments: t.Text}, said}
+			}
+		}
+		for j := range m.Regions {
+			if r := &m.Regions[j]; r.Label != (label.Label{}) && r.Label != context {
+				context = lat.Join(context, r.Label)
+			}
+		}
+		h.Messages = append(h.Messages, m)
+	}
+	return h
+}
+
+// own cuts what the user or the developer said.
+func (l *Labeller) own(t *Turn, at int) []flow.Region {
+	from := flow.Provenance{Role: t.Role, Step: at}
+	pasted := label.Label{Integrity: l.Policy.scheme.Untrusted}
+	var out []flow.Region
+	end := 0
+	for _, s := range t.Pasted {
+		if s.Start < end || s.End < s.Start || s.End > len(t.Text) {
+			return []flow.Region{{End: len(t.Text), Label: pasted, From: from}}
+		}
+		if s.Start > end {
+			out = append(out, flow.Region{Start: end, End: s.Start, From: from})
+		}
+		p := from
+		p.Field = "pasted"
+		out = append(out, flow.Region{Start: s.Start, End: s.End, Label: pasted, From: p})
+		end = s.End
+	}
+	if end < len(t.Text) || len(out) == 0 {
+		out = append(out, flow.Region{Start: end, End: len(t.Text), From: from})
+	}
+	return out
+}
+
+// Describe labels the tools that are offered to a model. Those of a pack have
+// descriptions that their developer wrote. Of the others, foreign says which
+// ones strangers described: those of servers that the user connected.
+func (p *Policy) Describe(names []string, foreign func(name string) bool) []Description {
+	out := make([]Description, 0, len(names))
+	for _, n := range names {
+		d := Description{Name: n}
+		if p.tools[n] == nil && foreign(n) {
+			d.Label.Integrity = p.scheme.Untrusted
+		}
+		out = append(out, d)
+	}
+	return out
+}

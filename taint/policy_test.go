@@ -1,0 +1,254 @@
+package taint
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+)
+
+func cond(t testing.TB, op Op, arg string, values ...string) Cond {
+	return Cond{Op: op, Arg: at(t, arg), Values: values}
+}
+
+func sendMail(t testing.TB) Tool {
+	return Tool{
+		Name: "send_mail", Args: []string{"to", "subject", "body"}, Destinations: []string{"to"},
+		Rules: []Rule{
+			{When: []Cond{cond(t, OpDomain, "to[*]", "evil.example")}, Deny: true, Why: "never there"},
+			{When: []Cond{cond(t, OpFromUser, "to[*]")}, Reader: ReachHigh, Why: "whom the user named"},
+			{When: []Cond{{Op: OpPresent, Arg: at(t, "to[*]")}}, Readers: []Path{at(t, "to[*]")}, Why: "others"},
+			{Confirm: true, Why: "nobody"},
+		},
+	}
+}
+
+func TestClear(t *testing.T) {
+	p := policy(t, FourPoint(), sendMail(t))
+	user := []string{"Send it to bob@x.example. Thanks"}
+	for _, c := range []struct {
+		name, args string
+		rule       int
+		limit      string
+		outcome    string // of the flags
+		code       string
+	}{
+		{"send_mail", `{"to":["bob@x.example"]}`, 2, "(trusted, private)", "", CodeRule},
+		{"send_mail", `{"to":["BOB@x.example"]}`, 2, "(trusted, private)", "", CodeRule},
+		{"send_mail", `{"to":["bob@x.example","eve@y.example"]}`, 3, "(trusted, public)", "", CodeRule},
+		{"send_mail", `{"to":["notbob@x.example"]}`, 3, "(trusted, public)", "", CodeRule},
+		{"send_mail", `{"to":["bob@x.example.evil.example"]}`, 1, "", "deny", CodeRule},
+		{"send_mail", `{"to":["a@mail.EVIL.example"]}`, 1, "", "deny", CodeRule},
+		{"send_mail", `{"to":[]}`, 4, "(trusted, public)", "ask", CodeRule},
+		{"send_mail", ``, 4, "(trusted, public)", "ask", CodeRule},
+		{"send_mail", `{"to":["bob@x.example"],"extra":1}`, 0, "(trusted, public)", "", CodeArgument},
+		{"send_mail", `{"To":["bob@x.example"]}`, 0, "(trusted, public)", "ask", CodeArgument},
+		{"send_mail", `{"to":["bob@x.example"],"to":["eve@evil.example"]}`, 0, "", "deny", CodeArguments},
+		{"send_mail", `["bob@x.example"]`, 0, "", "deny", CodeArguments},
+		{"send_mail", `{"to":`, 0, "", "deny", CodeArguments},
+		{"Send_Mail", `{"to":["bob@x.example"]}`, 0, "(trusted, public)", "ask", CodeLookalike},
+		{"send-mail", `{"to":["bob@x.example"]}`, 0, "(trusted, public)", "ask", CodeLookalike},
+		{"sendmail", `{}`, 0, "(trusted, public)", "ask", CodeLookalike},
+		{"sеnd_mail", `{}`, 0, "(trusted, public)", "ask", CodeLookalike}, // Cyrillic
+		{"send_mail\u200b", `{}`, 0, "(trusted, public)", "ask", CodeLookalike},
+		{"", `{}`, 0, "(trusted, public)", "ask", CodeLookalike},
+		{"other", `{}`, 0, "(trusted, public)", "", CodeUnknownTool},
+	} {
+		got := p.Clear(flow.ToolCall{Name: c.name, Arguments: c.args}, user)
+		outcome := map[[2]bool]string{{true, false}: "deny", {false, true}: "ask"}[[2]bool{got.Deny, got.Confirm}]
+		if got.Rule != c.rule || outcome != c.outcome || !got.Deny && got.Limit.Format(label.FourPoint) != c.limit || len(got.Reasons) == 0 || got.Reasons[0].Code != c.code {
+			t.Errorf("%s(%s): %+v, want %+v", c.name, c.args, got, c)
+		}
+	}
+	s := policy(t, sets(t), sendMail(t))
+	got := s.Clear(flow.ToolCall{Name: "send_mail", Arguments: `{"to":["Eve@y.example","z@y.example"]}`}, nil)
+	if f := got.Limit.Format(label.Sets); f != "({}, {eve@y.example|z@y.example})" {
+		t.Errorf("in sets: %s", f)
+	}
+	if got := s.Clear(flow.ToolCall{Name: "send_mail", Arguments: `{"to":["a b"]}`}, nil); got.Limit != (Limit{}) {
+		t.Errorf("a reader without a name: %+v", got)
+	}
+}
+
+func TestConditions(t *testing.T) {
+	p := policy(t, FourPoint())
+	args := `{"n":5,"s":"5","big":1e400,"u":"https://Docs.corp.example:8080/x?y","p":"/home/u/src/x.go","list":["a","b"],"null":null,"o":{},"cmd":"git status -s"}`
+	for _, c := range []struct {
+		c    Cond
+		want bool
+	}{
+		{Cond{Op: OpAtMost, Arg: at(t, "n"), Number: 5}, true},
+		{Cond{Op: OpAtMost, Arg: at(t, "n"), Number: 4.9}, false},
+		{Cond{Op: OpAtMost, Arg: at(t, "n"), Number: 4.9, Not: true}, true},
+		{Cond{Op: OpAtMost, Arg: at(t, "none"), Number: 4.9, Not: true}, false},
+		{Cond{Op: OpAtLeast, Arg: at(t, "n"), Number: 5}, true},
+		{Cond{Op: OpAtMost, Arg: at(t, "s"), Number: 9}, false}, // a text is no number
+		{Cond{Op: OpAtMost, Arg: at(t, "big"), Number: 9}, false},
+		{cond(t, OpEquals, "list[*]", "a", "b"), true},
+		{cond(t, OpEquals, "list[*]", "a"), false},
+		{Cond{Op: OpEquals, Arg: at(t, "list[*]"), Values: []string{"a"}, Not: true}, false}, // one of them is
+		{Cond{Op: OpEquals, Arg: at(t, "list[*]"), Values: []string{"c"}, Not: true}, true},
+		{cond(t, OpIn, "list[0]", "A"), true},
+		{cond(t, OpEquals, "list", "a"), false},
+		{cond(t, OpEquals, "o", "a"), false},
+		{Cond{Op: OpDomain, Arg: at(t, "u"), List: "org"}, true},
+		{cond(t, OpDomain, "u", "docs.corp.example"), true},
+		{cond(t, OpDomain, "u", "orp.example"), false},
+		{Cond{Op: OpDomain, Arg: at(t, "u"), List: "nothing"}, false},
+		{cond(t, OpPath, "p", "/home/u"), true},
+		{cond(t, OpPath, "p", "/home/u/src/"), true},
+		{cond(t, OpPath, "p", "/home/u/sr"), false},
+		{Cond{Op: OpType, Arg: at(t, "n"), Type: typ(t, "integer")}, true},
+		{cond(t, OpCommand, "cmd", "git status"), true},
+		{cond(t, OpCommand, "cmd", "git"), true},
+		{cond(t, OpCommand, "cmd", "git statu"), false},
+		{Cond{Op: OpPresent, Arg: at(t, "null")}, false},
+		{Cond{Op: OpAbsent, Arg: at(t, "null")}, true},
+		{Cond{Op: OpPresent, Arg: at(t, "o")}, true},
+		{Cond{Op: OpTest, Test: func(flow.ToolCall, []string) (bool, error) { return true, nil }}, true},
+		{Cond{Op: OpTest, Test: func(flow.ToolCall, []string) (bool, error) { return true, errors.New("cost") }}, false},
+		{Cond{Op: OpTest, Not: true, Test: func(flow.ToolCall, []string) (bool, error) { return false, nil }}, true},
+	} {
+		if err := c.c.Check(); err != nil {
+			t.Errorf("%+v: %v", c.c, err)
+		}
+		call := flow.ToolCall{Name: "x", Arguments: args}
+		if got := p.holds([]Cond{c.c}, &question{args: arguments(args), call: &call}, false); got != c.want {
+			t.Errorf("%+v is %v", c.c, got)
+		}
+	}
+	for _, bad := range []string{
+		"/home/u/../x", "/home/u/src/../../../etc", "~/x", "home/u", "/home/u/$HOME", "/home/u\\x", "/home/u/*", "/home/ü",
+	} {
+		if under(bad, "/home/u") {
+			t.Errorf("%q is under /home/u", bad)
+		}
+	}
+	for _, bad := range []string{
+		"https://corp.example@evil.example/", "https://corp.example\\@evil.example", "//corp.example", "ftp://corp.example", "https://corp.example%2eevil.example",
+		"https://соrp.example", "corp.example", "javascript:corp.example", "https://corp.example:x/", "a@b@corp.example", "https://", "x@corp.example,y@evil.example", "https://corp..example",
+	} {
+		if h, ok := host(bad); ok && strings.HasSuffix(h, "corp.example") {
+			t.Errorf("%q has host %q", bad, h)
+		}
+	}
+	for _, bad := range []string{"git status; rm x", "git status && x", "git status $(x)", "git status > x", "git status `x`", "git status\nx", "git status | sh", "git status 'x'", "x=1 git status", "git\u00a0status"} {
+		if command(bad, []string{"git status"}) {
+			t.Errorf("%q is taken for git status", bad)
+		}
+	}
+}
+
+func TestSpoken(t *testing.T) {
+	for _, c := range []struct {
+		text, value string
+		want        bool
+	}{
+		{"pay DE89370400440532013000 now", "DE89370400440532013000", true},
+		{"write to (bob@x.example).", "bob@x.example", true},
+		{"to:bob@x.example", "bob@x.example", true},
+		{"write to Bob@X.example", "bob@x.example", true},
+		{"tell @alice", "alice", true},
+		{"in #general, please", "general", true},
+		{"read https://x.example/a", "https://x.example/a", true},
+		{"read https://x.example/a/b", "https://x.example/a", false},
+		{"read https://x.example/a", "x.example", false},
+		{"notbob@x.example", "bob@x.example", false},
+		{"a.bob@x.example", "bob@x.example", false},
+		{"bob@x.example.org", "bob@x.example", false},
+		{"bob@x.example-corp", "bob@x.example", false},
+		{"x@alice", "alice", false},
+		{"/home/u/src/main.go", "src/main.go", false},
+		{"12345", "234", false},
+		{"General", "general", false},
+		{"ab", "ab", false},
+		{"naïve", "na", false},
+		{"", "abc", false},
+		{"the bank", "the bank ", false},
+	} {
+		if got := spoken(c.text, c.value); got != c.want {
+			t.Errorf("%q in %q is %v", c.value, c.text, got)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	ok := sendMail(t)
+	twice, hidden, bad, strange, both := ok, ok, ok, ok, ok
+	hidden.Rules = []Rule{{Why: "all"}, {Why: "never"}}
+	bad.Rules = []Rule{{When: []Cond{cond(t, OpEquals, "nothing", "x")}}}
+	strange.Name = "send mail"
+	both.Rules = []Rule{{Deny: true, Confirm: true}}
+	dest := ok
+	dest.Destinations = []string{"nowhere"}
+	readers := ok
+	readers.Rules = []Rule{{Readers: []Path{at(t, "who")}}}
+	for _, tools := range [][]Tool{{ok, twice}, {hidden}, {bad}, {strange}, {both}, {dest}, {readers}} {
+		if _, err := New(Config{Scheme: FourPoint(), Tools: tools}); !errors.Is(err, ErrTool) && !errors.Is(err, ErrContradiction) {
+			t.Errorf("%v", err)
+		}
+	}
+	if _, err := New(Config{}); !errors.Is(err, ErrScheme) {
+		t.Errorf("%v", err)
+	}
+	for _, c := range []Cond{
+		{},
+		{Op: "like", Arg: at(t, "x")},
+		{Op: OpEquals, Arg: at(t, "x")},
+		{Op: OpIn, Arg: at(t, "x"), Values: []string{""}},
+		{Op: OpFromUser},
+		{Op: OpTest},
+		{Op: OpType, Arg: at(t, "x")},
+		{Op: OpType, Arg: at(t, "x"), Type: typ(t, "echo")},
+		{Op: OpAbsent, Not: true, Arg: at(t, "x")},
+		cond(t, OpCommand, "x", "ls | x"),
+	} {
+		if err := c.Check(); !errors.Is(err, ErrCond) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if _, err := Custom(label.FourPoint, "trusted", "private"); !errors.Is(err, ErrScheme) {
+		t.Errorf("%v", err)
+	}
+	if _, err := Sets("a b"); !errors.Is(err, ErrScheme) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPath(t *testing.T) {
+	for _, s := range []string{"$", "a", "a.b[0].c[*].*", "[*].x", `["odd name"].y`, "*"} {
+		p, err := ParsePath(s)
+		if err != nil || p.String() != s {
+			t.Errorf("%q is read as %q, %v", s, p.String(), err)
+		}
+	}
+	for _, s := range []string{"", "a..b", "a.", "a[", "a[x]", "a[-1]", "[*]x", "a b", `[""]`, strings.Repeat("a.", 20) + "a"} {
+		if _, err := ParsePath(s); !errors.Is(err, ErrPath) {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+// TestMeet: what a meet admits is what both admit.
+func TestMeet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := func(what string) Level {
+			if rapid.IntRange(0, 9).Draw(t, what) == 0 {
+				return rapid.SampledFrom([]Level{{}, Everything()}).Draw(t, what)
+			}
+			return At(Limit{rapid.Bool().Draw(t, what), rapid.Bool().Draw(t, what), drawLabel(t, what)})
+		}
+		a, b, x := limit("a"), limit("b"), drawLabel(t, "x")
+		m := a.Meet(b)
+		if m.Admits(label.FourPoint, x) != (a.Admits(label.FourPoint, x) && b.Admits(label.FourPoint, x)) {
+			t.Fatalf("%s", m.Format(label.FourPoint))
+		}
+		if !m.Admits(label.FourPoint, label.Label{}) || m.Format(label.FourPoint) != b.Meet(a).Format(label.FourPoint) {
+			t.Fatalf("%s", m.Format(label.FourPoint))
+		}
+	})
+}
