@@ -278,7 +278,10 @@ func (h *held) keep() {
 	h.kept = true
 	n := len(h.raw)
 	h.own = append(append(h.own[:0], h.raw...), h.data...)
-	h.raw, h.data = h.own[:n:n], h.own[n:]
+	h.raw = h.own[:n:n]
+	if h.data != nil { // a comment has none, and must not get any
+		h.data = h.own[n:]
+	}
 }
 
 func (g *Generation) delta(h *held, d *flow.Delta) error {
