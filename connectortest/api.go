@@ -94,7 +94,8 @@ type Script struct {
 //	«j»   the same, where it is a JSON document
 //	«%»   the same, percent-encoded
 //	«l»   logprobs of a piece, or null where they are taken out
-//	«n»   the frame's number, from 0
+//	«L»   the same as a list, which is empty then
+//	«n»   the number of the frame among those that have one, from 0
 //	«say» what Ask says
 //	«stream» true or false, by what the answer is
 //	«choices» how many choices

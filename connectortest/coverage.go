@@ -6,7 +6,7 @@ import (
 )
 
 // APIs are all that the suite knows.
-func APIs() []*API { return []*API{Chat(), Messages()} }
+func APIs() []*API { return []*API{Chat(), Responses(), Messages()} }
 
 // everywhere is what no connector sees.
 var everywhere = []string{

@@ -18,7 +18,7 @@ type marks struct {
 // segment is a part of a frame: literal text, or a mark that holds text.
 type segment struct {
 	lit  string
-	mark string // "p", "P", "t", "T", "r", "%", "j", "l"; empty for literal text
+	mark string // "p", "P", "t", "T", "r", "%", "j", "l", "L"; empty for literal text
 }
 
 // segments takes a frame apart, with the marks that hold no text filled in.
@@ -42,7 +42,7 @@ func segments(raw string, m *marks) []segment {
 			lit += fmt.Sprint(m.stream)
 		case "choices":
 			lit += fmt.Sprint(m.choices)
-		case "p", "P", "t", "T", "r", "%", "l", "j":
+		case "p", "P", "t", "T", "r", "%", "l", "L", "j":
 			out = append(out, segment{lit: lit}, segment{mark: name})
 			lit = ""
 		default:
@@ -81,7 +81,9 @@ func write(raw string, m *marks) []byte {
 		case "%":
 			b = append(b, url.QueryEscape(m.text)...)
 		case "l":
-			b = append(b, logprobs(m.piece)...)
+			b = append(b, `{"content":[`+logprobs(m.piece)+`],"refusal":null}`...)
+		case "L":
+			b = append(b, `[`+logprobs(m.piece)+`]`...)
 		}
 	}
 	return b
@@ -99,9 +101,15 @@ func read(raw string, m *marks, got []byte) (piece, text *string, ok bool) {
 				return nil, nil, false
 			}
 		case "l":
-			if after, ok := strings.CutPrefix(rest, logprobs(m.piece)); ok {
+			if after, ok := strings.CutPrefix(rest, `{"content":[`+logprobs(m.piece)+`],"refusal":null}`); ok {
 				rest = after
 			} else if rest, ok = strings.CutPrefix(rest, "null"); !ok {
+				return nil, nil, false
+			}
+		case "L":
+			if after, ok := strings.CutPrefix(rest, `[`+logprobs(m.piece)+`]`); ok {
+				rest = after
+			} else if rest, ok = strings.CutPrefix(rest, "[]"); !ok {
 				return nil, nil, false
 			}
 		case "j":
@@ -186,7 +194,6 @@ func escaped(text string) string {
 // logprobs returns those of a piece of content, in tokens of three characters.
 func logprobs(piece string) string {
 	var b strings.Builder
-	b.WriteString(`{"content":[`)
 	for i, tok := range tokens(piece) {
 		if i > 0 {
 			b.WriteByte(',')
@@ -200,7 +207,6 @@ func logprobs(piece string) string {
 		}
 		fmt.Fprintf(&b, `],"top_logprobs":[{"token":"%s","logprob":-0.25,"bytes":null}]}`, quoted(tok))
 	}
-	b.WriteString(`],"refusal":null}`)
 	return b.String()
 }
 

@@ -260,8 +260,11 @@ func (m *matrix) answer(x *Exchange, o *one, s *Script) {
 	mk := marks{text: o.text, stream: o.stream, choices: o.at.N}
 	add := func(frames []Frame, piece string) {
 		for _, f := range frames {
-			mk.piece, mk.number = piece, len(o.sent)
+			mk.piece = piece
 			o.sent = append(o.sent, sent{f, mk, write(f.Raw, &mk)})
+			if strings.Contains(f.Raw, "«n»") {
+				mk.number++
+			}
 		}
 	}
 	add(s.Head, "")

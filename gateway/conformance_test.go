@@ -8,7 +8,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, api := range []*connectortest.API{connectortest.Chat(), connectortest.Messages()} {
+	for _, api := range []*connectortest.API{connectortest.Chat(), connectortest.Responses(), connectortest.Messages()} {
 		t.Run(api.Name, func(t *testing.T) {
 			connectortest.Run(t, connectortest.Connector{Open: gatewaytest.Open}, api)
 		})

@@ -16,6 +16,7 @@ import (
 	anthropicstream "github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 	"github.com/openai/openai-go/v3"
 	openaistream "github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/margaydev/margay/connectortest"
 )
@@ -27,6 +28,8 @@ func Valid(api *connectortest.API, stream, partial bool, raw []byte) error {
 	switch api.Name {
 	case "openai-chat":
 		return chat(stream, partial, raw)
+	case "openai-responses":
+		return whole(stream, partial, raw)
 	case "anthropic-messages":
 		return messages(stream, partial, raw)
 	}
@@ -78,6 +81,44 @@ func chat(stream, partial bool, raw []byte) error {
 				return fmt.Errorf("tool call %d of choice %d is none", i, c.Index)
 			}
 		}
+	}
+	return nil
+}
+
+// whole reads a response: what its pieces add up to is what its end says.
+func whole(stream, partial bool, raw []byte) error {
+	if !stream {
+		var r responses.Response
+		return json.Unmarshal(raw, &r)
+	}
+	s := openaistream.NewStream[responses.ResponseStreamEventUnion](openaistream.NewDecoder(response(raw)), nil)
+	text, ended := "", false
+	for s.Next() {
+		switch e := s.Current().AsAny().(type) {
+		case responses.ResponseTextDeltaEvent:
+			text += e.Delta
+		case responses.ResponseCompletedEvent:
+			ended = true
+			if got := e.Response.OutputText(); got != text {
+				return fmt.Errorf("the response's text is %q and its pieces make %q", got, text)
+			}
+		case responses.ResponseIncompleteEvent:
+			ended = partial
+		case responses.ResponseErrorEvent:
+			ended = partial && e.Message != ""
+		case nil:
+			return fmt.Errorf("no event of the API: %s", s.Current().RawJSON())
+		}
+	}
+	if err := s.Err(); err != nil {
+		var told *openaistream.StreamError
+		if partial && errors.As(err, &told) {
+			return nil
+		}
+		return err
+	}
+	if !ended {
+		return errors.New("the response has not ended")
 	}
 	return nil
 }
