@@ -187,9 +187,13 @@ func (in *input) flowing(ctx context.Context, s *mediator.Session, flows []int) 
 func (in *input) calling(ctx context.Context, s *mediator.Session, flows []int) decision {
 	top := flows[0]
 	raw := in.doc.Value(top)
-	inString := in.event.nested && in.doc.Nodes[top].Kind == strictjson.String
-	if inString {
-		raw = in.doc.Bytes(top)
+	inString := false
+	if in.event.nested && in.doc.Nodes[top].Kind == strictjson.String {
+		var inner strictjson.Doc
+		text := in.doc.Bytes(top)
+		if inString = inner.Parse(text, strictjson.Limits{MaxBytes: MaxEvent}) == nil; inString {
+			raw = text
+		}
 	}
 	m := in.message(false)
 	m.Arguments = top

@@ -27,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -258,15 +257,24 @@ func (h *Handler) refused(ctx context.Context, err error) {
 }
 
 // Events lists the events of a harness that are known, by name.
-func Events(name string) []string {
+func Events(name string) []string { return events(name, func(event) bool { return true }) }
+
+// Carries lists those at which something flows, by name.
+func Carries(name string) []string {
+	return events(name, func(e event) bool { return len(e.flows) > 0 })
+}
+
+func events(name string, want func(event) bool) []string {
 	h := named(name)
 	if h == nil {
 		return nil
 	}
 	var out []string
-	for e := range h.events {
-		out = append(out, e)
+	for name, e := range h.events {
+		if want(e) {
+			out = append(out, name)
+		}
 	}
-	slices.SortFunc(out, strings.Compare)
+	slices.Sort(out)
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 	"unicode/utf8"
@@ -90,11 +91,13 @@ func (a *app) secretsCommand() *cobra.Command {
 	return c
 }
 
-var secretName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.:/@ -]{0,99}$`)
+// secretName is made when it is asked for: it takes milliseconds, and every
+// command would wait for them.
+var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN_][\pL\pN_.:/@ -]{0,99}$`) })
 
 // checkName refuses names that are values: a slip of the pen would be kept.
 func checkName(name string) error {
-	if !secretName.MatchString(name) {
+	if !secretName().MatchString(name) {
 		return usage("use letters, digits, and _ . : / @ - between them", "that can't be a secret's name")
 	}
 	rules, err := recognise.Default()

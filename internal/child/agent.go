@@ -31,7 +31,7 @@ type Agent struct {
 
 // TokenEnv is the variable that tells the gateway's token to programs that can
 // send it as a header, and can't be told a URL but by flags.
-const TokenEnv = "MARGAY_RUN_TOKEN"
+const TokenEnv = "MARGAY_RUN_TOKEN" //nolint:gosec // a variable's name
 
 // Recognise returns what is known of the program of a command line, from its
 // name, the environment and its own configuration.
