@@ -37,14 +37,7 @@ func dojoFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().BoolVar(&o.dojo.typed, "typed", true, "also with the injected texts in typed fields")
 }
 
-func checkDojo(o *benchOptions) error {
-	for _, name := range o.dojo.defences {
-		if !slices.Contains(dojoNames(), name) {
-			return usage("defences are "+strings.Join(dojoNames(), " "), "there is no defence %q", name)
-		}
-	}
-	return nil
-}
+func checkDojo(o *benchOptions) error { return checkDefences(o.dojo.defences, dojoNames()) }
 
 func runDojo(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
 	if o.data == "" {

@@ -30,6 +30,7 @@ type benchOptions struct {
 	progress func(string)
 	prism    prismOptions
 	dojo     dojoOptions
+	leakage  leakageOptions
 }
 
 // suite is one benchmark.
@@ -68,6 +69,10 @@ func suites() []suite {
 		{
 			name: "dojo", short: "AgentDojo's episodes, with an agent that obeys every injection it sees, under defences",
 			flags: dojoFlags, check: checkDojo, run: runDojo,
+		},
+		{
+			name: "leakage", short: "Private data that was shown before: questions that a call needs, and others, under defences",
+			flags: leakageFlags, check: checkLeakage, run: runLeakage,
 		},
 	}
 }

@@ -77,6 +77,7 @@ var allowed = map[string][]string{
 	"bench/dojo/episode": {},
 	"bench/dojo/harness": {"flow", "internal/sse"},
 	"bench/dojo/known":   {},
+	"bench/leakage":      {"bench", "bench/stats", "flow", "label", "screen"},
 	"bench/prism/method": {
 		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
@@ -91,8 +92,8 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
-		"bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
-		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
+		"bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
+		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},
 }

@@ -146,7 +146,10 @@ func (s *search) scalar(key, v string) {
 			derived = derived || telling(seq[i:i+1], len(seq[i]) > 1)
 			i++
 		default:
-			if named := s.shared(key, where); telling(seq[i:i+n], named) {
+			// A short number tells where the argument's name or the request
+			// leads to it.
+			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where) > 0
+			if telling(seq[i:i+n], named) {
 				found = true
 				s.out[where] = s.out[where] || !s.q.Regions[where].Bottom
 			}

@@ -36,6 +36,13 @@ func TestRelevant(t *testing.T) {
 		"words of the tool's own":              {"Tell the landlord that I am away", []string{"deposit|2400"}, `{"kind":"notice","body":"I am away."}`, nil},
 		"free text from a note":                {"Tell the landlord what is broken", []string{"notes[0]|The boiler makes a knocking noise at night", "notes[1]|Buy oat milk"}, `{"body":"Hello, the boiler makes a knocking noise."}`, []int{0}},
 		"two sources":                          {"Send my trainer what she needs", []string{"trainer.email|jo@gym.example", "health.knee|torn meniscus in 2029", "plan|gold"}, `{"to":"jo@gym.example","body":"About the knee: torn meniscus."}`, []int{0, 1}},
+		"a number that the request speaks of":  {"Tip the courier as always", []string{"tips[0]|courier, 15", "tips[1]|barber, 4"}, `{"to":"courier","amount":15}`, []int{0}},
+		"as many as last time":                 {"Order as many filters as last time", []string{"orders[0]|12 filters", "locker|12"}, `{"item":"filters","quantity":12}`, []int{0}},
+		"a number by chance":                   {"Remind me of the class", []string{"points|25"}, `{"text":"class","minutes":25}`, nil},
+		"one of something":                     {"Book a place in the course", []string{"course|1 place left"}, `{"item":"course","quantity":1}`, nil},
+		"a share in percent":                   {"Give 10 % of my bonus to the shelter", []string{"bonus|1,850.00", "savings|9,000"}, `{"to":"shelter","amount":185}`, []int{0}},
+		"by relation":                          {"Mail my sister the door code", []string{"contacts[0]|brother: jan@lund.example", "contacts[1]|sister: eva@lund.example", "door_code|4471"}, `{"to":"eva@lund.example","body":"It is 4471."}`, []int{1, 2}},
+		"by a name's part":                     {"Invite Eva to the trial", []string{"contacts[0]|Eva Lund, eva@lund.example", "contacts[1]|Jan Lund, jan@lund.example"}, `{"to":"eva@lund.example","what":"trial"}`, []int{0}},
 		"number formats":                       {"Transfer the deposit", []string{"deposit|2,400.00"}, `{"amount":2400}`, []int{0}},
 		"time formats":                         {"Move the class to when I am free", []string{"free|4 pm on Monday"}, `{"at":"16:00"}`, []int{0}},
 	} {
