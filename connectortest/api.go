@@ -26,6 +26,9 @@ type API struct {
 	// Refusal says whether a client is told in the API's terms that there is
 	// no answer.
 	Refusal func(r *Result) error
+	// Either: a pseudonym may stand for a secret on the way from the far side,
+	// and a redaction on the way to it.
+	Either bool
 	// Uncovered names what of the API is not looked at, a line each.
 	Uncovered []string
 }
@@ -40,6 +43,11 @@ type Field struct {
 	Before, Behind string
 	// Bare: there is no text around the value.
 	Bare bool
+	// Broken: what the far side says is not the API's, so that no client
+	// library reads it.
+	Broken bool
+	// Echo: the client gets back what it sent there, and nobody else does.
+	Echo bool
 	// ASCII: the field can't hold anything else.
 	ASCII bool
 	// Most is the largest number of choices that the API has here; 0 for one.
@@ -66,6 +74,8 @@ type Request struct {
 	Method, Path string
 	Header       []Header
 	Body         string
+	// First is what the far side asks first, where the request answers it.
+	First string
 	// Without is the body as it goes on where what holds the value is left
 	// out.
 	Without string
@@ -93,6 +103,7 @@ type Script struct {
 //	«r»   the whole text as it is
 //	«j»   the same, where it is a JSON document
 //	«%»   the same, percent-encoded
+//	«b»   the same in base64, in a JSON string
 //	«l»   logprobs of a piece, or null where they are taken out
 //	«L»   the same as a list, which is empty then
 //	«n»   the number of the frame among those that have one, from 0

@@ -54,8 +54,10 @@ type Exchange struct {
 	Caller       string
 	Method, Path string // of HTTP; Path has the query
 	Header       []Header
-	Body         []byte // nil for none
-	Answer       Answer
+	Body         []byte // nil for none: the far side speaks unasked
+	// First is what the far side asks first, where the request answers it.
+	First  []byte
+	Answer Answer
 }
 
 // Header is a header of HTTP.

@@ -6,7 +6,7 @@ import (
 )
 
 // APIs are all that the suite knows.
-func APIs() []*API { return []*API{Chat(), Responses(), Messages()} }
+func APIs() []*API { return []*API{Chat(), Responses(), Messages(), MCP(false)} }
 
 // everywhere is what no connector sees.
 var everywhere = []string{
@@ -29,7 +29,7 @@ Every connector runs one suite, [connectortest](../connectortest/connectortest.g
 
 What must hold in all of them: no eight characters of a secret pass, in any plain encoding; everything else arrives byte for byte; streams stay valid; a stream says what the whole answer says. Ordinary text and pseudonyms pass unchanged unless a table says otherwise.
 
-- *replaced*: by a pseudonym on the way to a model or tool, by ` + "`[REDACTED:kind]`" + ` on the way back
+- *replaced*: by a pseudonym on the way to a model or tool, by ` + "`[REDACTED:kind]`" + ` on the way back (over MCP one or the other)
 - *refused*: nothing goes on; the client is told so in the API's own terms
 - *stopped*: the answer ends before it, in the API's own terms
 - *left out*: the header, event or part of a request that holds it is missing

@@ -1,6 +1,7 @@
 package connectortest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -18,7 +19,7 @@ type marks struct {
 // segment is a part of a frame: literal text, or a mark that holds text.
 type segment struct {
 	lit  string
-	mark string // "p", "P", "t", "T", "r", "%", "j", "l", "L"; empty for literal text
+	mark string // "p", "P", "t", "T", "r", "%", "b", "j", "l", "L"; empty for literal text
 }
 
 // segments takes a frame apart, with the marks that hold no text filled in.
@@ -42,7 +43,7 @@ func segments(raw string, m *marks) []segment {
 			lit += fmt.Sprint(m.stream)
 		case "choices":
 			lit += fmt.Sprint(m.choices)
-		case "p", "P", "t", "T", "r", "%", "l", "L", "j":
+		case "p", "P", "t", "T", "r", "%", "b", "l", "L", "j":
 			out = append(out, segment{lit: lit}, segment{mark: name})
 			lit = ""
 		default:
@@ -78,6 +79,8 @@ func write(raw string, m *marks) []byte {
 			b = append(b, escaped(m.text)...)
 		case "r", "j":
 			b = append(b, m.text...)
+		case "b":
+			b = append(b, base64.StdEncoding.EncodeToString([]byte(m.text))...)
 		case "%":
 			b = append(b, url.QueryEscape(m.text)...)
 		case "l":
@@ -120,7 +123,7 @@ func read(raw string, m *marks, got []byte) (piece, text *string, ok bool) {
 			}
 			s := rest[:d.InputOffset()]
 			text, rest = &s, rest[d.InputOffset():]
-		case "r", "%":
+		case "r", "%", "b":
 			next := segs[i+1].lit
 			n := len(rest)
 			if next != "" {
@@ -135,6 +138,16 @@ func read(raw string, m *marks, got []byte) (piece, text *string, ok bool) {
 					return nil, nil, false
 				}
 				v = d
+			}
+			if s.mark == "b" {
+				d, err := base64.StdEncoding.DecodeString(v)
+				if err != nil {
+					return nil, nil, false
+				}
+				v = string(d)
+			}
+			if text != nil && *text != v {
+				return nil, nil, false // two copies that differ
 			}
 			text, rest = &v, rest[n:]
 		default:

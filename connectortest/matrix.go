@@ -249,6 +249,9 @@ func (m *matrix) request(q *Request, o *one, say string) *Exchange {
 	if q.Body != "" {
 		x.Body = write(q.Body, mk)
 	}
+	if q.First != "" {
+		x.First = write(q.First, mk)
+	}
 	for _, h := range q.Header {
 		x.Header = append(x.Header, Header{h.Name, string(write(h.Value, mk))})
 	}
