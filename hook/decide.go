@@ -281,6 +281,8 @@ func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 			add(-1-i, in.doc.Key(i), false, true)
 		}
 		switch {
+		case n.Kind == strictjson.String && picture(in.doc.Raw[n.Start+1:n.End-1]):
+			m.Texts = append(m.Texts, mediator.Text{ID: i, Opaque: "a picture or document", Path: func() string { return in.doc.Path(i) }})
 		case n.Kind == strictjson.Number:
 			add(i, in.entry(i), true, true)
 		case n.Kind == strictjson.String && in.word(i):
@@ -289,6 +291,25 @@ func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 			add(i, in.doc.Text(i), false, fixed)
 		}
 	}
+}
+
+// pictures are how PNG, JPEG, GIF, WebP and PDF begin in base64.
+var pictures = []string{"iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0"}
+
+// picture reports whether a text is a file of a kind that holds no text as it
+// is written. Small ones are looked at all the same, since they cost little and
+// may be something else.
+func picture(raw []byte) bool {
+	const small = 64 << 10
+	if len(raw) < small || !slices.ContainsFunc(pictures, func(p string) bool { return bytes.HasPrefix(raw, []byte(p)) }) {
+		return false
+	}
+	for _, c := range raw {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '=') {
+			return false
+		}
+	}
+	return true
 }
 
 // word reports whether a string below a member is one word.

@@ -367,3 +367,31 @@ func FuzzEvent(f *testing.F) {
 		}
 	})
 }
+
+// Pictures are not looked at, and that is recorded; what only looks like one
+// is.
+func TestPictures(t *testing.T) {
+	picture := "iVBORw0KGgo" + strings.Repeat("AAAA", 20<<10)
+	event := func(text string) []byte {
+		b, _ := json.Marshal(map[string]any{
+			"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Read",
+			"tool_response": map[string]any{"type": "image", "file": map[string]any{"base64": text, "type": "image/png"}},
+		})
+		return b
+	}
+	store := memory.New()
+	if a := handler(t, store, nil).Handle(context.Background(), "claude-code", event(picture)); !plain(a) {
+		t.Errorf("%d %s%s", a.Exit, a.Out, a.Err)
+	}
+	entries, err := store.Decisions(context.Background(), "", 9)
+	if err != nil || len(entries) != 1 || entries[0].Reasons[0].Code != "not-scanned" {
+		t.Errorf("%v, %+v", err, entries)
+	}
+	for name, text := range map[string]string{
+		"text behind": picture + " " + registered, "small": "iVBORw0KGgo" + registered, "another beginning": strings.Repeat("AAAA", 20<<10) + registered,
+	} {
+		if a := handler(t, store, nil).Handle(context.Background(), "claude-code", event(text)); plain(a) {
+			t.Errorf("%s: not looked at", name)
+		}
+	}
+}

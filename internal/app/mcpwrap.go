@@ -22,8 +22,9 @@ func (a *app) mcpWrapCommand() *cobra.Command {
 
 The configuration of Claude Code (.mcp.json, ~/.claude.json), Claude Desktop,
 Cursor, VS Code and Codex is edited so that each server that is a program is
-started as "margay mcp -- PROGRAM". Servers that are reached by a URL are
-listed as not covered. Nothing else of a file changes, comments included.
+started as "margay mcp -- PROGRAM". Servers that are reached by a URL go through
+margay serve where mcp.servers of the configuration has that URL, and are listed
+as not covered otherwise. Nothing else of a file changes, comments included.
 
 What changes is shown first. The files as they were are kept in the state
 folder; --undo brings them back to the byte, and where a file was changed since
@@ -56,8 +57,13 @@ func (a *app) mcpWrap(f *editFlags, undo bool, args []string) error {
 	if err != nil {
 		return err
 	}
+	routes, err := a.routes()
+	if err != nil {
+		return err
+	}
 	var edits []fileEdit
 	for _, file := range places.Servers() {
+		file.Routes = routes
 		if !slices.Contains(programs, file.Program) || !f.wants(file.Scope) {
 			continue
 		}
@@ -81,6 +87,20 @@ func (a *app) mcpWrap(f *editFlags, undo bool, args []string) error {
 		none = "nothing to take back"
 	}
 	return a.review(f, edits, none)
+}
+
+// routes are the addresses of margay serve for MCP servers, by their own. With
+// an access token clients would have to send it: there are none.
+func (a *app) routes() (map[string]string, error) {
+	c, err := a.load(nil)
+	if err != nil || c.Access.Token != "" {
+		return nil, err
+	}
+	out := map[string]string{}
+	for name, s := range c.MCP.Servers {
+		out[s.URL] = "http://" + c.Listen + "/mcp/" + name
+	}
+	return out, nil
 }
 
 func wrapping(e *fileEdit, file *harness.File, was *harness.Content, k harness.Backups, margay string, flags []string) {
@@ -147,6 +167,9 @@ func (e *fileEdit) tell(servers []harness.Server) {
 		switch s.State {
 		case harness.Wrapped:
 			l = "+ " + s.Name + ": " + s.Detail + " becomes margay mcp -- " + s.Detail
+			if s.Detail == "its URL" {
+				l = "+ " + s.Name + ": its URL becomes that of margay serve"
+			}
 		case harness.Unwrapped:
 			l = "- " + s.Name + ": runs by itself again"
 		case harness.Already:

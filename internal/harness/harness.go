@@ -42,6 +42,9 @@ type File struct {
 	Program Program
 	Scope   Scope
 	Path    string
+	// Routes are the addresses at which servers that are reached by a URL are
+	// mediated, by their own.
+	Routes  map[string]string
 	format  format
 	servers [][]string // where MCP servers are listed; "*" is every member
 }
@@ -90,15 +93,15 @@ func (p *Places) Servers() []File {
 		claude = filepath.Join(p.Claude, ".claude.json")
 	}
 	return []File{
-		{ClaudeCode, Project, filepath.Join(p.Project, ".mcp.json"), jsonc{}, all},
-		{ClaudeCode, User, claude, jsonc{}, [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}}},
-		{ClaudeDesktop, User, filepath.Join(p.Config, "Claude", "claude_desktop_config.json"), jsonc{}, all},
-		{Cursor, Project, filepath.Join(p.Project, ".cursor", "mcp.json"), jsonc{}, all},
-		{Cursor, User, filepath.Join(p.Home, ".cursor", "mcp.json"), jsonc{}, all},
-		{VSCode, Project, filepath.Join(p.Project, ".vscode", "mcp.json"), jsonc{}, [][]string{{"servers"}}},
-		{VSCode, User, filepath.Join(p.Config, "Code", "User", "mcp.json"), jsonc{}, [][]string{{"servers"}}},
-		{Codex, Project, filepath.Join(p.Project, ".codex", "config.toml"), toml{}, [][]string{{"mcp_servers"}}},
-		{Codex, User, filepath.Join(p.codex(), "config.toml"), toml{}, [][]string{{"mcp_servers"}}},
+		{Program: ClaudeCode, Scope: Project, Path: filepath.Join(p.Project, ".mcp.json"), format: jsonc{}, servers: all},
+		{Program: ClaudeCode, Scope: User, Path: claude, format: jsonc{}, servers: [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}}},
+		{Program: ClaudeDesktop, Scope: User, Path: filepath.Join(p.Config, "Claude", "claude_desktop_config.json"), format: jsonc{}, servers: all},
+		{Program: Cursor, Scope: Project, Path: filepath.Join(p.Project, ".cursor", "mcp.json"), format: jsonc{}, servers: all},
+		{Program: Cursor, Scope: User, Path: filepath.Join(p.Home, ".cursor", "mcp.json"), format: jsonc{}, servers: all},
+		{Program: VSCode, Scope: Project, Path: filepath.Join(p.Project, ".vscode", "mcp.json"), format: jsonc{}, servers: [][]string{{"servers"}}},
+		{Program: VSCode, Scope: User, Path: filepath.Join(p.Config, "Code", "User", "mcp.json"), format: jsonc{}, servers: [][]string{{"servers"}}},
+		{Program: Codex, Scope: Project, Path: filepath.Join(p.Project, ".codex", "config.toml"), format: toml{}, servers: [][]string{{"mcp_servers"}}},
+		{Program: Codex, Scope: User, Path: filepath.Join(p.codex(), "config.toml"), format: toml{}, servers: [][]string{{"mcp_servers"}}},
 	}
 }
 

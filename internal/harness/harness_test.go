@@ -73,6 +73,31 @@ func TestWrapWithFlags(t *testing.T) {
 	}
 }
 
+// A server that is reached by a URL is mediated where one is configured for it.
+func TestRoutes(t *testing.T) {
+	routes := map[string]string{"https://mcp.example/mcp": "http://127.0.0.1:7878/mcp/x"}
+	for _, c := range []struct {
+		file         *File
+		before, want string
+	}{
+		{jsonFile(), `{"mcpServers":{"a":{"url": "https://mcp.example/mcp" , "headers":{}},"b":{"url":"https://other"}}}`, `{"mcpServers":{"a":{"url": "http://127.0.0.1:7878/mcp/x" , "headers":{}},"b":{"url":"https://other"}}}`},
+		{tomlFile(), "[mcp_servers.a]\nurl = 'https://mcp.example/mcp' # x\n", "[mcp_servers.a]\nurl = \"http://127.0.0.1:7878/mcp/x\" # x\n"},
+	} {
+		c.file.Routes = routes
+		got, servers, err := c.file.Wrap([]byte(c.before), margay, nil)
+		if err != nil || string(got) != c.want || servers[0].State != Wrapped || len(servers) > 1 && servers[1].State != Remote {
+			t.Errorf("%v, %v\n%s", err, servers, got)
+		}
+		if again, servers, err := c.file.Wrap(got, margay, nil); err != nil || !bytes.Equal(again, got) || servers[0].State != Already {
+			t.Errorf("twice: %v, %v\n%s", err, servers, again)
+		}
+		back, servers, err := c.file.Unwrap(got)
+		if err != nil || strings.Contains(string(back), "7878") || servers[0].State != Unwrapped {
+			t.Errorf("back: %v, %v\n%s", err, servers, back)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		file *File

@@ -141,7 +141,11 @@ func (j jsonc) server(path []string, v *hujson.Value) (server, error) {
 		if err != nil {
 			return s, err
 		}
-		s.remote = s.remote || m != nil
+		if m != nil {
+			s.remote = true
+			s.address, _ = text(&m.Value, "")
+			s.url = at(&m.Value)
+		}
 	}
 	m, err := member(o, "command")
 	if err != nil || m == nil {

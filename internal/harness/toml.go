@@ -97,6 +97,9 @@ func (r *tomlReader) pair(above []string, e *unstable.Node) {
 	switch v := e.Value(); path[len(path)-1] {
 	case "url":
 		s.remote = true
+		if v.Kind == unstable.String {
+			s.address, s.url = string(v.Data), span{int(v.Raw.Offset), int(v.Raw.Offset + v.Raw.Length)}
+		}
 	case "command":
 		if v.Kind != unstable.String {
 			s.odd = "its command is no text"

@@ -15,6 +15,8 @@ type server struct {
 	path    []string
 	local   bool   // it is a program that is started
 	remote  bool   // it has a URL
+	address string // that, where it is a text
+	url     span   // of its literal
 	odd     string // why it can't be edited; empty where it can
 	program string
 	command span // of the program's literal
@@ -63,6 +65,9 @@ func (s *server) wrapped() (int, bool) {
 // by margay, and what became of each. flags stand between margay and mcp.
 func (f *File) Wrap(b []byte, margay string, flags []string) ([]byte, []Server, error) {
 	return f.rewrite(b, func(s *server) ([]splice, State) {
+		if !s.local {
+			return f.route(s, f.Routes)
+		}
 		if _, ok := s.wrapped(); ok {
 			return nil, Already
 		}
@@ -90,6 +95,19 @@ func (f *File) Wrap(b []byte, margay string, flags []string) ([]byte, []Server, 
 // Unwrap returns the file's content b with every server run by itself.
 func (f *File) Unwrap(b []byte) ([]byte, []Server, error) {
 	return f.rewrite(b, func(s *server) ([]splice, State) {
+		if !s.local {
+			back := map[string]string{}
+			for from, to := range f.Routes {
+				back[to] = from
+			}
+			edits, state := f.route(s, back)
+			if state == Wrapped {
+				state = Unwrapped
+			} else if state == Already {
+				state = Alone
+			}
+			return edits, state
+		}
 		own, ok := s.wrapped()
 		if !ok {
 			return nil, Alone
@@ -104,6 +122,19 @@ func (f *File) Unwrap(b []byte) ([]byte, []Server, error) {
 		}
 		return []splice{{s.command, string(s.argsAt[own].of(b))}, {span{s.list, end}, ""}}, Unwrapped
 	})
+}
+
+// route gives a server that is reached by a URL the address that belongs to it.
+func (f *File) route(s *server, by map[string]string) ([]splice, State) {
+	if to, ok := by[s.address]; ok && s.address != "" {
+		return []splice{{s.url, quoted(to)}}, Wrapped
+	}
+	for _, to := range by {
+		if to == s.address {
+			return nil, Already
+		}
+	}
+	return nil, Remote
 }
 
 func (f *File) rewrite(b []byte, how func(*server) ([]splice, State)) ([]byte, []Server, error) {
@@ -123,14 +154,19 @@ func (f *File) rewrite(b []byte, how func(*server) ([]splice, State)) ([]byte, [
 		switch {
 		case s.odd != "":
 			one.State, one.Detail = Odd, s.odd
-		case !s.local && s.remote:
-			one.State, one.Detail = Remote, "it is reached by a URL"
-		case !s.local:
+		case !s.local && !s.remote:
 			one.State, one.Detail = Odd, "it has neither command nor url"
 		default:
 			var edits []splice
 			edits, one.State = how(s)
-			one.Detail = Shown(filepath.Base(s.program))
+			switch {
+			case s.local:
+				one.Detail = Shown(filepath.Base(s.program))
+			case one.State == Wrapped:
+				one.Detail = "its URL"
+			case one.State == Remote:
+				one.Detail = "it is reached by a URL that is not one of mcp.servers"
+			}
 			all = append(all, edits...)
 		}
 		out = append(out, one)
@@ -163,12 +199,12 @@ func (f *File) meaning(b []byte) (map[string]any, error) {
 		return nil, err
 	}
 	for _, path := range f.servers {
-		plain(doc, path)
+		f.plain(doc, path)
 	}
 	return doc, nil
 }
 
-func plain(v any, path []string) {
+func (f *File) plain(v any, path []string) {
 	o, ok := v.(map[string]any)
 	if !ok {
 		return
@@ -176,7 +212,7 @@ func plain(v any, path []string) {
 	if len(path) > 0 {
 		for name, inner := range o {
 			if path[0] == "*" || path[0] == name {
-				plain(inner, path[1:])
+				f.plain(inner, path[1:])
 			}
 		}
 		return
@@ -195,6 +231,13 @@ func plain(v any, path []string) {
 		}
 		if own, ok := s.wrapped(); ok {
 			entry["command"], entry["args"] = s.args[own], args[own+1:]
+		}
+		for _, key := range []string{"url", "serverUrl", "httpUrl"} {
+			if at, ok := entry[key].(string); ok {
+				if to, ok := f.Routes[at]; ok {
+					entry[key] = to
+				}
+			}
 		}
 		if args, ok := entry["args"].([]any); ok && len(args) == 0 {
 			delete(entry, "args") // none, and an empty list, say the same
