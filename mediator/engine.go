@@ -255,7 +255,7 @@ func (s *Session) Trajectory() flow.TrajectoryID { return s.t.id }
 func (s *Session) Named(caller, name string) {
 	key := s.e.cfg.Keys.Pseudonym[:]
 	owner := keyed(key, "margay caller v1", []byte(caller))
-	s.e.traj.byPrefix([][32]byte{s.key, keyed(key, "margay previous v1", owner[:], []byte(name))}, func() *trajectory { return s.t })
+	s.e.traj.name(s.key, keyed(key, "margay previous v1", owner[:], []byte(name)), s.t)
 }
 
 // trajectoryOf returns a request's trajectory and a key that finds it.

@@ -3,6 +3,7 @@ package mediator
 import (
 	"bytes"
 	"container/list"
+	"slices"
 	"sync"
 	"time"
 
@@ -176,6 +177,19 @@ type trajectories struct {
 type entry struct {
 	t    *trajectory
 	keys [][32]byte
+}
+
+// name makes a further key find a trajectory that another key finds. A server
+// may give one name twice: then it is the later one's.
+func (s *trajectories) name(key, name [32]byte, t *trajectory) {
+	s.mu.Lock()
+	if el := s.byKey[name]; el != nil && el.Value.(*entry).t != t {
+		en := el.Value.(*entry)
+		en.keys = slices.DeleteFunc(en.keys, func(k [32]byte) bool { return k == name })
+		delete(s.byKey, name)
+	}
+	s.mu.Unlock()
+	s.byPrefix([][32]byte{name, key}, func() *trajectory { return t })
 }
 
 // byPrefix returns the trajectory of the longest known prefix, or begins one,

@@ -217,6 +217,13 @@ func (c *judged) match(what, got, template string, prompt bool) {
 }
 
 func chatOf(e *upstream.Exchange) *upstream.Chat {
+	if strings.HasPrefix(e.Path, "/v1/responses") {
+		r, err := upstream.ResponsesOf(e.Body)
+		if err != nil {
+			return &upstream.Chat{}
+		}
+		return r.Chat()
+	}
 	var c upstream.Chat
 	if err := json.Unmarshal(e.Body, &c); err != nil {
 		return &upstream.Chat{} // what is looked for is then not found

@@ -26,6 +26,16 @@ const (
 	OpStream     = "stream"     // one chat completion, streamed, usage included
 	OpTools      = "tools"      // streamed with Tool offered; calls answered; streamed again
 	OpEmbeddings = "embeddings" // embeddings of Input: Result.Vectors
+
+	// The same three with the Responses API. The system's messages are the
+	// instructions, FollowUp goes on with the first response by its id, and
+	// the answer to the calls of OpResponsesTools sends the whole history. The
+	// one choice has the response's output text, "stop" for a status of
+	// "completed" and the status for any other, and usage in the names of chat
+	// completions.
+	OpResponses       = "responses"
+	OpResponsesStream = "responses_stream"
+	OpResponsesTools  = "responses_tools"
 )
 
 // Task is one thing to do with the client library.

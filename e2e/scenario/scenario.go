@@ -50,6 +50,10 @@ const printed = "HOME=/home/dev\nACME={known}\nCI={unknown}\n{\"nested\": \"ok, 
 
 // All returns the scenarios in the order in which they are run.
 func All() []Scenario {
+	return append(chat(), responses()...)
+}
+
+func chat() []Scenario {
 	plain := []upstream.Reply{{Choices: []upstream.Choice{{Text: prose}}}}
 	return []Scenario{
 		{

@@ -195,6 +195,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.embeddings(out, body)
 	case "POST /v1/chat/completions":
 		s.chat(out, r, body)
+	case "POST /v1/responses":
+		s.responses(out, r, body)
 	default:
 		out.error(http.StatusNotFound, "not_found", "there is no "+r.Method+" "+r.URL.Path)
 	}

@@ -52,6 +52,7 @@ func (r *runner) run(ctx context.Context, task *scenario.Task) *scenario.Result 
 	result := &scenario.Result{Scenario: task.Scenario}
 	operations := map[string]func(context.Context, *scenario.Task, *scenario.Result) error{
 		scenario.OpModels: r.models, scenario.OpEmbeddings: r.embeddings, scenario.OpChat: r.chat, scenario.OpStream: r.stream, scenario.OpTools: r.tools,
+		scenario.OpResponses: r.responses, scenario.OpResponsesStream: r.responsesStream, scenario.OpResponsesTools: r.responsesTools,
 	}
 	op, ok := operations[task.Op]
 	if !ok {

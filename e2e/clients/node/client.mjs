@@ -1,6 +1,7 @@
 // A client around the npm package openai; see ../../scenario for the protocol.
 import {text} from "node:stream/consumers";
 import OpenAI from "openai";
+import {operations as responses} from "./responses.mjs";
 
 const failure = (error) => ({
     status: error.status ?? 0,
@@ -74,6 +75,8 @@ async function stream(client, task, result, messages = task.messages) {
 }
 
 const operations = {
+    ...responses,
+
     async models(client, task, result) {
         result.ids = [];
         for await (const model of client.models.list()) {

@@ -5,6 +5,7 @@ import sys
 import urllib.request
 
 import openai
+import openai.lib.streaming.responses._responses
 
 
 def failure(error):
@@ -153,6 +154,83 @@ class Runner:
         for call in calls:
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": task["tool_result"]})
         self.stream(task, result, messages)
+
+    def asked(self, task):
+        arguments = {"model": task["model"]}
+        for message in task["messages"]:
+            if message["role"] == "system":
+                arguments["instructions"] = message["content"]
+        if task.get("logprobs"):
+            arguments["include"] = ["message.output_text.logprobs"]
+            arguments["top_logprobs"] = 1
+        if task.get("tool"):
+            arguments["tools"] = [{"type": "function", "strict": False, **task["tool"]}]
+        return arguments
+
+    def said(self, task):
+        return [message for message in task["messages"] if message["role"] != "system"]
+
+    def take(self, answer, result):
+        names = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
+        result["usage"] = {name: getattr(answer.usage, theirs) for name, theirs in names.items()}
+        result["choices"] = [{
+            "index": 0,
+            "text": answer.output_text,
+            "finish": "stop" if answer.status == "completed" else answer.status,
+            "calls": [
+                {"id": item.call_id, "name": item.name, "arguments": item.arguments}
+                for item in answer.output
+                if item.type == "function_call"
+            ],
+        }]
+
+    def responses(self, task, result):
+        answer = self.client.responses.create(input=self.said(task), **self.asked(task))
+        result["dump"].append(answer.model_dump_json())
+        if task.get("follow_up"):
+            answer = self.client.responses.create(model=task["model"], previous_response_id=answer.id, input=task["follow_up"])
+            result["dump"].append(answer.model_dump_json())
+        self.take(answer, result)
+
+    def responses_stream(self, task, result, said=None):
+        text, whole = "", None
+        # The library's own accumulation reads the same events: it is strict
+        # about their order.
+        state = openai.lib.streaming.responses._responses.ResponseStreamState(
+            input_tools=openai.NOT_GIVEN, text_format=openai.NOT_GIVEN
+        )
+        try:
+            with self.client.responses.create(input=said or self.said(task), stream=True, **self.asked(task)) as events:
+                for event in events:
+                    result["dump"].append(event.model_dump_json())
+                    state.handle_event(event.model_copy(deep=True))
+                    if event.type == "response.output_text.delta":
+                        if not text and task.get("ack_url"):
+                            urllib.request.urlopen(task["ack_url"]).close()
+                        text += event.delta
+                    if event.type == "response.completed":
+                        whole = event.response
+                    if text and task.get("leave"):
+                        return None
+        finally:
+            result["choices"] = [{"index": 0, "text": text, "finish": "", "calls": []}]
+        if whole is None:
+            raise RuntimeError("the stream ended without a complete response")
+        if whole.output_text != text:
+            raise RuntimeError("the response is another text than its pieces")
+        self.take(whole, result)
+        return whole
+
+    def responses_tools(self, task, result):
+        whole = self.responses_stream(task, result)
+        calls = result["choices"][0]["calls"]
+        result["calls"] = calls
+        if not calls:
+            return
+        said = self.said(task) + [item.model_dump(exclude_none=True) for item in whole.output]
+        for call in calls:
+            said.append({"type": "function_call_output", "call_id": call["id"], "output": task["tool_result"]})
+        self.responses_stream(task, result, said)
 
 
 def main():
