@@ -227,6 +227,8 @@ type verdict struct {
 	questions   int
 	extraCalls  int
 	extraTokens int
+	violations  int // calls that went through against their policy, unasked
+	audited     bool
 }
 
 // judge scores the run. Where it is a recorded one, the environment's own

@@ -26,7 +26,9 @@ import (
 type Options struct {
 	Set      *episode.Set
 	Defences []Defence
-	Seed     uint64
+	// Rules, where they are given, are what violations are counted by.
+	Rules Rules
+	Seed  uint64
 	// N is how many episodes are played of each suite and kind (user tasks,
 	// pairs), spread over all; 0 for all.
 	N        int
@@ -143,7 +145,7 @@ func (o *Options) one(ctx context.Context, d Defence, ep *episode.Episode) (outc
 	}
 	cache, out := newReader(goal), outcome{ep: ep}
 	for _, yes := range []bool{false, true} {
-		v, err := playOne(ctx, d, newPlay(ep, cache, yes), o.Set.Tools[ep.Suite])
+		v, err := o.playOne(ctx, d, newPlay(ep, cache, yes))
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", ep.ID(), err)
 		}
@@ -157,9 +159,9 @@ func (o *Options) one(ctx context.Context, d Defence, ep *episode.Episode) (outc
 }
 
 // playOne plays one episode under one defence.
-func playOne(ctx context.Context, d Defence, p *play, tools []episode.Tool) (verdict, error) {
+func (o *Options) playOne(ctx context.Context, d Defence, p *play) (verdict, error) {
 	task := &Task{ID: p.ep.ID(), Suite: p.ep.Suite, Prompt: p.ep.Prompt, Confirm: p.confirm}
-	for _, t := range tools {
+	for _, t := range o.Set.Tools[p.ep.Suite] {
 		task.Tools = append(task.Tools, harness.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
 	for _, s := range p.user {
@@ -167,9 +169,22 @@ func playOne(ctx context.Context, d Defence, p *play, tools []episode.Tool) (ver
 	}
 	slices.Sort(task.Needed)
 	task.Needed = slices.Compact(task.Needed)
-	m, err := d.Guard(task, p)
+	var inner harness.Model = p
+	var audit *auditor
+	if o.Rules != nil {
+		policy, err := o.Rules(task.Suite)
+		if err != nil {
+			return verdict{}, err
+		}
+		audit = newAuditor(policy)
+		inner, task.Confirm = audit.inside(p), audit.confirm(p.confirm)
+	}
+	m, err := d.Guard(task, inner)
 	if err != nil {
 		return verdict{}, err
+	}
+	if audit != nil {
+		m = audit.outside(m)
 	}
 	turn := harness.ModelFunc(func(ctx context.Context, r *harness.Request) (harness.Message, error) {
 		p.turn()
@@ -181,7 +196,11 @@ func playOne(ctx context.Context, d Defence, p *play, tools []episode.Tool) (ver
 	if _, err := harness.Loop(ctx, turn, p, start, len(p.steps)+again); err != nil {
 		return verdict{}, err
 	}
-	return p.judge(), nil
+	v := p.judge()
+	if audit != nil {
+		v.violations, v.audited = audit.violations, true
+	}
+	return v, nil
 }
 
 // addRows adds the rows of a defence: all, and by suite. extra is a condition
@@ -250,6 +269,14 @@ func metrics(out []outcome, keep func(*episode.Episode) bool) (m map[string]floa
 	share("utility_confirmed", true, func(o *outcome) bool { return o.confirmed.utility })
 	share("tasks_asking", true, func(o *outcome) bool { return o.confirmed.questions > 0 })
 	mean("confirmations_per_task", true, func(o *outcome) int { return o.confirmed.questions })
+	if len(out) > 0 && out[0].confirmed.audited {
+		m["violations"] = 0
+		for i := range out {
+			if keep(out[i].ep) {
+				m["violations"] += float64(max(out[i].refused.violations, out[i].confirmed.violations))
+			}
+		}
+	}
 	mean("extra_calls_per_task", true, func(o *outcome) int { return o.confirmed.extraCalls })
 	mean("extra_tokens_per_task", true, func(o *outcome) int { return o.confirmed.extraTokens })
 	share("utility_under_attack", false, func(o *outcome) bool { return o.refused.utility })

@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"bench/prism/world":  {},
 	"bench/prism":        {"bench", "bench/lm", "bench/prism/method", "bench/prism/world", "bench/stats", "monitor", "train"},
 	"bench/report":       {"bench"},
-	"bench/dojo":         {"bench", "bench/dojo/episode", "bench/dojo/harness", "bench/dojo/known", "bench/stats", "flow", "monitor"},
+	"bench/dojo":         {"bench", "bench/dojo/episode", "bench/dojo/harness", "bench/dojo/known", "bench/stats", "flow", "label", "monitor", "screen", "taint"},
 	"bench/dojo/episode": {},
 	"bench/dojo/harness": {"flow", "internal/sse"},
 	"bench/dojo/known":   {},
