@@ -39,7 +39,7 @@ type HTTPConfig struct {
 	Origins []string
 	// Auth, where not empty, is asked for in the header Margay-Token.
 	Auth        string
-	MaxSessions int           // sessions that are remembered; 4,096
+	MaxSessions int           // sessions that are remembered; 1,024
 	Idle        time.Duration // until an answer begins; 10 min
 	// Transport is used for the server; by default one of its own.
 	Transport http.RoundTripper
@@ -69,7 +69,7 @@ func (p *Proxy) Handler(cfg HTTPConfig) (*Handler, error) {
 		return nil, errors.New("mcpproxy: the server's URL is no http(s) URL")
 	}
 	if cfg.MaxSessions <= 0 {
-		cfg.MaxSessions = 4096
+		cfg.MaxSessions = 1024
 	}
 	if cfg.Idle <= 0 {
 		cfg.Idle = 10 * time.Minute

@@ -44,7 +44,7 @@ type waiting struct {
 }
 
 // maxDone bounds the requests that are remembered as answered.
-const maxDone = 1024
+const maxDone = 256
 
 func (w *waiting) add(id mcp.ID, a asked) {
 	if w.open == nil {
@@ -200,7 +200,7 @@ func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *m
 	l.mu.Lock()
 	own := from.own(l)
 	_, used := own.open[m.ID]
-	fits := own.room(l.p.cfg.MaxPending)
+	fits := used || own.room(l.p.cfg.MaxPending)
 	l.mu.Unlock()
 	switch {
 	case used && !replayed:
