@@ -176,6 +176,7 @@ func (s *Session) pass(ctx context.Context, verb flow.Verb, texts []Text, r *Res
 			learnt = s.learn(f, raw, version) || learnt
 		})
 		out, found, whole := edit(cfg, t)
+		s.t.acquit(&s.e.cfg.Keys, t.Text)
 		j.denied = j.denied || !whole
 		for k := range found {
 			j.add(s, &found[k], t, verb)
@@ -211,14 +212,27 @@ func (s *Session) learn(f *stream.Finding, raw []byte, version int) bool {
 	if f.Rule == stream.RuleVault || f.Class == recognise.ClassPersonal || f.Capped || f.View != "raw" {
 		return false
 	}
-	if f.Kind == secret.KindPrivateKey && bytes.Contains(raw, []byte("-----")) {
-		return false // its header is everybody's; the pieces of its body are not
+	if f.Kind == secret.KindPrivateKey {
+		raw = keyBody(raw) // its header is everybody's
 	}
 	switch f.Action {
 	case flow.ActAllow, flow.ActReport:
 		return false
 	}
 	return s.t.learn(&s.e.cfg.Keys, f.Kind, f.Rule, raw, version, s.now)
+}
+
+// keyBody returns what a piece of a private key's armour has of the body: what
+// stands before the END line, or on the last line behind the header's.
+func keyBody(piece []byte) []byte {
+	if end := bytes.Index(piece, []byte("-----END")); end >= 0 {
+		piece = piece[:end]
+	}
+	if head := bytes.LastIndex(piece, []byte("-----")); head >= 0 {
+		piece = piece[head+5:]
+		piece = piece[bytes.LastIndexAny(piece, " \n\r:")+1:]
+	}
+	return bytes.Trim(piece, "\r\n \t")
 }
 
 // config is the stream configuration for one text.
@@ -271,6 +285,9 @@ func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func(
 		return flow.ActAllow
 	}
 	if len(s.snap.allows) > 0 && Allowed(s.snap.allows, f.Fingerprint, f.Rule, at(), s.now) {
+		return flow.ActAllow
+	}
+	if verb == flow.Generate && f.Class == recognise.ClassDiscovery && s.t.acquitted(f.Fingerprint) {
 		return flow.ActAllow
 	}
 	a := s.policy.Action(verb, f.Kind)

@@ -3,6 +3,7 @@ package mediator
 import (
 	"bytes"
 	"container/list"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -35,9 +36,10 @@ type trajectory struct {
 	index   *secret.Index // of the first indexed recs; nil if there are none
 	indexed int
 	cache   map[[32]byte]mediated
-	cached  int        // bytes of it
-	oldest  [][32]byte // keys of cache, in order of entry
-	owner   [32]byte   // whose values its pseudonyms stand for
+	cached  int                             // bytes of it
+	public  map[secret.Fingerprint]struct{} // values that were read under public names
+	oldest  [][32]byte                      // keys of cache, in order of entry
+	owner   [32]byte                        // whose values its pseudonyms stand for
 	sealed  map[string]struct{}
 }
 
@@ -66,6 +68,34 @@ func (t *trajectory) discovered() (*secret.Index, int) {
 	return t.index, t.indexed
 }
 
+// acquit notes the values of a text that stand under the names of what is
+// public. A model that calls one of them a password has mistaken its name, and
+// that name is all that a rule of discovery goes by. What is known as a secret
+// stays one.
+func (t *trajectory) acquit(keys *secret.Keys, text string) {
+	recognise.Public([]byte(text), func(value []byte) {
+		fp := keys.FingerprintOf(value)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.public == nil {
+			t.public = map[secret.Fingerprint]struct{}{}
+		}
+		if len(t.public) < maxDiscovered {
+			t.public[fp] = struct{}{}
+		}
+	})
+}
+
+// acquitted reports whether a value stood under a public name, and never under
+// a secret's.
+func (t *trajectory) acquitted(fp secret.Fingerprint) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, public := t.public[fp]
+	_, known := t.known[fp]
+	return public && !known
+}
+
 // learn adds a value that was found in the trajectory's own content. It
 // reports whether the value can be recognised again and is not yet in the
 // index of a version: another request may have learnt it meanwhile.
@@ -91,13 +121,55 @@ func (t *trajectory) learn(keys *secret.Keys, kind secret.Kind, rule string, val
 }
 
 // WorthKnowing reports whether a discovered value is redacted wherever it
-// stands: a word would redact other people's text. Where the rule is sure, the
-// bar is at six digits, or a long word.
+// stands. What ordinary text says, a word or two, never is: whoever gets
+// "X_PASSWORD=administration" into a tool's result would redact it in other
+// people's text. Where the rule is sure, the bar is at six digits, or at several
+// words run together.
 func WorthKnowing(value []byte, st secret.Strength, sure bool) bool {
+	if ordinary(value) && st.Bits < spoken*float64(len(value)) {
+		return false
+	}
 	if sure {
 		return st.Bits >= 19 && (st.Disguised || bytes.ContainsAny(value, "0123456789"))
 	}
 	return st.Disguised && st.Bits >= 40
+}
+
+const (
+	// phraseWords are as many words as ordinary text does not repeat by chance.
+	phraseWords = 4
+	// longWord is longer than nearly all words.
+	longWord = 16
+	// spoken is more than the bits a letter of what can be pronounced has.
+	spoken = 2.5
+)
+
+// endings are those of the words that are longer.
+var endings = regexp.MustCompile(`(?:tion|(?:al|ar|at|er|ic|it|on|or)i[sz]e|ly[sz]e|ment|ness|able|ible|it(?:y|ie)|ive|[nc]al|ical|ary|ory|ing|ed|ist|ism|ous|en[tc]e?|an[tc]e?|ly|logy|hood|ship|graphy)s?$`)
+
+// ordinary reports whether a value is what ordinary text says: one word, or as
+// few of them, joined by something, as a common phrase has.
+func ordinary(value []byte) bool {
+	words, capitals := 0, 0
+	inWord := false
+	for i, c := range value {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
+			if !inWord {
+				words++
+			}
+			if inWord && c <= 'Z' && value[i-1] >= 'a' {
+				capitals++
+			}
+			inWord = true
+		case c == ' ', c == '-', c == '_', c == '.', c == '/', c == '\'', c == ',':
+			inWord = false
+		default:
+			return false
+		}
+	}
+	words += capitals
+	return words > 1 && words < phraseWords && capitals < 3 || words == 1 && (len(value) < longWord || endings.Match(bytes.ToLower(value)))
 }
 
 // reindex makes what was learnt count.

@@ -18,6 +18,14 @@ func TestWorthKnowing(t *testing.T) {
 		"830417":                         {true, false},
 		"8041":                           {false, false},
 		"production":                     {false, false},
+		"administration":                 {false, false},
+		"internationalisation":           {false, false},
+		"Responsibilities":               {false, false},
+		"customer-service_department":    {false, false},
+		"administrationPanel":            {false, false},
+		"velvet harbor tangerine":        {false, false},
+		"kqvrtwzlmbcpds":                 {true, true},
+		"XkQvRtWzLmBcPdYs":               {true, true},
 		"postgres":                       {false, false},
 	} {
 		_, st, err := secret.Print(&keys, []byte(value))

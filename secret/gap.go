@@ -22,8 +22,19 @@ func (g *gap) space(u *canon.Unit) {
 
 // softEdge is how many characters that secrets have inside a fragment takes in
 // behind it: base64's padding, the dash before the next group. In front it
-// takes none: there stand the signs of assignments and options.
+// takes one (leads).
 const softEdge = 2
+
+// leads reports whether a character that canonical text leaves out is taken in
+// right before a fragment: not those by which values are assigned, listed and
+// quoted.
+func leads(b byte) bool {
+	switch b {
+	case '_', '#', '!', '&', '@', '%', '$', '*', '~', '^', '?':
+		return true
+	}
+	return false
+}
 
 // inside reports whether a character that canonical text leaves out stands
 // inside secrets, and not around them in code and prose.

@@ -84,6 +84,30 @@ func TestFragments(t *testing.T) {
 	})
 }
 
+// A sign right before a fragment goes with it, an assignment's stays.
+func TestFragmentsTakeTheSignBefore(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	a, b := draw(r, alnum, 12), draw(r, alnum, 14)
+	ix := many(t, 1, func(int) string { return a + "#" + b })
+	for text, want := range map[string]string{
+		"it ends in #" + b:   "#" + b,
+		"it ends in (" + b:   b,
+		"it ends in $_" + b:  "_" + b,
+		"X=" + b:             b,
+		"--" + b:             b,
+		"it ends in # " + b:  b,
+		"it ends in _\n" + b: b,
+	} {
+		got := ""
+		for _, h := range find(ix, 0, text) {
+			got += text[h.Start:h.End]
+		}
+		if got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 // What everybody writes is no fragment, though it is a part of a secret.
 func TestCommonPartsAreNoFragments(t *testing.T) {
 	secrets := []string{

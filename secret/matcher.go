@@ -14,6 +14,7 @@ type Matcher struct {
 	ix      *Index
 	now     int64 // Unix milliseconds, for expiry; fixed for the text
 	maxHeld int64
+	read    int64 // the end of the last unit
 	alpha   [alphabets]alphaState
 	words   *wordState
 }
@@ -23,6 +24,8 @@ type alphaState struct {
 	n      int    // how many of them there are, at most gramLen
 	pre    uint8  // by bytes since: the four up to there may begin or end a gram
 	starts [gramLen]int64
+	leads  [gramLen]int64 // the same, with a sign right before
+	sign   [2]int64       // the last sign that was left out, from and to
 	gaps   [gramLen]gap
 	at     uint8 // next place in starts
 	gap    gap   // before the next character
@@ -113,6 +116,7 @@ func (m *Matcher) write(hits []Hit, in []canon.Unit) []Hit {
 	}
 	for i := range in {
 		u := &in[i]
+		m.read = u.End
 		switch {
 		case u.C == canon.Alnum:
 			hits = m.step(hits, skeleton, u, grams[i])
@@ -175,7 +179,7 @@ func (m *Matcher) reset() {
 	for a := range m.alpha {
 		s := &m.alpha[a]
 		s.forget()
-		s.gap.n, s.tail = 0, tail{}
+		s.gap.n, s.tail, s.sign = 0, tail{}, [2]int64{}
 	}
 }
 
@@ -207,6 +211,9 @@ func (s *alphaState) skip(hits []Hit, u *canon.Unit, lead bool) []Hit {
 			hits = s.tail.extend(hits, u)
 		}
 		return hits
+	}
+	if leads(u.B) {
+		s.sign = [2]int64{u.Start, u.End}
 	}
 	dot := u.B == '.'
 	if lead {
@@ -268,7 +275,7 @@ func (m *Matcher) Reset() {
 
 // CopyTo makes dst, a matcher of the same index, read on as m would.
 func (m *Matcher) CopyTo(dst *Matcher) {
-	dst.now, dst.maxHeld = m.now, m.maxHeld
+	dst.now, dst.maxHeld, dst.read = m.now, m.maxHeld, m.read
 	for a := range m.alpha {
 		c := append(dst.alpha[a].cands[:0], m.alpha[a].cands...)
 		dst.alpha[a] = m.alpha[a]
@@ -287,12 +294,12 @@ func (m *Matcher) SameAs(o *Matcher) bool {
 	}
 	for a := range m.alpha {
 		x, y := &m.alpha[a], &o.alpha[a]
-		if x.w != y.w || x.n != y.n || x.pre != y.pre || len(x.cands)+len(y.cands)+x.run.n+y.run.n > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap {
+		if x.w != y.w || x.n != y.n || x.pre != y.pre || len(x.cands)+len(y.cands)+x.run.n+y.run.n > 0 || x.tail != (tail{}) || y.tail != (tail{}) || x.gap != y.gap || x.sign != y.sign {
 			return false
 		}
 		for i := 1; i <= x.n; i++ {
 			j, k := (int(x.at)+gramLen-i)%gramLen, (int(y.at)+gramLen-i)%gramLen
-			if x.starts[j] != y.starts[k] || x.gaps[j] != y.gaps[k] {
+			if x.starts[j] != y.starts[k] || x.leads[j] != y.leads[k] || x.gaps[j] != y.gaps[k] {
 				return false
 			}
 		}
@@ -317,7 +324,10 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	s.recent[s.count%recentLen], s.apart[s.count%recentLen] = u.B, u.Start != s.last
 	s.last = u.End
 	s.count++
-	s.starts[s.at] = u.Start
+	s.starts[s.at], s.leads[s.at] = u.Start, u.Start
+	if s.sign[1] == u.Start && s.sign[0] < s.sign[1] {
+		s.leads[s.at] = s.sign[0]
+	}
 	if m.ix.hasLead {
 		if s.gap.n > 0 || s.gaps[s.at].n > 0 {
 			s.gaps[s.at] = s.gap
@@ -383,7 +393,7 @@ func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, o
 		r.bits += s.rarity(r.n, r.since)
 		r.n = gramLen
 	default:
-		*r = run{n: gramLen, rec: rec, start: s.starts[s.at]}
+		*r = run{n: gramLen, rec: rec, start: s.leads[s.at]}
 	}
 	r.since, r.end = 0, u.End
 	if r.hit.Fragment {
@@ -499,17 +509,26 @@ func (m *Matcher) holdOf(a alphabet) int64 {
 		if j >= prefixLen && s.pre&(1<<(j-prefixLen)) == 0 {
 			continue
 		}
-		start := s.starts[(int(s.at)+gramLen-j)%gramLen]
+		start := s.leads[(int(s.at)+gramLen-j)%gramLen]
 		if start >= hold {
 			break
 		}
 		if g := &s.gaps[(int(s.at)+gramLen-j)%gramLen]; m.ix.hasLead && g.n > 0 {
-			start = g.back[g.n-1]
+			start = min(start, g.back[g.n-1])
 		}
-		return min(hold, start)
+		return min(hold, start, m.ahead(s))
 	}
+	return min(hold, m.ahead(s))
+}
+
+// ahead is what the next character of an alphabet may take in before it.
+func (m *Matcher) ahead(s *alphaState) int64 {
+	hold := canon.NoHold
 	if m.ix.hasLead && s.gap.n > 0 {
-		hold = min(hold, s.gap.back[s.gap.n-1])
+		hold = s.gap.back[s.gap.n-1]
+	}
+	if s.sign[1] == m.read && s.sign[0] < s.sign[1] {
+		hold = min(hold, s.sign[0])
 	}
 	return hold
 }
