@@ -29,6 +29,8 @@ type API struct {
 	// Either: a pseudonym may stand for a secret on the way from the far side,
 	// and a redaction on the way to it.
 	Either bool
+	// Told says whether the user is told; needed where a Fate is.
+	Told func(r *Result) error
 	// Uncovered names what of the API is not looked at, a line each.
 	Uncovered []string
 }
@@ -52,8 +54,10 @@ type Field struct {
 	ASCII bool
 	// Most is the largest number of choices that the API has here; 0 for one.
 	Most int
-	// Request is the request, where it is not API.Ask.
+	// Request is the request, where it is not API.Ask. Also are further forms
+	// of it that are tried in the same way.
 	Request *Request
+	Also    []*Request
 	// Stream and Whole write the answer; nil where the field does not occur
 	// in one. Where To is set they say which answers the request is tried
 	// with; nil for both means API.Reply in a whole answer.
@@ -135,13 +139,14 @@ const (
 	Stopped              // the answer ends before it, in the API's terms
 	LeftOut              // the header, event or part of a request is left out
 	Withheld             // the tool call is not made, and the answer says so
+	Told                 // it has happened: the user is told
 	Passes               // it is not looked for
 	Untried              // the combination does not occur
 )
 
 // String returns the fate as the matrix names it.
 func (f Fate) String() string {
-	return [...]string{"", "replaced", "refused", "stopped", "left out", "call withheld", "**passes**", "–"}[f]
+	return [...]string{"", "replaced", "refused", "stopped", "left out", "call withheld", "told", "**passes**", "–"}[f]
 }
 
 // kind is a kind of value.

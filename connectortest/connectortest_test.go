@@ -206,6 +206,27 @@ func secondChoice(_ *connectortest.Exchange, r *connectortest.Result, known stri
 	r.Body = []byte(strings.Join(evs, ""))
 }
 
+// A connector that lets everything through is noticed at every field of every
+// API: each has a secret in it that some oracle looks for. Apart from secrets,
+// it does nothing wrong.
+func TestEveryFieldIsGuarded(t *testing.T) {
+	for _, api := range connectortest.APIs() {
+		for _, f := range api.Fields {
+			one := *api
+			one.Fields = []connectortest.Field{f}
+			problems := connectortest.Problems(t, connectortest.Connector{Thin: 50, Open: pass}, &one)
+			if len(problems) == 0 {
+				t.Errorf("%s: %s: not noticed", api.Name, f.Name)
+			}
+			for _, p := range problems {
+				if strings.Contains(p, "clean text") {
+					t.Errorf("%s: the suite's own traffic is not valid: %s", api.Name, p)
+				}
+			}
+		}
+	}
+}
+
 // A client library that can't read an answer is heard.
 func TestSuiteAsksTheLibrary(t *testing.T) {
 	con := connectortest.Connector{

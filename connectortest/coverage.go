@@ -6,7 +6,9 @@ import (
 )
 
 // APIs are all that the suite knows.
-func APIs() []*API { return []*API{Chat(), Responses(), Messages(), MCP(false)} }
+func APIs() []*API {
+	return []*API{Chat(), Responses(), Messages(), MCP(false), Hooks("claude-code"), Hooks("codex"), Hooks("cursor")}
+}
 
 // everywhere is what no connector sees.
 var everywhere = []string{
@@ -34,6 +36,7 @@ What must hold in all of them: no eight characters of a secret pass, in any plai
 - *stopped*: the answer ends before it, in the API's own terms
 - *left out*: the header, event or part of a request that holds it is missing
 - *call withheld*: the tool call is not made, and the answer says so
+- *told*: it has happened, or can't be kept back there: the user is told, and it is recorded
 - *passes*: it is not looked for
 `)
 	for _, a := range APIs() {

@@ -25,7 +25,7 @@ func (m *matrix) judge(o *one, q *Request, x *Exchange, s *Script, res *Result) 
 		if at := p.leaks(headers(res.Header), nil); at != "" {
 			bad("a part of the secret is in the answer's headers, %s", at)
 		}
-		if far := res.Far; far != nil && m.field.To {
+		if far := res.Far; far != nil && m.field.To && o.fate != Told {
 			if at := p.leaks([]byte(far.Path+"\n"+string(headers(far.Header))+string(far.Body)), nil); at != "" {
 				bad("a part of the secret reached the far side, %s", at)
 			}
@@ -112,7 +112,7 @@ func (m *matrix) judgeRequest(o *one, q *Request, x *Exchange, res *Result) []st
 	if res.Far == nil {
 		return []string{fmt.Sprintf("the request did not reach the far side: status %d, %s", res.Status, res.Body)}
 	}
-	if o.fate == Passes {
+	if o.fate == Passes || o.fate == Told {
 		if !bytes.Equal(res.Far.Body, x.Body) || res.Far.Path != x.Path {
 			return []string{fmt.Sprintf("the request changed: %s %s", res.Far.Path, res.Far.Body)}
 		}
@@ -146,8 +146,14 @@ func (m *matrix) judgeRequest(o *one, q *Request, x *Exchange, res *Result) []st
 // replied judges the answer to a request with the value: it must be as sent,
 // unless the request was refused.
 func (m *matrix) replied(o *one, x *Exchange, s *Script, res *Result) []string {
-	if o.fate == Refused {
+	switch o.fate {
+	case Refused:
 		return nil
+	case Told:
+		if err := m.api.Told(res); err != nil {
+			return []string{"the user is not told: " + err.Error()}
+		}
+		return m.reads(o, s.Partial, res)
 	}
 	if got, want := res.Body, bytes.Join(x.Answer.Chunks, nil); !bytes.Equal(got, want) {
 		return []string{fmt.Sprintf("the answer changed: %s", got)}

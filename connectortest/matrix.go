@@ -95,8 +95,10 @@ func (m *matrix) run() {
 				if f.fate(k, mo.stream) == Untried {
 					continue
 				}
-				if !m.cuts(mo.stream, at, k, mo.script(at)) {
-					return
+				for _, q := range m.requests() {
+					if !m.cuts(mo.stream, at, k, q, mo.script(at)) {
+						return
+					}
 				}
 			}
 		}
@@ -104,6 +106,15 @@ func (m *matrix) run() {
 	if !f.To {
 		m.equal()
 	}
+}
+
+// requests are those that are tried.
+func (m *matrix) requests() []*Request {
+	q := m.field.Request
+	if q == nil {
+		q = &m.api.Ask
+	}
+	return append([]*Request{q}, m.field.Also...)
 }
 
 // places are all choices of one, and all of most.
@@ -130,7 +141,7 @@ func (m *matrix) equal() {
 
 // cuts tries a value cut in all ways. It reports false once there are problems
 // enough.
-func (m *matrix) cuts(stream bool, at Place, k kind, script Script) bool {
+func (m *matrix) cuts(stream bool, at Place, k kind, q *Request, script Script) bool {
 	f := m.field
 	before, behind := f.around()
 	try := func(pieces func(value string) []string, cut string, d delivery) bool {
@@ -142,7 +153,7 @@ func (m *matrix) cuts(stream bool, at Place, k kind, script Script) bool {
 		}
 		o.text = before + o.value + behind
 		o.pieces = pieces(o.value)
-		m.exchange(o, &script)
+		m.exchange(o, q, &script)
 		return len(m.problems) < most
 	}
 	if !slices.ContainsFunc(script.Piece, func(f Frame) bool { return carries(f.Raw) }) {
@@ -305,11 +316,7 @@ func (m *matrix) answer(x *Exchange, o *one, s *Script) {
 }
 
 // exchange tries one combination.
-func (m *matrix) exchange(o *one, s *Script) {
-	q := m.field.Request
-	if q == nil {
-		q = &m.api.Ask
-	}
+func (m *matrix) exchange(o *one, q *Request, s *Script) {
 	say := ""
 	if o.kind == pseudonym {
 		say = m.known // the conversation that the pseudonym comes from

@@ -4,190 +4,119 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/connectortest"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/gateway/gatewaytest"
 	"github.com/margaydev/margay/hook"
 	"github.com/margaydev/margay/store/memory"
 )
 
-// power is what a harness lets a hook do with what flows at an event.
-type power string
-
-const (
-	edits  power = "edit"  // it goes on as edited
-	blocks power = "block" // it is kept back
-	tells  power = "tell"  // it is only said
-)
-
-// places are the events that carry something, by harness, with the member that
-// does, and what can be done about it. It is the coverage of this connector,
-// and written by hand: the tables of the package are held to it.
-var places = map[string]map[string]struct {
-	in    string
-	power power
-	at    string // where the edited value stands in the answer
-}{
-	"claude-code": {
-		"PreToolUse": {"tool_input", edits, "hookSpecificOutput.updatedInput"}, "PermissionRequest": {"tool_input", blocks, ""},
-		"ElicitationResult": {"content", edits, "hookSpecificOutput.content"}, "PostToolUse": {"tool_response", edits, "hookSpecificOutput.updatedToolOutput"},
-		"PostToolUseFailure": {"error", blocks, ""}, "UserPromptSubmit": {"prompt", blocks, ""}, "UserPromptExpansion": {"command_args", blocks, ""},
-		"PreCompact": {"custom_instructions", blocks, ""}, "TaskCreated": {"task_description", blocks, ""},
-		"PostToolBatch": {"tool_calls", tells, ""}, "Elicitation": {"message", tells, ""}, "PermissionDenied": {"tool_input", tells, ""},
-		"Notification": {"message", tells, ""}, "Stop": {"last_assistant_message", tells, ""}, "StopFailure": {"error_details", tells, ""},
-		"SubagentStop": {"last_assistant_message", tells, ""}, "PostCompact": {"compact_summary", tells, ""}, "MessageDisplay": {"delta", tells, ""},
-		"TaskCompleted": {"task_subject", tells, ""},
-	},
-	"codex": {
-		"PreToolUse": {"tool_input", edits, "hookSpecificOutput.updatedInput"}, "PermissionRequest": {"tool_input", blocks, ""},
-		"PostToolUse": {"tool_response", edits, ""}, "UserPromptSubmit": {"prompt", blocks, ""},
-		"Stop": {"last_assistant_message", tells, ""}, "SubagentStop": {"last_assistant_message", tells, ""}, "StopFailure": {"error_details", tells, ""},
-	},
-	"cursor": {
-		"beforeShellExecution": {"command", blocks, ""}, "beforeMCPExecution": {"tool_input", blocks, ""}, "preToolUse": {"tool_input", edits, "updated_input"},
-		"subagentStart": {"task", blocks, ""}, "beforeReadFile": {"content", blocks, ""}, "beforeTabFileRead": {"content", blocks, ""},
-		"beforeSubmitPrompt": {"prompt", blocks, ""}, "postToolUse": {"tool_output", edits, "updated_mcp_tool_output"}, "afterMCPExecution": {"result_json", edits, "updated_mcp_tool_output"},
-		"postToolUseFailure": {"error_message", tells, ""}, "afterShellExecution": {"output", tells, ""}, "afterFileEdit": {"edits", tells, ""},
-		"afterTabFileEdit": {"edits", tells, ""}, "afterAgentResponse": {"text", tells, ""}, "afterAgentThought": {"text", tells, ""}, "subagentStop": {"summary", tells, ""},
-	},
-}
-
-// TestConformance: {harness × event × form of what flows × known secret, unknown
-// secret, none}, with three oracles: nothing of the secret is in the answer; what
-// carries none goes on without a word; and what is edited differs from what came
-// in the secret alone.
+// Every event that carries something, in every form.
 func TestConformance(t *testing.T) {
-	h := handler(t, memory.New(), nil)
-	forms := map[string]any{
-		"text":    "before SECRET after\nand more",
-		"object":  map[string]any{"stdout": "a SECRET\n", "interrupted": false, "n": 1.5, "none": nil},
-		"content": map[string]any{"content": []any{map[string]any{"type": "text", "text": "SECRET"}, map[string]any{"type": "text", "text": "é \" \\ \u2028"}}},
-		"list":    []any{"x", []any{"SECRET"}, true},
-	}
-	for harness, events := range places {
-		for name, place := range events {
-			for form, shape := range forms {
-				for what, value := range map[string]string{"registered": registered, "unknown": unknown, "none": "ordinary words"} {
-					t.Run(strings.Join([]string{harness, name, form, what}, "/"), func(t *testing.T) {
-						in := fill(shape, value)
-						carried := in
-						nested := harness == "cursor" && form != "text" && (strings.HasPrefix(name, "after") || name == "postToolUse" || name == "beforeMCPExecution")
-						if nested { // these are JSON in a string
-							b, _ := json.Marshal(in)
-							carried = string(b)
-						}
-						event, err := json.Marshal(map[string]any{
-							"hook_event_name": name, "session_id": "s-" + harness, "conversation_id": "s-" + harness, "tool_name": "MCP:x", place.in: carried,
-						})
-						if err != nil {
-							t.Fatal(err)
-						}
-						a := h.Handle(context.Background(), harness, event)
-						out := check(t, a, registered, unknown)
-						switch {
-						case what == "none":
-							if !plain(a) {
-								t.Errorf("said something: %s%s", a.Out, a.Err)
-							}
-						case place.power == tells:
-							if a.Exit != hook.Done || plain(a) || !said(out) {
-								t.Errorf("not told: %d %s%s", a.Exit, a.Out, a.Err)
-							}
-						case place.power == edits:
-							if place.at == "" { // in words
-								if !strings.Contains(string(a.Out), "margay-") && !strings.Contains(string(a.Out), "REDACTED") {
-									t.Errorf("not edited: %s", a.Out)
-								}
-								return
-							}
-							got := walk(out, place.at)
-							if got == nil || !reflect.DeepEqual(mask(got), mask(fill(shape, "margay-"))) {
-								t.Errorf("edited to %s", a.Out)
-							}
-						default:
-							if !blocked(a, out) {
-								t.Errorf("not blocked: %d %s%s", a.Exit, a.Out, a.Err)
-							}
-						}
-					})
+	for _, harness := range hook.Names() {
+		t.Run(harness, func(t *testing.T) {
+			api := connectortest.Hooks(harness)
+			connectortest.Run(t, connectortest.Connector{Open: func(t testing.TB, registered []string) connectortest.Link {
+				e, store := gatewaytest.Engine(t, registered)
+				return &runner{t, hook.New(hook.Config{Engine: e, Key: [32]byte{9}}), store}
+			}}, api)
+			// Nothing that carries something is missing.
+			for _, e := range hook.Carries(harness) {
+				if !slices.ContainsFunc(api.Fields, func(f connectortest.Field) bool { return f.Name == e }) {
+					t.Errorf("%s is in no matrix", e)
 				}
 			}
-		}
-		// Nothing that carries something is missing above.
-		for _, e := range hook.Carries(harness) {
-			if _, ok := events[e]; !ok {
-				t.Errorf("%s: %s is in no matrix", harness, e)
-			}
-		}
+		})
 	}
 }
 
-// fill puts a value where SECRET stands.
-func fill(v any, value string) any {
-	switch v := v.(type) {
-	case string:
-		return strings.ReplaceAll(v, "SECRET", value)
-	case []any:
-		var out []any
-		for _, x := range v {
-			out = append(out, fill(x, value))
-		}
-		return out
-	case map[string]any:
-		out := map[string]any{}
-		for k, x := range v {
-			out[k] = fill(x, value)
-		}
-		return out
-	}
-	return v
+// runner stands for a harness that goes on as a hook says.
+type runner struct {
+	t     testing.TB
+	h     *hook.Handler
+	store *memory.Store
 }
 
-// mask is a value with what replaces secrets made alike.
-func mask(v any) any {
-	b, _ := json.Marshal(v)
-	for _, head := range []string{"margay-", "[REDACTED:"} {
-		parts := bytes.Split(b, []byte(head))
-		for i := range parts[1:] {
-			rest := parts[i+1]
-			n := 0
-			for n < len(rest) && (rest[n] >= 'a' && rest[n] <= 'z' || rest[n] >= '2' && rest[n] <= '7' || rest[n] == '-' || rest[n] == ']') {
-				n++
-			}
-			parts[i+1] = rest[n:]
+func (r *runner) Kept() []byte { return gatewaytest.Decisions(r.t, r.store) }
+
+func (r *runner) Do(x *connectortest.Exchange) (*connectortest.Result, error) {
+	a := r.h.Handle(context.Background(), x.Path, x.Body)
+	res := &connectortest.Result{
+		Status: a.Exit, Body: a.Out, Far: &connectortest.Arrived{Path: x.Path, Header: x.Header, Body: x.Body},
+		Header: []connectortest.Header{{Name: "Out", Value: string(a.Out)}, {Name: "Err", Value: string(a.Err)}},
+	}
+	in, at := x.Header[0].Value, x.Header[1].Value
+	switch edited := member(a.Out, at); {
+	case a.Exit == hook.Block:
+		res.Far, res.Body = nil, a.Err
+	case plain(a):
+		res.Body = nil
+	case at != "" && edited != nil:
+		body, err := replaceLast(x.Body, in, edited)
+		if err != nil {
+			return nil, err
 		}
-		b = bytes.Join(parts, []byte("#"))
+		res.Far.Body, res.Body = body, nil
+	default:
+		var d struct{ SystemMessage, User_message string } //nolint:revive // the name is the harness's
+		if blocked(a.Out) {
+			res.Far = nil
+		} else if json.Unmarshal(a.Out, &d) != nil {
+			return nil, fmt.Errorf("the answer is no JSON: %s", a.Out)
+		}
 	}
-	var out any
-	_ = json.Unmarshal(b, &out)
-	return out
+	return res, nil
 }
 
-func walk(v any, path string) any {
-	for _, key := range strings.Split(path, ".") {
-		o, _ := v.(map[string]any)
-		v = o[key]
-	}
-	return v
-}
-
-func said(out map[string]any) bool {
-	for _, key := range []string{"systemMessage", "user_message"} {
-		if s, _ := out[key].(string); strings.Contains(s, "margay: ") {
+// blocked reports whether an answer keeps something back, in any of the
+// contracts.
+func blocked(out []byte) bool {
+	for path, value := range map[string]string{
+		"decision": `"block"`, "continue": `false`, "permission": `"deny"`, "hookSpecificOutput.decision.behavior": `"deny"`,
+		"hookSpecificOutput.permissionDecision": `"deny"`, "hookSpecificOutput.action": `"decline"`,
+	} {
+		if string(member(out, path)) == value {
 			return true
 		}
 	}
 	return false
 }
 
-// blocked reports whether an answer keeps something back, in any of the
-// contracts.
-func blocked(a hook.Answer, out map[string]any) bool {
-	decision, _ := walk(out, "hookSpecificOutput.decision.behavior").(string)
-	return a.Exit == hook.Block || out["decision"] == "block" || out["continue"] == false || out["permission"] == "deny" ||
-		decision == "deny" || walk(out, "hookSpecificOutput.permissionDecision") == "deny" || walk(out, "hookSpecificOutput.action") == "decline"
+// member returns a member of a document as it is written; nil for none.
+func member(doc []byte, path string) json.RawMessage {
+	for key := range strings.SplitSeq(path, ".") {
+		var m map[string]json.RawMessage
+		if json.Unmarshal(doc, &m) != nil {
+			return nil
+		}
+		doc = m[key]
+	}
+	return doc
+}
+
+// replaceLast replaces the last member of an event. Where it was JSON in a
+// string, so is what replaces it.
+func replaceLast(body []byte, key string, value json.RawMessage) ([]byte, error) {
+	was := member(body, key)
+	head, ok := bytes.CutSuffix(body, append(bytes.Clone(was), '}'))
+	if !ok {
+		return nil, fmt.Errorf("%s is not the last member", key)
+	}
+	if was[0] == '"' && value[0] != '"' {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(string(value)); err != nil {
+			return nil, err
+		}
+		value = bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	}
+	return append(append(bytes.Clone(head), value...), '}'), nil
 }
 
 // The verbs in the log are those of the boundary.
