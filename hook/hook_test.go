@@ -395,3 +395,17 @@ func TestPictures(t *testing.T) {
 		}
 	}
 }
+
+// A harness may add ids to its events: what looks random is no secret by that
+// alone, and a new version must not stop every call.
+func TestNewFields(t *testing.T) {
+	h := handler(t, memory.New(), nil)
+	for _, field := range []string{
+		`"trace":"4bf92f3577b34da6a3ce929d0e0e4736"`, `"trace_id":"a8Fk20dkGHs92kdPq01mZ"`, `"sig":"Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA=="`, `"ts":1763723456789`,
+		`"meta":{"id":"0198c7e2-7e33-7d11-b1de-5f7b3f0f4f01","model":"claude-opus-4-7","n":[1,2.5,null,true]}`, `"note":"a sentence about nothing"`,
+	} {
+		if a := h.Handle(context.Background(), "claude-code", []byte(`{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"},`+field+`}`)); !plain(a) {
+			t.Errorf("%s: %s%s", field, a.Out, a.Err)
+		}
+	}
+}
