@@ -102,8 +102,9 @@ type Store interface {
 	// where it was used, where there is none, and where the call's digest is
 	// another.
 	UseAnswer(ctx context.Context, id string, digest [32]byte, now time.Time) (bool, error)
-	// Granted reports whether the trajectory has a grant.
-	Granted(ctx context.Context, t flow.TrajectoryID, grant [32]byte) (bool, error)
+	// Grants returns the questions of a trajectory that were answered for all
+	// of it, at most limit, the latest first.
+	Grants(ctx context.Context, t flow.TrajectoryID, limit int) ([]Row, error)
 }
 
 // Sealer seals what is kept. *secret.Keys is one.
@@ -251,12 +252,25 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 	return nil
 }
 
-// Granted reports whether the trajectory has a grant for such calls.
-func (d *Desk) Granted(ctx context.Context, q *Question) (bool, error) {
-	if q.Grant == [32]byte{} {
-		return false, nil
+// maxGrants bounds the grants of one trajectory that count.
+const maxGrants = 64
+
+// Granted returns the questions of a trajectory that were answered for all of
+// it.
+func (d *Desk) Granted(ctx context.Context, t flow.TrajectoryID) ([]*Question, error) {
+	rows, err := d.cfg.Store.Grants(ctx, t, maxGrants)
+	if err != nil {
+		return nil, err
 	}
-	return d.cfg.Store.Granted(ctx, q.Trajectory, q.Grant)
+	var out []*Question
+	for i := range rows {
+		q, err := d.Open(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, q)
+	}
+	return out, nil
 }
 
 // Open returns the question that a row keeps.

@@ -30,13 +30,15 @@ type events struct {
 	ctx  context.Context //nolint:containedctx // a body has no other way to get it
 	g    *Gateway
 	c    *call
-	body io.ReadCloser
+	body swapped
 	*reading
 	gen    *mediator.Generation
-	judged bool   // it has told distributions
-	silent bool   // it has told text without
-	frame  []byte // scratch: an event's lines besides its data
-	framed []byte // the last of them that were clean
+	held   *settling // nil where calls are not held
+	quiet  time.Time // when the client was sent something last, while it is held
+	judged bool      // it has told distributions
+	silent bool      // it has told text without
+	frame  []byte    // scratch: an event's lines besides its data
+	framed []byte    // the last of them that were clean
 	ev     mediator.Event
 	id     string // of the answer, as told to the session
 	idle   *time.Timer
@@ -64,19 +66,62 @@ func newReadings(api wire.API) *sync.Pool {
 }
 
 func newEvents(g *Gateway, c *call, resp *http.Response) *events {
-	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp, body: resp.Body}
-	e.reading = c.api.readings.Get().(*reading)
-	e.codec.Reset(wire.Limits{MaxBytes: g.cfg.MaxEvent}, c.session.Judges())
-	e.generate()
-	e.in.Reset(resp.Body, g.cfg.MaxEvent)
+	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp}
+	if c.step != nil && c.step.Holds(c.view) {
+		e.held, e.quiet = &settling{view: c.view}, time.Now()
+	}
+	e.open(resp.Body)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
 	return e
 }
 
+// open begins to read a stream.
+func (e *events) open(body io.ReadCloser) {
+	e.body.swap(body)
+	e.reading = e.c.api.readings.Get().(*reading)
+	e.codec.Reset(wire.Limits{MaxBytes: e.g.cfg.MaxEvent}, e.c.session.Judges())
+	e.generate()
+	e.in.Reset(body, e.g.cfg.MaxEvent)
+}
+
 func (e *events) generate() {
 	e.gen = e.c.session.Generate(e.ctx)
 	e.gen.Ends, e.gen.Repeats = e.c.api.shape.Ends, e.c.api.shape.Repeats
+	switch {
+	case e.held != nil:
+		e.gen.Hold(e.g.cfg.MaxBody)
+	case e.c.step != nil:
+		e.gen.Gate(e.g.cfg.MaxBody, func(call flow.ToolCall) bool { return e.c.step.Passes(e.ctx, call, e.c.view) })
+	}
+}
+
+// swapped is the body that is read at the moment. It is safe for concurrent
+// use.
+type swapped struct {
+	mu     sync.Mutex
+	body   io.ReadCloser
+	closed bool
+}
+
+// swap closes the body and takes another one.
+func (s *swapped) swap(body io.ReadCloser) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.body != nil {
+		_ = s.body.Close()
+	}
+	if s.body = body; s.closed {
+		_ = body.Close()
+	}
+}
+
+// Close implements io.Closer.
+func (s *swapped) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.body.Close()
 }
 
 // Close implements io.Closer. It cancels the upstream.
@@ -108,9 +153,13 @@ func (e *events) Read(p []byte) (int, error) {
 			e.g.trailer(e.ctx, e.c, e.resp)
 			return 0, io.EOF
 		}
+		if e.asking() {
+			e.waits()
+			continue
+		}
 		e.batch()
 	}
-	for !e.end && len(e.out)+2*together < len(p) && e.in.Buffered() {
+	for !e.end && e.held == nil && len(e.out)+2*together < len(p) && e.in.Buffered() {
 		e.batch()
 	}
 	n := min(len(e.out), len(p))
@@ -121,6 +170,25 @@ func (e *events) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// patience is how often a client is told that its answer is still held.
+const patience = 10 * time.Second
+
+// waits waits for a person's answer.
+func (e *events) waits() {
+	e.idle.Stop() // the upstream has said all
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case s := <-e.held.wait:
+		e.answered(s)
+	case <-t.C:
+		e.out = append(e.out, still...)
+	}
+}
+
+// asking reports whether a person is asked about the calls.
+func (e *events) asking() bool { return e.held != nil && e.held.wait != nil }
+
 // batch takes the next event, for which it waits, and those that have arrived
 // with it, and writes what they release.
 func (e *events) batch() {
@@ -129,11 +197,14 @@ func (e *events) batch() {
 	if waits {
 		e.idle.Reset(e.g.cfg.Idle)
 	}
-	for !e.end && size < together && e.in.Buffered() {
+	for !e.end && size < together && !e.asking() && e.in.Buffered() {
 		size += e.next()
 	}
 	if !e.end {
 		e.release()
+	}
+	if e.held != nil && !e.asking() && time.Since(e.quiet) >= patience {
+		e.out, e.quiet = append(e.out, still...), time.Now()
 	}
 }
 
@@ -151,8 +222,9 @@ func (e *events) next() int {
 			e.broken()
 			break
 		}
-		e.finish()
-		e.end = true
+		if e.finish(); e.held == nil {
+			e.end = true
+		}
 	case errors.Is(err, sse.ErrTooLarge):
 		e.stop("too-large", "an event of the upstream is larger than margay decides")
 	case err != nil:
@@ -294,8 +366,10 @@ func (e *events) failure(ev *sse.Event, chunk *wire.Chunk) {
 	if !e.end {
 		e.finish()
 	}
-	e.end = true
-	_ = e.body.Close()
+	if e.held == nil {
+		e.end = true
+		_ = e.body.Close()
+	}
 }
 
 func (e *events) add(ev *sse.Event, chunk *wire.Chunk) {
@@ -336,6 +410,9 @@ func (e *events) finish() {
 	e.write(out)
 	if err != nil && !e.end {
 		e.halt(err)
+	}
+	if e.gen.Holds() && !e.end {
+		e.settle()
 	}
 }
 

@@ -255,6 +255,12 @@ type call struct {
 	body    []byte // what was decided; nil for none
 
 	model string // asked for
+	// Of a conversation whose labels are looked at.
+	step  *mediator.Step
+	conv  wire.Conversation
+	edits map[int]string
+	view  mediator.View // that the answer is made from
+
 	asked bool   // it asks for what the client did not
 	plain []byte // the body without that
 }

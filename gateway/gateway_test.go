@@ -60,6 +60,7 @@ func newUpstream(t testing.TB) *upstream {
 			u.got.WriteString(strings.Join(v, ","))
 		}
 		u.mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		u.answer(w, r)
 	}))
 	t.Cleanup(u.Close)

@@ -68,10 +68,8 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 		return
 	}
 	if req != nil {
-		c.body, c.model = req.Raw(), req.Model()
-		if len(res.Edits) > 0 {
-			c.body = req.Rewrite(res.Edits)
-		}
+		c.model = req.Model()
+		g.plan(r.Context(), c, req, res.Edits)
 		if rt.asks {
 			g.ask(c, req)
 		}

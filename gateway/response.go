@@ -61,7 +61,7 @@ func (g *Gateway) response(resp *http.Response) error {
 	switch {
 	case len(body) == 0:
 	case typ == "application/json" || strings.HasSuffix(typ, "+json"):
-		body, err = g.whole(resp.Request.Context(), c, body)
+		body, err = g.whole(resp.Request.Context(), c, resp.Request, body)
 	case strings.HasPrefix(typ, "text/"):
 		body, err = g.plain(resp.Request.Context(), c, body)
 	default:
@@ -84,10 +84,23 @@ type unzipped struct {
 func (u *unzipped) Close() error { return u.under.Close() }
 
 // whole mediates a whole JSON answer.
-func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, error) {
+func (g *Gateway) whole(ctx context.Context, c *call, sent *http.Request, body []byte) ([]byte, error) {
+	a, halted, err := g.look(ctx, c, body)
+	if err != nil || halted != nil {
+		return halted, err
+	}
+	if a, err = g.settle(ctx, c, sent, a); err != nil {
+		return nil, err
+	}
+	return a.body(), nil
+}
+
+// look decides about the texts of a whole answer. One that may not go on, and
+// says so in the API's own terms, is returned as halted.
+func (g *Gateway) look(ctx context.Context, c *call, body []byte) (out *answer, halted []byte, err error) {
 	resp, err := c.api.ParseResponse(body, wire.Limits{MaxBytes: g.cfg.MaxBody})
 	if err != nil {
-		return nil, &denied{status: http.StatusBadGateway, code: "strict-json", detail: "the upstream's answer is not strict JSON: " + err.Error()}
+		return nil, nil, &denied{status: http.StatusBadGateway, code: "strict-json", detail: "the upstream's answer is not strict JSON: " + err.Error()}
 	}
 	var a mediator.Answer
 	parts := resp.Parts()
@@ -119,12 +132,12 @@ func (g *Gateway) whole(ctx context.Context, c *call, body []byte) ([]byte, erro
 		d := &denied{status: http.StatusBadGateway, code: "denied", detail: reasons(&res.Decision), decision: res.Decision.ID}
 		if h, ok := resp.(wire.Halter); ok && len(res.Findings) > 0 {
 			if body, ok := h.Halted(c.model, "margay: "+d.told()); ok {
-				return body, nil
+				return nil, body, nil
 			}
 		}
-		return nil, d
+		return nil, nil, d
 	}
-	return resp.Rewrite(res.Edits, res.Refused), nil
+	return &answer{resp: resp, res: res}, nil, nil
 }
 
 // scrub takes the headers out that hold a secret.

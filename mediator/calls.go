@@ -7,6 +7,7 @@ import (
 // calls are the tool calls of one choice.
 type calls struct {
 	seen, dropped map[int]bool
+	passed        map[int]bool    // may be made
 	closed        map[int]bool    // decided: all their arguments are there
 	args          map[int][]*text // those of a call are one text or several
 	open          int
@@ -26,8 +27,11 @@ func (g *Generation) endCall(choice, item int) error {
 		}
 	}
 	if t := g.text[flow.StreamKey{Choice: choice, Field: flow.FieldToolName, Item: item}]; t != nil {
-		return g.end(t)
+		if err := g.end(t); err != nil {
+			return err
+		}
 	}
+	g.pass(choice, item)
 	return nil
 }
 
@@ -61,14 +65,7 @@ func (g *Generation) endArguments(t *text) {
 		return
 	}
 	c.dropped[item] = true
-	for _, h := range g.queue {
-		for _, p := range h.pieces {
-			if k := &p.t.key; k.Choice == choice && k.Item == item && (k.Field == flow.FieldToolArguments || k.Field == flow.FieldToolName) {
-				h.say = append(h.say, flow.Say{Choice: choice, Item: item, Text: v.refusal})
-				return
-			}
-		}
-	}
+	g.sayInstead(flow.Item{Choice: choice, Item: item}, v.refusal)
 }
 
 // call renumbers the calls behind one that was taken out.

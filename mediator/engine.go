@@ -37,6 +37,9 @@ type Config struct {
 	// Monitor is the risk model that judges answers token by token, where the
 	// policy says so; nil for none.
 	Monitor *monitor.Model
+	// Taint is how tool calls are held to what they may follow from; nil where
+	// they are not.
+	Taint *Taint
 	// Ephemeral are secrets of this process alone; they are not stored.
 	Ephemeral []secret.Record
 	Listener  Listener

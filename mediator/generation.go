@@ -72,6 +72,10 @@ type Generation struct {
 	settled text                // stands for them
 	fresh   []FindingRecord     // found, not yet recorded
 	halted  bool
+	hold    int // bytes that may be held until Let; 0: nothing is held
+	holding int
+	gate    func(flow.ToolCall) bool
+	most    int   // bytes that are held from the gate on
 	blocks  []int // scratch: choices that wait
 }
 
@@ -147,7 +151,7 @@ func (g *Generation) Push(ev *Event) ([]flow.Outgoing, error) {
 // nothing more may be sent to the client but what ends the stream.
 func (g *Generation) Add(ev *Event) (err error) {
 	defer g.recover(nil, &err)
-	h := g.hold(ev)
+	h := g.queued(ev)
 	g.queue = append(g.queue, h)
 	for i := range ev.Deltas {
 		if err := g.delta(h, &ev.Deltas[i]); err != nil {
@@ -252,7 +256,7 @@ func contains(s []int, n int) bool {
 	return false
 }
 
-func (g *Generation) hold(ev *Event) *held {
+func (g *Generation) queued(ev *Event) *held {
 	if len(g.free) == 0 {
 		some := make([]held, 8)
 		for i := range some {
@@ -390,7 +394,7 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 	if k.Field == flow.FieldToolArguments || k.Field == flow.FieldToolName {
 		c := g.calls[k.Choice]
 		if c == nil {
-			c = &calls{seen: map[int]bool{}, dropped: map[int]bool{}, closed: map[int]bool{}, args: map[int][]*text{}}
+			c = &calls{seen: map[int]bool{}, dropped: map[int]bool{}, passed: map[int]bool{}, closed: map[int]bool{}, args: map[int][]*text{}}
 			g.calls[k.Choice] = c
 		}
 		if !g.Ends && c.started && c.open != k.Item {

@@ -19,6 +19,9 @@ func (g *Generation) release() ([]flow.Outgoing, error) {
 	if err := g.record(); err != nil {
 		return nil, err
 	}
+	if g.hold > 0 {
+		return nil, g.holdAll()
+	}
 	g.blocks = g.blocks[:0]
 	barrier := false
 	kept := g.queue[:0]

@@ -2,6 +2,7 @@ package mediator
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"regexp"
 	"slices"
@@ -9,8 +10,10 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/taint"
 )
 
 const (
@@ -41,6 +44,11 @@ type trajectory struct {
 	oldest  [][32]byte                      // keys of cache, in order of entry
 	owner   [32]byte                        // whose values its pseudonyms stand for
 	sealed  map[string]struct{}
+
+	taint    *taint.Memory // labels of what the model said, and of results
+	context  label.Label   // the highest that the model was shown
+	stepped  bool          // context is known
+	replayed int           // steps that were made again
 }
 
 // mediated is the result for a text that went out before.
@@ -217,6 +225,42 @@ func (t *trajectory) forget() {
 	defer t.mu.Unlock()
 	clear(t.cache)
 	t.oldest, t.cached = t.oldest[:0], 0
+}
+
+// labels is what is remembered of labels.
+func (t *trajectory) labels(cfg *Taint) *taint.Memory {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taint == nil {
+		t.taint = taint.NewMemory(cfg.Policy, cmp.Or(cfg.MaxMemory, 16<<20))
+	}
+	return t.taint
+}
+
+// rise notes a label that the model is shown.
+func (t *trajectory) rise(lat label.Lattice, l label.Label) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.context, t.stepped = lat.Join(t.context, l), true
+}
+
+// highest is the join of all labels that the model was shown; unknown where it
+// was shown things before this process knew the trajectory.
+func (t *trajectory) highest(unknown label.Label) label.Label {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.stepped {
+		return unknown
+	}
+	return t.context
+}
+
+// mayReplay counts a step that is made again, and reports false past a bound.
+func (t *trajectory) mayReplay(most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.replayed++
+	return t.replayed <= most
 }
 
 func (t *trajectory) isSealed(name string) bool {

@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"screen/judge":   {"internal/strictjson", "screen"},
 	"taint":          {"flow", "internal/strictjson", "label"},
 	// L4
-	"mediator": {"flow", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
+	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
 	"store/memory":    {"confirm", "flow", "mediator", "secret"},
 	"store/sqlite":    {"confirm", "flow", "mediator", "secret"},
@@ -84,7 +84,7 @@ var allowed = map[string][]string{
 	"bench/gateway":      {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"bench/mcp":          {"bench", "mcpproxy", "mediator", "secret", "secret/recognise", "store/sqlite"},
 	"internal/problem":   {},
-	"internal/state":     {"internal/config", "internal/keys", "internal/problem", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
+	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":     {"flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":    {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
-		"bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
+		"confirm", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
 	"cmd/margay": {"internal/app"},

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/keys"
 	"github.com/margaydev/margay/internal/problem"
@@ -28,6 +29,7 @@ type Store interface {
 	mediator.Store
 	mediator.Values
 	mcpproxy.Pins
+	confirm.Store
 	// Arrived returns up to limit entries of the log in the order in which
 	// they were added, behind the one with the number after, and the number
 	// of the last of them.

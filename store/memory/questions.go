@@ -114,17 +114,19 @@ func (s *Store) UseAnswer(ctx context.Context, id string, digest [32]byte, now t
 	return true, nil
 }
 
-// Granted implements confirm.Store.
-func (s *Store) Granted(ctx context.Context, t flow.TrajectoryID, grant [32]byte) (bool, error) {
+// Grants implements confirm.Store.
+func (s *Store) Grants(ctx context.Context, t flow.TrajectoryID, limit int) ([]confirm.Row, error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var out []confirm.Row
 	for _, r := range s.questions {
-		if r.Trajectory == t && r.Grant == grant && r.Answer == confirm.Trajectory {
-			return true, nil
+		if r.Trajectory == t && r.Answer == confirm.Trajectory {
+			out = append(out, row(r))
 		}
 	}
-	return false, nil
+	slices.SortFunc(out, func(a, b confirm.Row) int { return strings.Compare(b.ID, a.ID) })
+	return out[:min(limit, len(out))], nil
 }

@@ -62,6 +62,10 @@ func (s *Store) Questions(ctx context.Context, now time.Time, all bool, limit in
 	if all {
 		query, args = "SELECT * FROM (SELECT "+questionColumns+" FROM questions ORDER BY id DESC LIMIT ?) ORDER BY id", []any{limit}
 	}
+	return s.questions(ctx, query, args...)
+}
+
+func (s *Store) questions(ctx context.Context, query string, args ...any) ([]confirm.Row, error) {
 	rows, err := s.r.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, s.explain(ctx, err)
@@ -119,9 +123,7 @@ func (s *Store) UseAnswer(ctx context.Context, id string, digest [32]byte, now t
 	return n == 1, err
 }
 
-// Granted implements confirm.Store.
-func (s *Store) Granted(ctx context.Context, t flow.TrajectoryID, grant [32]byte) (bool, error) {
-	var n int
-	err := s.r.QueryRowContext(ctx, "SELECT count(*) FROM questions WHERE trajectory = ? AND granted = ? AND answer = 'trajectory'", string(t), grant[:]).Scan(&n)
-	return n > 0, s.explain(ctx, err)
+// Grants implements confirm.Store.
+func (s *Store) Grants(ctx context.Context, t flow.TrajectoryID, limit int) ([]confirm.Row, error) {
+	return s.questions(ctx, "SELECT "+questionColumns+" FROM questions WHERE trajectory = ? AND answer = 'trajectory' ORDER BY id DESC LIMIT ?", string(t), limit)
 }

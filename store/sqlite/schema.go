@@ -57,7 +57,7 @@ CREATE TABLE questions (
   answer TEXT NOT NULL CHECK (answer IN ('', 'once', 'trajectory', 'deny')), answered_by TEXT NOT NULL, answered INTEGER,
   used INTEGER NOT NULL CHECK (used IN (0, 1))
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX questions_granted ON questions (trajectory, granted) WHERE answer = 'trajectory';
+CREATE INDEX questions_granted ON questions (trajectory, id) WHERE answer = 'trajectory';
 `}
 
 // cheapCheck is the size in bytes up to which a file is always checked when

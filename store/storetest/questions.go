@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/confirm"
-	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
 )
 
@@ -101,14 +100,10 @@ func (u *suite) questions(t *testing.T, s mediator.Store) {
 	if n != 1 {
 		t.Errorf("one yes was used %d times", n)
 	}
-	for _, c := range []struct {
-		what  string
-		of    flow.TrajectoryID
-		grant [32]byte
-		want  bool
-	}{{"the grant", "T", three.Grant, true}, {"another trajectory", "U", three.Grant, false}, {"a yes for once", "T", one.Grant, false}, {"a no", "T", two.Grant, false}} {
-		if got, err := kept.Granted(ctx, c.of, c.grant); got != c.want || err != nil {
-			t.Errorf("%s: granted is %v, %v", c.what, got, err)
-		}
+	if got, err := kept.Grants(ctx, "T", 10); err != nil || len(got) != 1 || got[0].ID != three.ID || got[0].Grant != three.Grant {
+		t.Errorf("the grants are %+v, %v", got, err)
+	}
+	if got, err := kept.Grants(ctx, "U", 10); err != nil || len(got) != 0 {
+		t.Errorf("another trajectory has %d grants, %v", len(got), err)
 	}
 }

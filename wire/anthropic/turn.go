@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -11,7 +12,7 @@ import (
 // turn is a turn with the blocks that it is made of; none stands for all of
 // its message.
 type turn struct {
-	wire.Turn
+	flow.Turn
 	message int
 	blocks  []int
 }
@@ -25,11 +26,11 @@ func (r *Request) turns() []turn {
 		m := r.messages[i].node
 		content := r.content(i)
 		if r.messages[i].role == flow.RoleSystem && content == m || d.Nodes[max(content, 0)].Kind != strictjson.Array {
-			out = append(out, turn{Turn: wire.Turn{Role: r.messages[i].role, Parts: r.Below(m)}, message: i})
+			out = append(out, turn{Turn: flow.Turn{Role: r.messages[i].role, Parts: r.Below(m)}, message: i})
 			continue
 		}
 		role := flow.Role(d.Text(d.Find(m, "role")))
-		own := turn{Turn: wire.Turn{Role: role}, message: i}
+		own := turn{Turn: flow.Turn{Role: role}, message: i}
 		var results []turn
 		at := -1 // where own stands among the results
 		d.Children(content, func(b int) bool {
@@ -40,7 +41,7 @@ func (r *Request) turns() []turn {
 					ids := r.Below(id)
 					parts = slices.DeleteFunc(parts, func(p int) bool { return slices.Contains(ids, p) })
 				}
-				results = append(results, turn{Turn: wire.Turn{Role: flow.RoleTool, Result: d.Text(id), Parts: parts}, message: i, blocks: []int{b}})
+				results = append(results, turn{Turn: flow.Turn{Role: flow.RoleTool, Result: d.Text(id), Parts: parts}, message: i, blocks: []int{b}})
 				return true
 			}
 			if at < 0 {
@@ -48,13 +49,17 @@ func (r *Request) turns() []turn {
 			}
 			own.blocks = append(own.blocks, b)
 			if k := r.kind(b); k == "tool_use" {
-				call := wire.TurnCall{ID: d.Text(d.Find(b, "id")), Name: d.Text(d.Find(b, "name")), Parts: r.Below(b)}
+				call := flow.TurnCall{ID: d.Text(d.Find(b, "id")), Name: d.Text(d.Find(b, "name")), Parts: r.Below(b)}
 				if input := d.Find(b, "input"); input >= 0 {
 					call.Arguments = string(d.Value(input))
 				}
 				own.Calls = append(own.Calls, call)
 				return true
 			}
+			if k := r.kind(b); k == "thinking" || k == "redacted_thinking" {
+				return true // it stays and goes with its turn
+			}
+			own.Foreign = own.Foreign || strings.HasSuffix(r.kind(b), "_tool_result")
 			own.Parts = append(own.Parts, r.Below(b)...)
 			return true
 		})
@@ -76,9 +81,9 @@ func (r *Request) content(i int) int {
 }
 
 // Turns implements wire.Conversation.
-func (r *Request) Turns() []wire.Turn {
+func (r *Request) Turns() []flow.Turn {
 	all := r.turns()
-	out := make([]wire.Turn, len(all))
+	out := make([]flow.Turn, len(all))
 	for i := range all {
 		out[i] = all[i].Turn
 	}
@@ -86,20 +91,31 @@ func (r *Request) Turns() []wire.Turn {
 }
 
 // Tools implements wire.Conversation.
-func (r *Request) Tools() []wire.Tool {
+func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc
-	var out []wire.Tool
+	var out []flow.OfferedTool
 	if tools := d.Find(0, "tools"); tools >= 0 {
 		d.Children(tools, func(t int) bool {
-			out = append(out, wire.Tool{Name: d.Text(d.Find(t, "name")), Parts: r.Below(t)})
+			kind := r.kind(t)
+			out = append(out, flow.OfferedTool{Name: d.Text(d.Find(t, "name")), Parts: r.Below(t), Server: kind != "" && kind != "custom" && !local(kind)})
 			return true
 		})
 	}
 	return out
 }
 
+// local reports whether a tool that the API defines is run by the client.
+func local(kind string) bool {
+	for _, p := range [...]string{"bash_", "text_editor_", "computer_", "memory_"} {
+		if strings.HasPrefix(kind, p) {
+			return true
+		}
+	}
+	return false
+}
+
 // Withhold implements wire.Conversation.
-func (r *Request) Withhold(w *wire.Withheld) []byte {
+func (r *Request) Withhold(w *flow.Withheld) []byte {
 	d := &r.Doc
 	system, messages := d.Find(0, "system"), d.Find(0, "messages")
 	some := len(r.Tools()) > len(w.Hidden)
@@ -153,7 +169,7 @@ func element(dst, value []byte) []byte {
 }
 
 // shown returns the messages that the model sees.
-func (r *Request) shown(w *wire.Withheld, turns []turn) []byte {
+func (r *Request) shown(w *flow.Withheld, turns []turn) []byte {
 	d := &r.Doc
 	out := []byte{'['}
 	for i := 0; i < len(turns); {
@@ -183,7 +199,7 @@ func (r *Request) shown(w *wire.Withheld, turns []turn) []byte {
 }
 
 // blocks returns the content of a message some of whose turns are withheld.
-func (r *Request) blocks(w *wire.Withheld, turns []turn, from, to int) []byte {
+func (r *Request) blocks(w *flow.Withheld, turns []turn, from, to int) []byte {
 	d := &r.Doc
 	out := []byte{'['}
 	for i := from; i < to; i++ {

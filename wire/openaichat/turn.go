@@ -8,18 +8,26 @@ import (
 	"github.com/margaydev/margay/wire"
 )
 
+// legacy is the id of a function_call, which has none.
+const legacy = "function_call"
+
 // Turns implements wire.Conversation: a turn is a message.
-func (r *Request) Turns() []wire.Turn {
+func (r *Request) Turns() []flow.Turn {
 	d := &r.Doc
-	out := make([]wire.Turn, len(r.messages))
+	out := make([]flow.Turn, len(r.messages))
 	for i, m := range r.messages {
 		t := &out[i]
 		t.Role = r.MessageRole(i)
 		t.Result = d.Text(d.Find(m, "tool_call_id"))
+		if t.Role == "function" {
+			t.Role, t.Result = flow.RoleTool, legacy
+		}
 		id := r.Below(d.Find(m, "tool_call_id"))
-		t.Parts = slices.DeleteFunc(r.Below(m), func(p int) bool { return slices.Contains(id, p) })
+		t.Parts = slices.DeleteFunc(r.Below(m), func(p int) bool {
+			return slices.Contains(id, p) || t.Role == flow.RoleAssistant && r.Part(p).Field == flow.FieldReasoning
+		})
 		r.calls(m, func(id string, fn, node int) {
-			call := wire.TurnCall{ID: id, Name: d.Text(d.Find(fn, "name")), Parts: r.Below(node)}
+			call := flow.TurnCall{ID: id, Name: d.Text(d.Find(fn, "name")), Parts: r.Below(node)}
 			for _, key := range [...]string{"arguments", "input"} {
 				if args := d.Find(fn, key); args >= 0 {
 					call.Arguments = d.Text(args)
@@ -47,17 +55,17 @@ func (r *Request) calls(msg int, f func(id string, fn, node int)) {
 		})
 	}
 	if fc := d.Find(msg, "function_call"); fc >= 0 && d.Nodes[fc].Kind == strictjson.Object {
-		f("", fc, fc)
+		f(legacy, fc, fc)
 	}
 }
 
 // Tools implements wire.Conversation.
-func (r *Request) Tools() []wire.Tool {
+func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc
-	var out []wire.Tool
+	var out []flow.OfferedTool
 	if tools := d.Find(0, "tools"); tools >= 0 {
 		d.Children(tools, func(t int) bool {
-			tool := wire.Tool{Parts: r.Below(t)}
+			tool := flow.OfferedTool{Parts: r.Below(t)}
 			for _, kind := range [...]string{"function", "custom"} {
 				if fn := d.Find(t, kind); fn >= 0 {
 					tool.Name = d.Text(d.Find(fn, "name"))
@@ -67,13 +75,20 @@ func (r *Request) Tools() []wire.Tool {
 			return true
 		})
 	}
+	if d.Find(0, searchKey) >= 0 {
+		out = append(out, flow.OfferedTool{Name: searchKey, Server: true})
+	}
 	return out
 }
 
+// searchKey asks for a search that the server makes: the last of the tools.
+const searchKey = "web_search_options"
+
 // Withhold implements wire.Conversation.
-func (r *Request) Withhold(w *wire.Withheld) []byte {
+func (r *Request) Withhold(w *flow.Withheld) []byte {
 	d := &r.Doc
-	some := len(r.Tools()) > len(w.Hidden)
+	tools := r.Tools()
+	some := len(tools) > len(w.Hidden)
 	return r.Members(0, func(key string, c int) []byte {
 		switch key {
 		case "messages":
@@ -92,6 +107,10 @@ func (r *Request) Withhold(w *wire.Withheld) []byte {
 			if !some || key == "tool_choice" && d.Nodes[c].Kind == strictjson.Object {
 				return nil // the tool that it names may be hidden
 			}
+		case searchKey:
+			if w.Hidden[len(tools)-1] {
+				return nil
+			}
 		case "temperature":
 			return []byte("0")
 		case "n", "best_of":
@@ -102,7 +121,7 @@ func (r *Request) Withhold(w *wire.Withheld) []byte {
 }
 
 // shown returns the messages that the model sees.
-func (r *Request) shown(w *wire.Withheld) []byte {
+func (r *Request) shown(w *flow.Withheld) []byte {
 	d := &r.Doc
 	return list(d, d.Find(0, "messages"), func(i, m int) []byte {
 		var out []byte
@@ -121,7 +140,7 @@ func (r *Request) shown(w *wire.Withheld) []byte {
 }
 
 // turn returns a message as the model sees it, nil for not at all.
-func (r *Request) turn(i, m int, w *wire.Withheld) []byte {
+func (r *Request) turn(i, m int, w *flow.Withheld) []byte {
 	d := &r.Doc
 	text, hidden := w.Instead[i]
 	switch {

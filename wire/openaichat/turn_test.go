@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/wire"
 )
 
@@ -44,22 +45,22 @@ func TestWithhold(t *testing.T) {
 	}
 	system := r.Turns()[0].Parts[0]
 	for _, c := range []struct {
-		w    wire.Withheld
+		w    flow.Withheld
 		want string
 	}{
 		{
-			wire.Withheld{Instead: map[int]string{3: "[hidden]", 4: "[hidden]"}, Edits: map[int]string{system: "be good"}, Hidden: map[int]bool{1: true}},
+			flow.Withheld{Instead: map[int]string{3: "[hidden]", 4: "[hidden]"}, Edits: map[int]string{system: "be good"}, Hidden: map[int]bool{1: true}},
 			`{"model":"m","temperature":0,"n":1,"messages":[{"role":"system","content":"be good"},{"role":"user","content":[{"type":"text","text":"read my mail"}]},` +
 				`{"role":"assistant","content":"I look","tool_calls":[{"id":"c1","type":"function","function":{"name":"read","arguments":"{\"a\":1}"}},{"id":"c2","type":"function","function":{"name":"list","arguments":"{}"}}]},` +
 				`{"role":"tool","tool_call_id":"c1","content":"[hidden]"},{"role":"tool","tool_call_id":"c2","content":"[hidden]"}],"tools":[{"type":"function","function":{"name":"read","description":"reads"}}],"tool_choice":"auto","stream":true,"seed":0}`,
 		},
 		{
-			wire.Withheld{Instead: map[int]string{2: "[hidden]"}, Without: map[int]bool{3: true, 4: true}, Hidden: map[int]bool{0: true, 1: true}},
+			flow.Withheld{Instead: map[int]string{2: "[hidden]"}, Without: map[int]bool{3: true, 4: true}, Hidden: map[int]bool{0: true, 1: true}},
 			`{"model":"m","temperature":0,"n":1,"messages":[{"role":"system","content":"be kind"},{"role":"user","content":[{"type":"text","text":"read my mail"}]},` +
 				`{"role":"assistant","content":"[hidden]"}],"stream":true,"seed":0}`,
 		},
 		{
-			wire.Withheld{Before: map[int]string{1: "[gone]"}, Without: map[int]bool{2: true, 3: true, 4: true}, Hidden: map[int]bool{0: true, 1: true}},
+			flow.Withheld{Before: map[int]string{1: "[gone]"}, Without: map[int]bool{2: true, 3: true, 4: true}, Hidden: map[int]bool{0: true, 1: true}},
 			`{"model":"m","temperature":0,"n":1,"messages":[{"role":"system","content":"be kind"},{"role":"assistant","content":"[gone]"},{"role":"user","content":[{"type":"text","text":"read my mail"}]}],"stream":true,"seed":0}`,
 		},
 	} {
@@ -77,7 +78,7 @@ func TestWithhold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wire.Withheld{Instead: map[int]string{3: "[hidden]", 4: "[hidden]"}}
+	w := flow.Withheld{Instead: map[int]string{3: "[hidden]", 4: "[hidden]"}}
 	if a, b := string(r.Withhold(&w)), string(o.Withhold(&w)); a != b {
 		t.Errorf("the hidden shows:\n%s\n%s", a, b)
 	}

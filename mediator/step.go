@@ -1,0 +1,519 @@
+package mediator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint"
+)
+
+// Taint is how tool calls are held to what they may follow from.
+type Taint struct {
+	Policy *taint.Policy
+	Key    taint.Key // that calls' digests are keyed by
+	// Desk asks a person; nil for nobody, so that what would be asked is denied.
+	Desk *confirm.Desk
+	// Foreign reports whether strangers may have described a tool that no
+	// pack knows; nil: any.
+	Foreign func(tool string) bool
+	// Report only tells what would be done.
+	Report bool
+	// Screen says which part of a history a step is made from; nil: all of
+	// it, and a step whose calls its labels are too high for is made again
+	// without what they must not follow from (clearance replay).
+	Screen taint.Screener
+	// NoReplay asks instead of making a step again.
+	NoReplay bool
+	// MaxReplays bounds the steps that are made again in one trajectory, as
+	// whether one is made again is itself under the influence of what was
+	// read; 256 by default.
+	MaxReplays int
+	// MaxMemory bounds the bytes of labels that one trajectory remembers;
+	// 16 MiB by default.
+	MaxMemory int
+}
+
+// Step is one step of an agent: a conversation with its labels, and what the
+// model may do next. It belongs to a Session.
+type Step struct {
+	s       *Session
+	cfg     *Taint
+	h       *taint.History
+	turns   []flow.Turn
+	tools   []flow.OfferedTool
+	place   []place // by message of h
+	partial bool    // the server keeps a part of the conversation
+	context label.Label
+	text    func(part int) string
+}
+
+// place is what a message of the history is in the request.
+type place struct{ turn, part int }
+
+// Step labels a conversation; nil where labels are not looked at. Text returns
+// a part as the model is to see it. Elsewhere says that the server keeps a part
+// of the conversation.
+func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bool, text func(part int) string) *Step {
+	cfg := s.e.cfg.Taint
+	if cfg == nil {
+		return nil
+	}
+	st := &Step{s: s, cfg: cfg, turns: turns, tools: tools, partial: elsewhere, text: text}
+	mem := s.t.labels(cfg)
+	said := saidBy{mem, map[*taint.Turn]label.Label{}}
+	offered := make([]string, len(tools))
+	for i := range tools {
+		offered[i] = tools[i].Name
+	}
+	foreign := cfg.Foreign
+	if foreign == nil {
+		foreign = func(string) bool { return true }
+	}
+	described := cfg.Policy.Describe(offered, foreign)
+	scheme := cfg.Policy.Scheme()
+	for i := range tools {
+		if tools[i].Server {
+			described[i].Label = scheme.Worst()
+		}
+	}
+	all := st.texts()
+	st.uniform(all, mem, said.known)
+	st.h = (&taint.Labeller{Policy: cfg.Policy, Cache: mem, Steps: said}).History(all, described)
+	st.context = st.h.Context()
+	if elsewhere {
+		st.context = scheme.Lattice.Join(st.context, s.t.highest(scheme.Worst()))
+	}
+	s.t.rise(scheme.Lattice, st.context)
+	return st
+}
+
+// texts are the messages of the history.
+func (st *Step) texts() []taint.Turn {
+	var out []taint.Turn
+	add := func(t taint.Turn, p place) {
+		out = append(out, t)
+		st.place = append(st.place, p)
+	}
+	for i := range st.turns {
+		t := &st.turns[i]
+		if t.Result != "" || !speaks(t.Role) && t.Role != flow.RoleAssistant {
+			var b strings.Builder
+			for k, p := range t.Parts {
+				if k > 0 {
+					b.WriteByte('\n')
+				}
+				b.WriteString(st.text(p))
+			}
+			add(taint.Turn{Role: flow.RoleTool, Kind: taint.KindResult, Text: b.String(), Call: t.Result}, place{i, -1})
+			continue
+		}
+		for k, p := range t.Parts {
+			add(taint.Turn{Role: t.Role, Text: st.text(p), Part: k > 0}, place{i, p})
+		}
+		if len(t.Parts)+len(t.Calls) == 0 {
+			add(taint.Turn{Role: t.Role}, place{i, -1})
+		}
+		for k := range t.Calls {
+			c := &t.Calls[k]
+			add(taint.Turn{Role: flow.RoleAssistant, Kind: taint.KindCall, Text: canonical(c.Arguments), Tool: c.Name, Call: c.ID}, place{i, -1})
+		}
+	}
+	return out
+}
+
+func speaks(r flow.Role) bool {
+	return r == flow.RoleSystem || r == flow.RoleDeveloper || r == flow.RoleUser
+}
+
+// canonical is a call's arguments in the one form in which they are
+// remembered: clients write them anew.
+func canonical(args string) string { return Arguments(args) }
+
+// toSay is a text of the model's as it is remembered: clients trim texts, and
+// the ids of calls are not known when they are made.
+func toSay(t *taint.Turn) taint.Turn {
+	return taint.Turn{Role: t.Role, Kind: t.Kind, Text: strings.TrimSpace(t.Text), Tool: t.Tool}
+}
+
+// saidBy gives all that one turn of the assistant's said one label.
+type saidBy struct {
+	*taint.Memory
+	known map[*taint.Turn]label.Label
+}
+
+// Said implements taint.Steps.
+func (s saidBy) Said(t *taint.Turn) (label.Label, bool) {
+	l, ok := s.known[t]
+	return l, ok
+}
+
+// uniform finds the labels of the assistant's turns: the join of what is
+// remembered of their texts and calls, unknown where one of them is.
+func (st *Step) uniform(all []taint.Turn, mem *taint.Memory, known map[*taint.Turn]label.Label) {
+	scheme := st.cfg.Policy.Scheme()
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && st.place[to].turn == st.place[from].turn {
+			to++
+		}
+		if t := &st.turns[st.place[from].turn]; t.Role == flow.RoleAssistant && t.Result == "" {
+			var l label.Label
+			ok, some := true, false
+			for i := from; i < to && ok; i++ {
+				said := toSay(&all[i])
+				if said.Text == "" {
+					continue
+				}
+				var one label.Label
+				one, ok = mem.Said(&said)
+				some = true
+				l = scheme.Lattice.Join(l, one)
+			}
+			ok = ok && some // of nothing nothing is known
+			if t.Foreign {
+				l, ok = scheme.Worst(), true
+			}
+			for i := from; i < to && ok; i++ {
+				known[&all[i]] = l
+			}
+		}
+		from = to
+	}
+}
+
+// Wrapped are the new texts of the results of tools, in which they are quoted
+// as data, by part.
+func (st *Step) Wrapped() map[int]string {
+	out := map[int]string{}
+	if st.cfg.Report {
+		return out
+	}
+	for i := range st.turns {
+		t := &st.turns[i]
+		if t.Result == "" && (speaks(t.Role) || t.Role == flow.RoleAssistant) {
+			continue
+		}
+		for _, p := range t.Parts {
+			out[p] = taint.Wrap(st.toolOf(t), st.text(p))
+		}
+	}
+	return out
+}
+
+// toolOf is the tool whose result a turn is; empty where it is not known.
+func (st *Step) toolOf(t *flow.Turn) string {
+	for i := range st.turns {
+		for k := range st.turns[i].Calls {
+			if c := &st.turns[i].Calls[k]; c.ID == t.Result {
+				return c.Name
+			}
+		}
+	}
+	return ""
+}
+
+// Holds reports whether an answer that is made from a view must be held until
+// all its calls are known, as the step may be made again: the view is too high
+// for some tool that the model is offered.
+func (st *Step) Holds(from View) bool {
+	if from.Label == (label.Label{}) || st.cfg.Report || st.partial || st.cfg.NoReplay {
+		return false
+	}
+	for i := range st.tools {
+		if !st.tools[i].Server && !st.cfg.Policy.Fits(st.tools[i].Name, from.Label) {
+			return true
+		}
+	}
+	return false
+}
+
+// Passes reports whether one call of an answer that was made from a view may
+// be made unasked. It fails closed.
+func (st *Step) Passes(ctx context.Context, call flow.ToolCall, from View) bool {
+	r, err := st.Rule(ctx, []flow.ToolCall{call}, from)
+	return err == nil && r.Outcome() == flow.Allow
+}
+
+// Note writes to the log that a step was made again, and why.
+func (st *Step) Note(ctx context.Context, r *Ruling) error {
+	d := st.s.decision(flow.Call)
+	d.Outcome = flow.Rewrite
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Outcome != flow.Allow {
+			d.Reasons = append(d.Reasons, v.Reasons...)
+		}
+	}
+	d.Reasons = append(d.Reasons, flow.Reason{Code: "replayed", Detail: "the step was made again without what its calls must not follow from", Action: flow.ActRedact})
+	return st.s.record(ctx, &Result{Decision: d})
+}
+
+// First is the view that the step is made from: all of the history, unless a
+// screener takes less for relevant. It reports false for all of it.
+func (st *Step) First(ctx context.Context) (View, bool) {
+	if st.cfg.Screen == nil || st.partial || st.context == (label.Label{}) || st.cfg.Report {
+		return View{Label: st.context, level: taint.Everything()}, false
+	}
+	level, err := st.cfg.Screen.Screen(ctx, st.h)
+	if err != nil {
+		level = taint.Everything() // an adviser that fails costs questions, never security
+	}
+	return st.view(level), true
+}
+
+// View is what a model is shown of a step.
+type View struct {
+	Label    label.Label // of what is generated from it
+	Withheld *flow.Withheld
+	level    taint.Level
+	replayed bool
+}
+
+// view is the history at a level, as the request's codec writes it.
+func (st *Step) view(level taint.Level) View {
+	v := st.h.Redact(level)
+	w := &flow.Withheld{Instead: map[int]string{}, Without: map[int]bool{}, Before: map[int]string{}, Hidden: map[int]bool{}, Edits: map[int]string{}}
+	shown := make([]*taint.Shown, len(st.place))
+	answer := false // one is to be put before what comes next
+	for i := range v.Messages {
+		m := &v.Messages[i]
+		if m.Message < 0 {
+			answer = true
+			continue
+		}
+		shown[m.Message] = m
+		if answer {
+			w.Before[st.place[m.Message].turn] = m0(v.Messages, i)
+			answer = false
+		}
+	}
+	for i, p := range st.place {
+		t := &st.turns[p.turn]
+		switch m := shown[i]; {
+		case m == nil && (t.Role == flow.RoleAssistant || p.part < 0):
+			w.Without[p.turn] = true
+		case m == nil:
+			w.Edits[p.part] = taint.Withheld
+		case !m.Changed:
+		case p.part < 0:
+			w.Instead[p.turn] = taint.Wrap(st.h.Messages[i].Tool, m.Text)
+		default:
+			w.Edits[p.part] = m.Text
+		}
+	}
+	for i := range st.tools {
+		w.Hidden[i] = !slices.Contains(v.Tools, i)
+	}
+	maps.DeleteFunc(w.Hidden, func(_ int, hidden bool) bool { return !hidden })
+	// What is shown of results is quoted as ever, and what else was edited
+	// stays edited.
+	for p, text := range st.Wrapped() {
+		w.Edits[p] = text
+	}
+	return View{Label: v.Label, Withheld: w, level: level}
+}
+
+// m0 is the text of the placeholder before message i.
+func m0(ms []taint.Shown, i int) string { return ms[i-1].Text }
+
+// Ruling is what becomes of the calls of an answer.
+type Ruling struct {
+	taint.Ruling
+	view View
+}
+
+// Rule decides about the calls of an answer that was generated from a view.
+func (st *Step) Rule(ctx context.Context, calls []flow.ToolCall, from View) (Ruling, error) {
+	grants, err := st.grants(ctx)
+	if err != nil {
+		return Ruling{}, err
+	}
+	r := st.cfg.Policy.Decide(taint.Step{
+		Calls: calls, Label: from.Label, User: st.h.Own(), History: st.h, Level: from.level, Grants: grants, Key: st.cfg.Key,
+		Replayed: from.replayed || st.partial || st.cfg.NoReplay || st.cfg.Report,
+	})
+	return Ruling{r, from}, nil
+}
+
+// Again is the view that a step is made again from, where it should be. It
+// reports false where it may not, any more.
+func (st *Step) Again(r *Ruling) (View, bool) {
+	if !r.Replay || !st.s.t.mayReplay(cmp.Or(st.cfg.MaxReplays, 256)) {
+		return View{}, false
+	}
+	v := st.view(r.Level)
+	v.replayed = true
+	return v, true
+}
+
+// Serves reports whether an answer that was made again may stand for the
+// first: it makes calls, and all of them may be made.
+func (r *Ruling) Serves() bool { return len(r.Verdicts) > 0 && r.Outcome() == flow.Allow }
+
+// Settle asks about the calls that need it, and returns those that are not
+// made, by their place, with what the model is told instead. What was decided
+// is in the log before it returns.
+func (st *Step) Settle(ctx context.Context, r *Ruling) (map[int]string, error) {
+	refused := map[int]string{}
+	d := st.s.decision(flow.Call)
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Outcome == flow.Allow {
+			continue
+		}
+		d.Reasons = append(d.Reasons, v.Reasons...)
+		if st.cfg.Report {
+			for k := range d.Reasons {
+				d.Reasons[k].Action = flow.ActReport
+			}
+			continue
+		}
+		answer, why := confirm.Deny, ""
+		if v.Outcome == flow.Confirm {
+			answer, why = st.ask(ctx, v, r.view.Label)
+		}
+		if answer == confirm.Deny {
+			refused[i] = st.told(v, why)
+			d.Reasons = append(d.Reasons, flow.Reason{Code: "call-refused", Detail: refused[i], Action: flow.ActBlock})
+			d.Outcome = flow.Deny
+			continue
+		}
+		d.Reasons = append(d.Reasons, flow.Reason{Code: taint.CodeConfirmed, Detail: "allowed by a person: " + string(answer), Action: flow.ActAllow})
+		if d.Outcome == flow.Allow {
+			d.Outcome = flow.Confirm
+		}
+	}
+	if len(d.Reasons) == 0 {
+		return refused, nil
+	}
+	res := Result{Decision: d}
+	return refused, st.s.record(ctx, &res)
+}
+
+// ask asks a person about a call. The error says why nobody said yes.
+func (st *Step) ask(ctx context.Context, v *taint.Verdict, under label.Label) (confirm.Answer, string) {
+	desk := st.cfg.Desk
+	if desk == nil {
+		return confirm.Deny, "there is nobody to ask"
+	}
+	q, err := st.question(v, under)
+	if err != nil {
+		return confirm.Deny, err.Error()
+	}
+	if err := desk.Put(ctx, q); err != nil {
+		return confirm.Deny, err.Error()
+	}
+	answer, err := desk.Wait(ctx, q)
+	switch {
+	case errors.Is(err, confirm.ErrExpired):
+		return confirm.Deny, "question " + q.ID + " had no answer in time"
+	case err != nil:
+		return confirm.Deny, err.Error()
+	case answer == confirm.Deny:
+		return confirm.Deny, "the user said no"
+	}
+	return answer, ""
+}
+
+// maxExcerpt bounds what a question quotes of a region, in bytes.
+const maxExcerpt = 240
+
+func (st *Step) question(v *taint.Verdict, under label.Label) (*confirm.Question, error) {
+	tq, err := st.cfg.Policy.Question(st.cfg.Key, v, under)
+	if err != nil {
+		return nil, err
+	}
+	lat := st.h.Lattice
+	q := &confirm.Question{
+		Trajectory: st.s.t.id, Digest: tq.Digest, Call: tq.Call, Sink: destination(&tq), Label: lat.Format(under), Needs: tq.Limit.Format(lat), Free: tq.Free,
+	}
+	if g, err := st.cfg.Policy.Grant(st.cfg.Key, st.s.t.id, tq.Call, under, tq.Free); err == nil {
+		q.Grant = g.Fixed
+	}
+	flows := map[string]bool{}
+	for _, b := range tq.Blame {
+		m := &st.h.Messages[b.At.Message]
+		region := m.Regions[b.At.Region]
+		f := confirm.Fault{Source: cmp.Or(b.From.Tool, string(b.From.Role)), Field: b.From.Field, Label: lat.Format(b.Label), Excerpt: excerpt(m.Text[region.Start:region.End])}
+		q.Faults = append(q.Faults, f)
+		if b.Label.Confidentiality != "" {
+			flows["what "+f.Source+" told"] = true
+		}
+	}
+	q.Flows = slices.Sorted(maps.Keys(flows))
+	return q, nil
+}
+
+// destination says to whom a call goes, as far as its arguments tell.
+func destination(q *taint.Question) string {
+	if len(q.Destinations) == 0 {
+		return q.Call.Name
+	}
+	var out []string
+	for _, d := range q.Destinations {
+		if v, ok := taint.Argument(q.Call, d); ok {
+			out = append(out, excerpt(v))
+		}
+	}
+	return cmp.Or(strings.Join(out, ", "), q.Call.Name)
+}
+
+func excerpt(s string) string {
+	if len(s) > maxExcerpt {
+		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
+	}
+	return s
+}
+
+// grants are what a person allowed for the trajectory.
+func (st *Step) grants(ctx context.Context) ([]taint.Grant, error) {
+	if st.cfg.Desk == nil {
+		return nil, nil
+	}
+	qs, err := st.cfg.Desk.Granted(ctx, st.s.t.id)
+	if err != nil {
+		return nil, err
+	}
+	var out []taint.Grant
+	for _, q := range qs {
+		under, err := st.h.Lattice.Parse(q.Label)
+		if err != nil {
+			continue // it was given under another lattice
+		}
+		out = append(out, taint.Grant{Trajectory: st.s.t.id, Tool: q.Call.Name, Label: under, Free: q.Free, Fixed: q.Grant})
+	}
+	return out, nil
+}
+
+// told is what the model is told about a call that is not made. It quotes
+// nothing but the tool's name.
+func (st *Step) told(v *taint.Verdict, why string) string {
+	overlay, _ := st.s.t.discovered()
+	name := told(st.s.config(flow.Generate, overlay, nil, nil), excerpt(v.Call.Name))
+	if why == "" {
+		why = "it is never allowed"
+	}
+	return fmt.Sprintf("[margay: the call of %s was not made: it may not follow from what was read, and %s.]", name, why)
+}
+
+// Stand remembers the label of an answer that stands: what it said and called,
+// as the client got it.
+func (st *Step) Stand(texts []string, calls []flow.ToolCall, from View) {
+	if !from.replayed && st.cfg.Screen == nil {
+		return // it has the join of all before it, as has what is not known
+	}
+	mem := st.s.t.labels(st.cfg)
+	for _, t := range texts {
+		mem.Say(toSay(&taint.Turn{Role: flow.RoleAssistant, Text: t}), from.Label)
+	}
+	for _, c := range calls {
+		mem.Say(toSay(&taint.Turn{Role: flow.RoleAssistant, Kind: taint.KindCall, Text: canonical(c.Arguments), Tool: c.Name}), from.Label)
+	}
+}
