@@ -6,7 +6,9 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -75,6 +77,50 @@ func (r *Result) Row(defence, slice string) *Row {
 	}
 	return nil
 }
+
+// WriteJSON writes the result as a JSON document with each row and each note on
+// a line of its own, so that two of them can be compared by lines.
+func (r *Result) WriteJSON(w io.Writer) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	value := func(v any) error {
+		err := e.Encode(v)
+		b.Truncate(max(0, b.Len()-1)) // the line's end
+		return err
+	}
+	head := *r
+	head.Rows, head.Notes = nil, nil
+	if err := value(head); err != nil {
+		return err
+	}
+	// Rows and notes are the last fields, and without notes rows are.
+	b.Truncate(b.Len() - len("null}"))
+	b.WriteString("[")
+	for i := range r.Rows {
+		b.WriteString(next[min(i, 1)])
+		if err := value(&r.Rows[i]); err != nil {
+			return err
+		}
+	}
+	b.WriteString("\n]")
+	if len(r.Notes) > 0 {
+		b.WriteString(",\"notes\":[")
+		for i := range r.Notes {
+			b.WriteString(next[min(i, 1)])
+			if err := value(r.Notes[i]); err != nil {
+				return err
+			}
+		}
+		b.WriteString("\n]")
+	}
+	b.WriteString("}\n")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// next stands before the first element of a list, and before the others.
+var next = [...]string{"\n", ",\n"}
 
 // maxColumns bounds the metrics that stand beside each other in a table.
 const maxColumns = 6

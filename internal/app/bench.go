@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,21 +67,19 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 		case err != nil:
 			return failure("run it again; if it fails again, please report it", "%w", err)
 		}
-		if page != "" {
-			if err := writePage(page, r, figures); err != nil {
-				return err
-			}
-		}
+		// The table first: a full disk must not lose what took an hour.
 		if file == "-" {
-			return writeResult(a.out, r)
-		}
-		if file != "" {
-			if err := saveResult(file, r); err != nil {
-				return err
+			err = r.WriteJSON(a.out)
+		} else {
+			r.Table(a.out)
+			if file != "" {
+				err = saveResult(file, r)
 			}
 		}
-		r.Table(a.out)
-		return nil
+		if page != "" {
+			err = errors.Join(err, writePage(page, r, figures))
+		}
+		return err
 	}}
 	if s.flags != nil {
 		s.flags(c, o)
@@ -105,16 +102,9 @@ func measure(ctx context.Context, s *suite, o *benchOptions) (*bench.Result, []r
 	return r, figures, nil
 }
 
-func writeResult(w io.Writer, r *bench.Result) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(r)
-}
-
 func saveResult(path string, r *bench.Result) error {
 	var b bytes.Buffer
-	if err := writeResult(&b, r); err != nil {
+	if err := r.WriteJSON(&b); err != nil {
 		return err
 	}
 	return writeFile(path, b.Bytes())
@@ -160,6 +150,9 @@ left out with a line that says so; where MARGAY_REQUIRE names data, that fails.`
 				if err != nil {
 					return failure("margay bench "+s.name+" runs it alone", "%s: %w", s.name, err)
 				}
+				if err := a.print(r, r.Table); err != nil {
+					return err
+				}
 				if out != "" {
 					if err := saveResult(filepath.Join(out, s.name+".json"), r); err != nil {
 						return err
@@ -167,9 +160,6 @@ left out with a line that says so; where MARGAY_REQUIRE names data, that fails.`
 					if err := writePage(filepath.Join(out, s.name+".html"), r, figures); err != nil {
 						return err
 					}
-				}
-				if err := a.print(r, r.Table); err != nil {
-					return err
 				}
 			}
 			return nil
