@@ -17,7 +17,8 @@
 //     a whole answer is replaced by one that is refused: an HTTP error would
 //     make clients ask again. In a request thinking of earlier turns, which
 //     the API does not need, is left out; that of the turn that goes on
-//     denies the request.
+//     denies the request. So does the summary of a compacted conversation,
+//     which is signed, too.
 //   - Signatures, redacted thinking and other encrypted data are the server's
 //     alone. Coming, they are looked at as identifiers are, going back to it
 //     they are not; what could be read as something else is text.

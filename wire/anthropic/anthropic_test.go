@@ -151,6 +151,10 @@ func TestRequestEdit(t *testing.T) {
 	if got, want := edit(t, request, "hello", `good "day"`), strings.Replace(request, `"hello"`, `"good \"day\""`, 1); got != want {
 		t.Error("the edit changed more than its string")
 	}
+	compacted := `{"messages":[{"role":"assistant","content":[{"type":"compaction","content":"so far"}]},{"role":"user","content":"go on"}]}`
+	if got := edit(t, compacted, "so far", "x"); got != compacted {
+		t.Error("a signed summary was changed")
+	}
 	if got := edit(t, request, "this thought", "x"); got != request {
 		t.Error("thinking of the turn that goes on was changed")
 	}

@@ -15,10 +15,10 @@ import (
 type blockKind uint8
 
 const (
-	otherBlock    blockKind = iota
-	callBlock               // a call that the client makes or not
-	serverCall              // one that the server has made
-	thinkingBlock           // signed
+	otherBlock  blockKind = iota
+	callBlock             // a call that the client makes or not
+	serverCall            // one that the server has made
+	signedBlock           // thinking, or the summary of a conversation
 )
 
 // kindOf tells the kind of a content block. A call that this package has not
@@ -33,8 +33,8 @@ func kindOf(d *strictjson.Doc, block int) blockKind {
 		return serverCall
 	case bytes.HasSuffix(t, []byte("tool_use")):
 		return callBlock
-	case string(t) == "thinking" || string(t) == "redacted_thinking":
-		return thinkingBlock
+	case string(t) == "thinking" || string(t) == "redacted_thinking" || string(t) == "compaction":
+		return signedBlock
 	}
 	return otherBlock
 }
@@ -63,6 +63,7 @@ type parser struct {
 	values []int // nodes that are taken as one text, as they are written
 	buf    []byte
 	blocks []block // by index
+	begun  bool    // the message has
 	typed  int8    // whether events have a type; 0 before the first
 	event  eventType
 	index  int // of the block that the event is about; -1 for none
@@ -114,7 +115,7 @@ const serverInput = "input"
 var all = []int{0}
 
 func (p *parser) reset(lim wire.Limits) {
-	p.lim, p.latest, p.typed = lim, 0, 0
+	p.lim, p.latest, p.typed, p.begun = lim, 0, 0, false
 	p.blocks = p.blocks[:0]
 	for i := range p.templates {
 		p.templates[i].used = false
@@ -155,6 +156,12 @@ func (p *parser) parse(ev *sse.Event) (*wire.Chunk, error) {
 		c.Choices = all
 	}
 	c.Done, c.Error = p.event == messageStop, p.event == errorEvent
+	if p.event == messageStart && !p.alone {
+		if p.begun {
+			return nil, malformed("a second message begins in the stream")
+		}
+		p.begun = true
+	}
 	if err := p.place(); err != nil {
 		return nil, err
 	}
@@ -321,7 +328,7 @@ func (p *parser) block(i, index int) {
 		k := flow.StreamKey{Item: index}
 		text := n.Kind == strictjson.String
 		switch key := d.KeyBytes(j); {
-		case string(key) == "text" && text:
+		case string(key) == "text" && text, string(key) == "content" && text && kind == signedBlock:
 			k.Field = flow.FieldContent
 		case string(key) == "thinking" && text:
 			k.Field = flow.FieldReasoning
@@ -360,7 +367,7 @@ func (p *parser) delta(i int) {
 		k := flow.StreamKey{Item: p.index}
 		text := n.Kind == strictjson.String
 		switch key := d.KeyBytes(j); {
-		case string(key) == "text" && text:
+		case string(key) == "text" && text, string(key) == "content" && text && p.kind(p.index) == signedBlock:
 			k.Field = flow.FieldContent
 		case string(key) == "thinking" && text:
 			k.Field = flow.FieldReasoning
@@ -468,7 +475,7 @@ func (p *parser) bytes(node int) []byte {
 }
 
 // add takes a value as a text: a string's content, anything else as it is
-// written. Thinking is signed.
+// written. What is signed can't be edited.
 func (p *parser) add(node int, k flow.StreamKey) {
 	if p.doc.Nodes[node].Kind == strictjson.String {
 		p.put(node, k, p.bytes(node))
@@ -476,7 +483,7 @@ func (p *parser) add(node int, k flow.StreamKey) {
 		p.values = append(p.values, node)
 		p.put(node, k, p.doc.Value(node))
 	}
-	p.chunk.Deltas[len(p.chunk.Deltas)-1].Fixed = k.Field == flow.FieldReasoning
+	p.chunk.Deltas[len(p.chunk.Deltas)-1].Fixed = k.Choice == 0 && (k.Field == flow.FieldReasoning || p.kind(k.Item) == signedBlock)
 }
 
 func (p *parser) put(node int, k flow.StreamKey, text []byte) {

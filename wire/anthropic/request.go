@@ -151,6 +151,8 @@ func (r *Request) block(b int, s wire.Scope, past bool) {
 		return
 	case "tool_result":
 		s.Role, s.Tool = flow.RoleTool, r.tools[d.Text(d.Find(b, "tool_use_id"))]
+	case "compaction":
+		s.Fixed = true
 	case "thinking", "redacted_thinking":
 		s.Fixed = !past
 		from := len(r.Parts())

@@ -51,7 +51,7 @@ func (r *Response) block(b int) {
 	d := &r.Doc
 	s := wire.Scope{Message: -1, Choice: 0, Role: flow.RoleAssistant}
 	switch kind := kindOf(d, b); kind {
-	case thinkingBlock:
+	case signedBlock:
 		s.Fixed = true
 	case callBlock, serverCall:
 		s.Tool = d.Text(d.Find(b, "name"))

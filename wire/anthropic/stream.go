@@ -71,7 +71,7 @@ var (
 	errKey   = errors.New("an object's key can't be edited")
 	errPlace = errors.New("an edit is of a text that the event does not have")
 	errValue = errors.New("an edited value is no JSON")
-	errFixed = errors.New("signed thinking can't be edited")
+	errFixed = errors.New("what is signed can't be edited")
 )
 
 // deltaHead begins the data of nearly every event.

@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 		{delta(0, `{"type":"thinking_delta","thinking":"b\n"}`), "0/reasoning/0/!=b\n"},
 		{delta(0, `{"type":"signature_delta","signature":"`+long+`"}`), `names=` + long},
 		{delta(0, `{"type":"signature_delta","signature":"`+long+`"}`), `names=` + (long + long)[max(0, len(long)-tailLength):]},
-		{delta(0, `{"type":"signature_delta","signature":"not sealed"}`), `0/other/0/signature_delta.delta.signature=not sealed`},
+		{delta(0, `{"type":"signature_delta","signature":"not sealed"}`), `0/other/0/signature_delta.delta.signature!=not sealed`},
 		{stop(0), `ended=0`},
 		{start(1, `{"type":"text","text":""}`), `0/content/1/=`},
 		{delta(1, `{"type":"text_delta","text":"t"}`), `0/content/1/=t`},
@@ -187,6 +187,7 @@ func TestBadStreams(t *testing.T) {
 		"data without a type":     {ev(text), untyped},
 		"some have a type":        {ev(text), plain(delta(0, `{"type":"text_delta","text":"x"}`))},
 		"some have none":          {plain(text), ev(delta(0, `{"type":"text_delta","text":"x"}`))},
+		"a second message":        {ev(begin), ev(begin)},
 		"begun twice by messages": {ev(strings.Replace(begin, `[]`, `[{"type":"text","text":""}]`, 1)), ev(text)},
 	} {
 		var s Stream

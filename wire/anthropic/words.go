@@ -38,7 +38,7 @@ func isWord(b []byte) bool {
 	case "message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop", "ping", "error",
 		"text_delta", "input_json_delta", "thinking_delta", "signature_delta", "citations_delta",
 		"message", "text", "thinking", "redacted_thinking", "tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "mcp_tool_result",
-		"image", "document", "search_result", "container_upload", "tool_reference",
+		"compaction", "compaction_delta", "image", "document", "search_result", "container_upload", "tool_reference",
 		"web_search_tool_result", "web_search_result", "web_search_tool_result_error", "web_fetch_tool_result", "web_fetch_result", "web_fetch_tool_result_error",
 		"code_execution_tool_result", "code_execution_result", "code_execution_output", "bash_code_execution_tool_result", "bash_code_execution_result",
 		"text_editor_code_execution_tool_result", "tool_search_tool_result",
@@ -82,7 +82,7 @@ func knownKey(key []byte) bool {
 		"expires_at", "cited_text", "document_index", "document_title", "start_char_index", "end_char_index", "start_page_number", "end_page_number",
 		"start_block_index", "end_block_index", "encrypted_index", "encrypted_content", "page_age", "search_result_index", "file_id", "stdout", "stderr",
 		"return_code", "request_id", "category", "explanation", "display_name", "created_at", "has_more", "first_id", "last_id", "disable_parallel_tool_use",
-		"context_management", "mcp_servers", "speed", "diagnostics", "defer_loading", "allowed_callers", "eager_input_streaming", "input_examples":
+		"context_management", "mcp_servers", "speed", "diagnostics", "tool_changes", "details", "error_code", "defer_loading", "allowed_callers", "eager_input_streaming", "input_examples":
 		return true
 	}
 	return false
@@ -101,7 +101,9 @@ func sealed(d *strictjson.Doc, n int) bool {
 	}
 	switch string(d.KeyBytes(n)) {
 	case "signature":
-		if t := d.Bytes(typ); string(t) != "thinking" && string(t) != "signature_delta" {
+		switch string(d.Bytes(typ)) {
+		case "thinking", "signature_delta", "compaction", "compaction_delta":
+		default:
 			return false
 		}
 	case "data":
