@@ -214,7 +214,7 @@ func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.
 		return nil, &config.Error{Detail: "the upstream " + name + " has no valid URL"}
 	}
 	if up.API == "anthropic" && !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/v1") {
-		u = u.JoinPath("v1") // its base URLs are written without
+		u.Path = strings.TrimSuffix(u.Path, "/") + "/v1" // its base URLs are written without
 	}
 	g, err := gateway.New(gateway.Config{
 		Engine: engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,

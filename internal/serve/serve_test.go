@@ -2,12 +2,15 @@ package serve
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/store/memory"
 )
 
 func TestSame(t *testing.T) {
@@ -92,5 +95,41 @@ func TestMessagesBelongToAnthropic(t *testing.T) {
 		if got := (&Server{token: c.token}).messages(r); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
+	}
+}
+
+// An upstream's base URL may have a path or none.
+func TestMessagesReachTheirUpstream(t *testing.T) {
+	for _, path := range []string{"", "/", "/v1", "/v1/", "/anthropic"} {
+		got := ""
+		up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			got = r.URL.Path
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"data":[]}`))
+		}))
+		c := config.Default()
+		c.Anthropic = up.URL + path
+		st := &state.State{Store: memory.New()}
+		ln, err := Listen(c, "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New(c, st, Options{Listener: ln, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/models", nil)
+		r.Header.Set("Anthropic-Version", "2023-06-01")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		want := "/v1/models"
+		if path == "/anthropic" {
+			want = "/anthropic/v1/models"
+		}
+		if w.Code != http.StatusOK || got != want {
+			t.Errorf("%s: status %d, the upstream got %s", path, w.Code, got)
+		}
+		up.Close()
+		_ = ln.Close()
 	}
 }
