@@ -1,9 +1,9 @@
 // Command e2e puts real client libraries through Margay, against a scripted
 // upstream with planted secrets, and tells what came of each scenario:
 //
-//	e2e [-margay FILE] [-only NAME] -client NAME=COMMAND...
+//	e2e [-margay FILE] [-only NAME] -client NAME[@API]=COMMAND...
 //
-// Every client runs all scenarios three times: straight to the upstream, which
+// Every client runs all scenarios of its API three times: straight to the upstream, which
 // shows that the scenarios hold for the library and that the judge sees a leak
 // where there is one; through margay serve, with the secret registered; and as
 // the child of margay run, with the secret in its environment. Without -margay
@@ -35,6 +35,7 @@ import (
 // client is a program around a client library.
 type client struct {
 	name    string
+	api     string // of package scenario
 	command []string
 }
 
@@ -47,7 +48,14 @@ func (c *clients) Set(s string) error {
 	if !ok || name == "" || len(strings.Fields(command)) == 0 {
 		return errors.New("a client looks like python=/path/to/python client.py")
 	}
-	*c = append(*c, client{name, strings.Fields(command)})
+	name, api, ok := strings.Cut(name, "@")
+	if !ok {
+		api = scenario.APIChat
+	}
+	if len(scenario.Of(api)) == 0 {
+		return fmt.Errorf("there is no API %s", api)
+	}
+	*c = append(*c, client{name, api, strings.Fields(command)})
 	return nil
 }
 
@@ -55,7 +63,7 @@ func main() {
 	var cs clients
 	margay := flag.String("margay", "", "the margay program; without it the clients run straight to the upstream alone")
 	only := flag.String("only", "", "run the scenarios whose name contains this")
-	flag.Var(&cs, "client", "a client, as NAME=COMMAND; can be given again")
+	flag.Var(&cs, "client", "a client, as NAME=COMMAND or, where it speaks another API than chat, NAME@API=COMMAND; can be given again")
 	flag.Parse()
 	if flag.NArg() > 0 || len(cs) == 0 {
 		fmt.Fprintln(os.Stderr, "e2e: give at least one -client NAME=COMMAND, and no arguments")
@@ -75,12 +83,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, cs clients, margay, only string) (failed bool, err error) {
 	begin := time.Now()
-	s := &session{out: out, up: upstream.New()}
-	for _, sc := range scenario.All() {
-		if strings.Contains(sc.Name, only) {
-			s.scenarios = append(s.scenarios, sc)
-		}
-	}
+	s := &session{out: out, up: upstream.New(), only: only}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

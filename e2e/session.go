@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ type session struct {
 	out            io.Writer
 	up             *upstream.Server
 	control        string // the upstream's URL, without /v1
-	scenarios      []scenario.Scenario
+	only           string // part of the names of the scenarios to run
 	passed, failed int
 }
 
@@ -43,9 +44,17 @@ func (s *session) report(way, client, name string, problems []string) {
 	fmt.Fprintf(s.out, "FAIL  %-7s %-7s %s: %s\n", way, client, name, strings.Join(problems, "; "))
 }
 
+// base is a server's URL as the libraries of an API take it.
+func base(server, api string) string {
+	if api == scenario.APIMessages {
+		return server
+	}
+	return server + "/v1"
+}
+
 // direct runs a client without a mediator.
 func (s *session) direct(ctx context.Context, c client) error {
-	job := scenario.Job{BaseURL: s.control + "/v1", APIKey: "e2e-direct"}
+	job := scenario.Job{BaseURL: base(s.control, c.api), APIKey: "e2e-direct"}
 	return s.client(ctx, "direct", c, c.command, nil, scenario.NewSecrets(), false, job, job.APIKey, nil)
 }
 
@@ -67,7 +76,7 @@ func (s *session) serve(ctx context.Context, margay string, cs clients) (err err
 	defer cancel()
 	var log bytes.Buffer
 	cmd := command(ctx, margay, "serve", "--json", "--listen", "127.0.0.1:0", "--upstream", s.control+"/v1")
-	cmd.Env, cmd.Dir, cmd.Stderr = h.env("MARGAY_LOG_LEVEL=debug"), h.dir, &log
+	cmd.Env, cmd.Dir, cmd.Stderr = h.env("MARGAY_LOG_LEVEL=debug", "ANTHROPIC_BASE_URL="+s.control), h.dir, &log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -84,7 +93,7 @@ func (s *session) serve(ctx context.Context, margay string, cs clients) (err err
 		return fmt.Errorf("margay serve did not say where it listens: %w: %s", err, veil(log.Bytes(), secrets))
 	}
 	for _, c := range cs {
-		job := scenario.Job{BaseURL: started.Listening, APIKey: "e2e-serve"}
+		job := scenario.Job{BaseURL: base(strings.TrimSuffix(started.Listening, "/v1"), c.api), APIKey: "e2e-serve"}
 		if err := s.client(ctx, "serve", c, c.command, nil, secrets, true, job, job.APIKey, nil); err != nil {
 			return err
 		}
@@ -104,6 +113,9 @@ func (s *session) serve(ctx context.Context, margay string, cs clients) (err err
 
 // run runs a client as the child of margay run.
 func (s *session) run(ctx context.Context, margay string, c client) (err error) {
+	if len(s.of(c)) == 0 {
+		return nil
+	}
 	h, err := newHome()
 	if err != nil {
 		return err
@@ -112,7 +124,7 @@ func (s *session) run(ctx context.Context, margay string, c client) (err error) 
 	secrets := scenario.NewSecrets()
 	const caller = "e2e-run-caller" // what the child's library sends as its credential
 	command := append([]string{margay, "run", "--upstream", s.control + "/v1", "--"}, c.command...)
-	env := h.env("MARGAY_LOG_LEVEL=debug", scenario.KnownName+"="+secrets.Known, "OPENAI_API_KEY="+caller)
+	env := h.env("MARGAY_LOG_LEVEL=debug", scenario.KnownName+"="+secrets.Known, "OPENAI_API_KEY="+caller, "ANTHROPIC_API_KEY="+caller, "ANTHROPIC_BASE_URL="+s.control)
 	var log bytes.Buffer
 	if err := s.client(ctx, "run", c, command, env, secrets, true, scenario.Job{}, caller, &log); err != nil {
 		return err
@@ -122,12 +134,22 @@ func (s *session) run(ctx context.Context, margay string, c client) (err error) 
 	return err
 }
 
-// client runs one client through all scenarios and judges what came of each.
+// of returns the scenarios that a client runs.
+func (s *session) of(c client) []scenario.Scenario {
+	return slices.DeleteFunc(scenario.Of(c.api), func(sc scenario.Scenario) bool { return !strings.Contains(sc.Name, s.only) })
+}
+
+// client runs one client through its scenarios and judges what came of each.
 // env nil means this process's environment. What the program writes to its
 // standard error goes to log, too.
 func (s *session) client(ctx context.Context, way string, c client, argv, env []string, secrets scenario.Secrets, mediated bool, job scenario.Job, apiKey string, log *bytes.Buffer) error {
-	for i := range s.scenarios {
-		sc := &s.scenarios[i]
+	scenarios := s.of(c)
+	if len(scenarios) == 0 {
+		return nil
+	}
+	job.API = c.api
+	for i := range scenarios {
+		sc := &scenarios[i]
 		sc.Script(secrets, s.up)
 		job.Tasks = append(job.Tasks, sc.Task(secrets, s.control))
 	}
@@ -155,8 +177,8 @@ func (s *session) client(ctx context.Context, way string, c client, argv, env []
 	}
 	lines := json.NewDecoder(&stdout)
 	seen := 0
-	for i := range s.scenarios {
-		sc := &s.scenarios[i]
+	for i := range scenarios {
+		sc := &scenarios[i]
 		result := &scenario.Result{}
 		if err := lines.Decode(result); err != nil || result.Scenario != sc.Name {
 			return fmt.Errorf("the client %s (%s) gave no result for %s", c.name, way, sc.Name)
@@ -168,7 +190,7 @@ func (s *session) client(ctx context.Context, way string, c client, argv, env []
 		s.report(way, c.name, sc.Name, v.Problems)
 	}
 	if !mediated {
-		fmt.Fprintf(s.out, "      %-7s %-7s without Margay, %d of %d scenarios leak\n", way, c.name, seen, len(s.scenarios))
+		fmt.Fprintf(s.out, "      %-7s %-7s without Margay, %d of %d scenarios leak\n", way, c.name, seen, len(scenarios))
 	}
 	return nil
 }

@@ -30,15 +30,17 @@ func (s *Scenario) Judge(secrets Secrets, mediated bool, result *Result, got []u
 	c := &judged{s: s, secrets: secrets, mediated: mediated, result: result, got: got, apiKey: apiKey}
 	if len(got) == 0 {
 		c.problem("the upstream was not asked")
+		if e := result.Error; e != nil {
+			c.problem("the library raised %s: %.300s", e.Class, e.Message)
+		}
 		return c.verdict
 	}
 	c.leaks()
-	last := &got[len(got)-1]
 	if s.user != "" {
-		c.match("the prompt's last user message", chatOf(last).Last("user"), s.user, true)
+		c.match("the prompt's last user message", c.last("user"), s.user, true)
 	}
 	if s.tool != "" {
-		c.match("the prompt's last tool message", chatOf(last).Last("tool"), s.tool, true)
+		c.match("the prompt's last tool message", c.last("tool"), s.tool, true)
 	}
 	if s.texts != nil {
 		c.answer()
@@ -121,12 +123,12 @@ func (c *judged) answer() {
 			c.problem("choice %d has the index %d", i, choice.Index)
 		}
 		c.match(fmt.Sprintf("the text of choice %d", i), choice.Text, c.s.texts[i], false)
-		if choice.Finish != "stop" {
-			c.problem("choice %d ended with %q, expected stop", i, choice.Finish)
+		if choice.Finish != c.end() {
+			c.problem("choice %d ended with %q, expected %s", i, choice.Finish, c.end())
 		}
 	}
-	if !reflect.DeepEqual(c.result.Usage, upstream.Usage) {
-		c.problem("the usage is %v, expected %v", c.result.Usage, upstream.Usage)
+	if !reflect.DeepEqual(c.result.Usage, c.usage()) {
+		c.problem("the usage is %v, expected %v", c.result.Usage, c.usage())
 	}
 }
 
@@ -143,7 +145,7 @@ func (c *judged) toolCalls() {
 		if !json.Valid([]byte(call.Arguments)) {
 			c.problem("the arguments of tool call %d are no JSON", i)
 		}
-		c.match(fmt.Sprintf("the arguments of tool call %d", i), call.Arguments, want.Arguments, false)
+		c.match(fmt.Sprintf("the arguments of tool call %d", i), c.written(call.Arguments), c.written(want.Arguments), false)
 	}
 }
 
@@ -214,6 +216,48 @@ func (c *judged) match(what, got, template string, prompt bool) {
 	if byName["known"] != "" && byName["known"] == byName["unknown"] {
 		c.problem("%s has one pseudonym for two secrets", what)
 	}
+}
+
+// last is the text of the last request's last message with a role.
+func (c *judged) last(role string) string {
+	e := &c.got[len(c.got)-1]
+	if c.s.API != APIMessages {
+		return chatOf(e).Last(role)
+	}
+	m := messagesOf(e)
+	if role == "tool" {
+		return m.LastResult()
+	}
+	return m.LastUser()
+}
+
+// written is JSON as it is compared: libraries of the Messages API give the
+// input of a call as a value.
+func (c *judged) written(doc string) string {
+	var v any
+	if c.s.API != APIMessages || json.Unmarshal([]byte(doc), &v) != nil {
+		return doc
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // it was JSON
+	return strings.TrimSpace(b.String())
+}
+
+// end is how an answer says that it is complete, and usage what it reports.
+func (c *judged) end() string {
+	if c.s.API == APIMessages {
+		return "end_turn"
+	}
+	return "stop"
+}
+
+func (c *judged) usage() map[string]int {
+	if c.s.API == APIMessages {
+		return upstream.MessagesUsage
+	}
+	return upstream.Usage
 }
 
 func chatOf(e *upstream.Exchange) *upstream.Chat {

@@ -14,13 +14,21 @@ import "encoding/json"
 
 // Job is what a client is to do.
 type Job struct {
-	BaseURL string `json:"base_url"` // with /v1; empty: from the environment
+	API     string `json:"api"`      // of the tasks; see APIChat
+	BaseURL string `json:"base_url"` // as the API's libraries take it; empty: from the environment
 	APIKey  string `json:"api_key"`  // empty: from the environment
 	Tasks   []Task `json:"tasks"`
 }
 
+// APIs that clients speak.
+const (
+	APIChat     = "chat"     // OpenAI's
+	APIMessages = "messages" // Anthropic's Messages
+)
+
 // Operations of a task.
 const (
+	OpCount      = "count"      // a count of the tokens of a request: Result.Usage
 	OpModels     = "models"     // list all models: Result.IDs
 	OpChat       = "chat"       // one chat completion, not streamed
 	OpStream     = "stream"     // one chat completion, streamed, usage included
@@ -48,8 +56,10 @@ type Task struct {
 	// first answer with the whole conversation, and the result is that of the
 	// second call.
 	FollowUp string `json:"follow_up,omitempty"`
-	N        int    `json:"n,omitempty"` // choices; 0: not sent
-	Logprobs bool   `json:"logprobs,omitempty"`
+	// Thinking asks a model of the Messages API to think.
+	Thinking bool `json:"thinking,omitempty"`
+	N        int  `json:"n,omitempty"` // choices; 0: not sent
+	Logprobs bool `json:"logprobs,omitempty"`
 	// AckURL is fetched (GET) as soon as the first text arrives in a stream.
 	AckURL string `json:"ack_url,omitempty"`
 	// Leave closes the stream at its first text.
@@ -84,7 +94,7 @@ type Result struct {
 	// Calls are the tool calls of the first answer of OpTools. Those of the
 	// only answer of other operations are in its choices.
 	Calls   []Call         `json:"calls"`
-	Usage   map[string]int `json:"usage"` // prompt_tokens, completion_tokens, total_tokens
+	Usage   map[string]int `json:"usage"` // prompt_tokens, completion_tokens, total_tokens; input_tokens, output_tokens
 	Vectors [][]float64    `json:"vectors"`
 	// Dump is every object that the library gave, as JSON text, in order.
 	Dump []string `json:"dump"`
@@ -92,10 +102,13 @@ type Result struct {
 
 // Choice is one alternative of an answer.
 type Choice struct {
-	Index  int    `json:"index"`
-	Text   string `json:"text"`
-	Finish string `json:"finish"`
-	Calls  []Call `json:"calls"`
+	Index int    `json:"index"`
+	Text  string `json:"text"`
+	// Thinking is the text of the blocks of thinking, Signatures theirs.
+	Thinking   string   `json:"thinking,omitempty"`
+	Signatures []string `json:"signatures,omitempty"`
+	Finish     string   `json:"finish"`
+	Calls      []Call   `json:"calls"`
 }
 
 // Call is a tool call.

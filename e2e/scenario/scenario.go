@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/e2e/upstream"
@@ -16,6 +18,7 @@ import (
 // template, too: between its secrets everything must be as it was said.
 type Scenario struct {
 	Name  string
+	API   string // APIChat if empty
 	About string // what it shows, for people
 	task  Task   // with templates; model and URLs are filled in
 	says  []upstream.Reply
@@ -49,8 +52,11 @@ var runTool = &Tool{
 const printed = "HOME=/home/dev\nACME={known}\nCI={unknown}\n{\"nested\": \"ok, {known}\"}\nexit 0"
 
 // All returns the scenarios in the order in which they are run.
-func All() []Scenario {
-	return append(chat(), responses()...)
+func All() []Scenario { return slices.Concat(chat(), responses(), messagesAPI()) }
+
+// Of returns the scenarios of an API.
+func Of(api string) []Scenario {
+	return slices.DeleteFunc(All(), func(s Scenario) bool { return cmp.Or(s.API, APIChat) != api })
 }
 
 func chat() []Scenario {

@@ -49,7 +49,7 @@ func messages(e *upstream.Exchange) []json.RawMessage {
 }
 
 func (c *judged) encoded() {
-	text := chatOf(&c.got[0]).Last("user")
+	text := c.last("user")
 	if !strings.HasPrefix(text, "first: ") || !strings.HasSuffix(text, ", last.") {
 		c.problem("the text around the secrets is another")
 	}
@@ -136,8 +136,8 @@ func (c *judged) refused() {
 	if text := c.result.Choices[0].Text; !strings.HasPrefix(text, "Deploying. ") || !strings.Contains(text, "was not made") {
 		c.problem("the refusal is not said")
 	}
-	if c.result.Choices[0].Finish != "stop" {
-		c.problem("the answer ended with %q, expected stop", c.result.Choices[0].Finish)
+	if c.result.Choices[0].Finish != c.end() {
+		c.problem("the answer ended with %q, expected %s", c.result.Choices[0].Finish, c.end())
 	}
 }
 

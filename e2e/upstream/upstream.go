@@ -1,5 +1,5 @@
-// Package upstream is a scripted model API: it speaks enough of OpenAI's HTTP
-// interface for real client libraries, says exactly what it is told to, and
+// Package upstream is a scripted model API: it speaks enough of OpenAI's and
+// Anthropic's HTTP interfaces for real client libraries, says exactly what it is told to, and
 // keeps what it received and sent, byte for byte.
 //
 // What it says is looked up by the request's model: [Server.Script] gives a
@@ -190,7 +190,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	switch r.Method + " " + r.URL.Path {
 	case "GET /v1/models":
+		if r.Header.Get("Anthropic-Version") != "" {
+			e.Model = MessagesModels
+			out.json(http.StatusOK, messageModels())
+			return
+		}
 		out.json(http.StatusOK, models())
+	case "POST /v1/messages", "POST /v1/messages/count_tokens":
+		s.messages(out, r, body)
 	case "POST /v1/embeddings":
 		s.embeddings(out, body)
 	case "POST /v1/chat/completions":
@@ -234,6 +241,10 @@ func (w *recorder) json(status int, v any) {
 func (w *recorder) error(status int, code, message string) {
 	w.json(status, map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": nil, "code": code}})
 }
+
+// MessagesModels stands for the model of a request for the list of models of
+// the Messages API.
+const MessagesModels = "scripted-messages-models"
 
 // Models are the ids that the model list has.
 var Models = []string{"scripted-large", "scripted-small"}

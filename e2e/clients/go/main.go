@@ -1,5 +1,5 @@
-// Command go is a client around openai-go; see package scenario for the
-// protocol.
+// Command go is a client around openai-go and anthropic-sdk-go; see package
+// scenario for the protocol.
 package main
 
 import (
@@ -29,32 +29,25 @@ func run() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&job); err != nil {
 		return fmt.Errorf("the job can't be read: %w", err)
 	}
-	opts := []option.RequestOption{option.WithMaxRetries(0)}
-	if job.BaseURL != "" {
-		opts = append(opts, option.WithBaseURL(job.BaseURL))
+	r := newChat(&job)
+	if job.API == scenario.APIMessages {
+		r = newMessages(&job)
 	}
-	if job.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(job.APIKey))
-	}
-	r := runner{client: openai.NewClient(opts...)}
 	out := json.NewEncoder(os.Stdout)
 	for i := range job.Tasks {
-		if err := out.Encode(r.run(context.Background(), &job.Tasks[i])); err != nil {
+		if err := out.Encode(perform(context.Background(), r, &job.Tasks[i])); err != nil {
 			return fmt.Errorf("a result can't be written: %w", err)
 		}
 	}
 	return nil
 }
 
-type runner struct{ client openai.Client }
+// operations are what a library can be asked to do, by their names.
+type operations map[string]func(context.Context, *scenario.Task, *scenario.Result) error
 
-func (r *runner) run(ctx context.Context, task *scenario.Task) *scenario.Result {
+func perform(ctx context.Context, ops operations, task *scenario.Task) *scenario.Result {
 	result := &scenario.Result{Scenario: task.Scenario}
-	operations := map[string]func(context.Context, *scenario.Task, *scenario.Result) error{
-		scenario.OpModels: r.models, scenario.OpEmbeddings: r.embeddings, scenario.OpChat: r.chat, scenario.OpStream: r.stream, scenario.OpTools: r.tools,
-		scenario.OpResponses: r.responses, scenario.OpResponsesStream: r.responsesStream, scenario.OpResponsesTools: r.responsesTools,
-	}
-	op, ok := operations[task.Op]
+	op, ok := ops[task.Op]
 	if !ok {
 		op = func(context.Context, *scenario.Task, *scenario.Result) error { return errors.New("unknown operation") }
 	}
@@ -62,6 +55,23 @@ func (r *runner) run(ctx context.Context, task *scenario.Task) *scenario.Result 
 		result.Error = failure(err)
 	}
 	return result
+}
+
+type runner struct{ client openai.Client }
+
+func newChat(job *scenario.Job) operations {
+	opts := []option.RequestOption{option.WithMaxRetries(0)}
+	if job.BaseURL != "" {
+		opts = append(opts, option.WithBaseURL(job.BaseURL))
+	}
+	if job.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(job.APIKey))
+	}
+	r := &runner{client: openai.NewClient(opts...)}
+	return operations{
+		scenario.OpModels: r.models, scenario.OpEmbeddings: r.embeddings, scenario.OpChat: r.chat, scenario.OpStream: r.stream, scenario.OpTools: r.tools,
+		scenario.OpResponses: r.responses, scenario.OpResponsesStream: r.responsesStream, scenario.OpResponsesTools: r.responsesTools,
+	}
 }
 
 func failure(err error) *scenario.Failure {
@@ -74,6 +84,7 @@ func failure(err error) *scenario.Failure {
 			f.RetryAfter = api.Response.Header.Get("Retry-After")
 		}
 	}
+	messagesFailure(err, f)
 	return f
 }
 
