@@ -34,8 +34,9 @@ type play struct {
 	yes bool // the user says yes to the task's own calls; no to everything otherwise
 
 	turns, requests, questions, declined int
-	turnTokens, extraTokens              int // of the current turn's last request; of those before it
-	strange                              int // executed calls that nobody scripted
+	turnTokens, extraTokens              int      // of the current turn's last request; of those before it
+	strange                              int      // executed calls that nobody scripted
+	live                                 []string // results of a live environment; nil for recorded ones
 	answered, answerKnown                bool
 }
 
@@ -193,6 +194,9 @@ func (p *play) Execute(c flow.ToolCall) string {
 // result is what the environment said of a step: with the injection's calls
 // made before it, or without.
 func (p *play) result(i int) string {
+	if p.live != nil {
+		return p.live[i]
+	}
 	if own := p.owner[i]; own >= 0 {
 		obeyed := false
 		for j := range i {

@@ -27,7 +27,7 @@ func (a *app) benchCommand() *cobra.Command {
 	for _, s := range suites() {
 		c.AddCommand(a.suiteCommand(&s))
 	}
-	c.AddCommand(a.benchAllCommand(), a.benchCompareCommand(), a.benchDocsCommand())
+	c.AddCommand(a.benchAllCommand(), a.benchCompareCommand(), a.benchDocsCommand(), a.agentCommand())
 	return c
 }
 
