@@ -38,9 +38,6 @@ func random(seed uint64, n int) string {
 	return string(b)
 }
 
-// token makes a value that a rule knows without any context.
-func token(seed uint64) string { return "gh" + "p_" + random(seed, 36) }
-
 var rules = sync.OnceValues(recognise.Default)
 
 // newProxy returns a proxy that knows some secrets, and the store of what it

@@ -100,6 +100,15 @@ func (x *exchange) copyHeaders(resp *http.Response) bool {
 	var texts []mediator.Text
 	for name, values := range resp.Header {
 		switch name {
+		case sessionHeader:
+			// A state: it may be a signed token.
+			seen := s.Observe(x.r.Context(), &mediator.ToolMessage{Arguments: -1, States: values})
+			if seen.Denied() {
+				x.fail(http.StatusBadGateway, "denied", why(&seen.Decision))
+				return false
+			}
+			x.w.Header()[name] = values
+			continue
 		case "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Trailer", "Content-Length", "Proxy-Authenticate", trajectoryHeader:
 			continue
 		}

@@ -2,6 +2,7 @@ package mediator_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -37,6 +38,38 @@ func TestToolNames(t *testing.T) {
 	}
 	if r := session(t, e, nil).Send(ctx, &clean); r.Denied() || len(r.Findings) > 0 {
 		t.Errorf("clean names: %+v", r.Decision)
+	}
+}
+
+// A state is often a signed token; a name is none.
+func TestToolStateIsAToken(t *testing.T) {
+	known := random(68, 32)
+	e, _ := engine(t, nil, known)
+	enc := base64.RawURLEncoding.EncodeToString
+	jwt := func(claim string) string {
+		return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(`{"sub":"1234567890","iat":1516239022,"x":"`+claim+`"}`)) + "." + enc([]byte(random(69, 32)))
+	}
+	state := mediator.ToolMessage{Arguments: -1, States: []string{jwt("plain words")}}
+	name := mediator.ToolMessage{Arguments: -1, Names: state.States}
+	inside := mediator.ToolMessage{Arguments: -1, States: []string{jwt("the key is " + known)}}
+	for verb, do := range map[string]func(*mediator.ToolMessage) mediator.Result{
+		"observe": func(m *mediator.ToolMessage) mediator.Result {
+			return session(t, e, nil).Observe(context.Background(), m)
+		},
+		"send": func(m *mediator.ToolMessage) mediator.Result {
+			r := session(t, e, nil).Send(context.Background(), m)
+			return r.Result
+		},
+	} {
+		if r := do(&state); r.Denied() {
+			t.Errorf("%s: a signed state is denied", verb)
+		}
+		if r := do(&name); !r.Denied() {
+			t.Errorf("%s: a signed name passes", verb)
+		}
+		if r := do(&inside); !r.Denied() {
+			t.Errorf("%s: a registered secret inside a signed state passes", verb)
+		}
 	}
 }
 

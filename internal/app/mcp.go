@@ -118,6 +118,9 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(f.name) > 64 || strings.ContainsFunc(f.name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return usage("such as --name files", "--name is a word of at most 64 characters")
+	}
 	path, err := child.Find(args[0])
 	if err != nil {
 		return err

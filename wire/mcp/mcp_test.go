@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -233,7 +232,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
-	if a := fmt.Sprintf("%s", NewRefusal("7", false, "no")); strings.Contains(a, "resultType") {
+	if a := string(NewRefusal("7", false, "no")); strings.Contains(a, "resultType") {
 		t.Error("the older generation has no types of results")
 	}
 }
