@@ -91,6 +91,19 @@ func (h *History) Context() label.Label {
 	return l
 }
 
+// Relevant is the level of a history of which these regions matter: the join
+// of their labels. A region that is not there makes everything matter.
+func (h *History) Relevant(regions []RegionAt) Level {
+	var l label.Label
+	for _, r := range regions {
+		if r.Message < 0 || r.Message >= len(h.Messages) || r.Region < 0 || r.Region >= len(h.Messages[r.Message].Regions) {
+			return Everything()
+		}
+		l = h.Lattice.Join(l, h.Messages[r.Message].Regions[r.Region].Label)
+	}
+	return AtLabel(l)
+}
+
 // Blame lists the regions that do not flow to a limit, at most so many.
 func (h *History) Blame(limit Limit, most int) []Blame {
 	var out []Blame

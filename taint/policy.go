@@ -43,9 +43,9 @@ type Tool struct {
 	// Rules: one that denies and applies is final. Otherwise the first that
 	// applies counts; if none does, the bottom.
 	Rules []Rule
-	// Destinations are the arguments that say where something goes: they are
-	// never left free in a grant.
-	Destinations []string
+	// Destinations are the arguments that say where something goes, and Free
+	// those that a grant for a trajectory leaves open; never both.
+	Destinations, Free []string
 }
 
 // Config makes a Policy.
@@ -134,6 +134,11 @@ func (t *Tool) check() error {
 	for _, d := range t.Destinations {
 		if !slices.Contains(t.Args, d) {
 			return bad("destination %s is no argument", d)
+		}
+	}
+	for _, f := range t.Free {
+		if !slices.Contains(t.Args, f) || slices.Contains(t.Destinations, f) {
+			return bad("%s is free, and no argument, or one that says where it goes", f)
 		}
 	}
 	return nil

@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"screen/lexical": {"screen"},
 	"screen/judge":   {"internal/strictjson", "screen"},
 	"taint":          {"flow", "internal/strictjson", "label"},
+	"taint/pack":     {"flow", "label", "taint"},
 	// L4
 	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5

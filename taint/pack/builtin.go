@@ -1,0 +1,182 @@
+package pack
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint"
+)
+
+//go:embed packs/*.yaml
+var files embed.FS
+
+// ErrNoPack says that no pack has a name.
+var ErrNoPack = errors.New("no such pack")
+
+// Names returns the names of the packs that come with Margay, sorted.
+func Names() []string {
+	entries, err := files.ReadDir("packs")
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return out
+}
+
+// Builtin loads a pack that comes with Margay.
+func Builtin(name string) (*Pack, error) {
+	b, err := files.ReadFile(path.Join("packs", name+".yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q is none of %s", ErrNoPack, name, strings.Join(Names(), ", "))
+	}
+	return Load(name+".yaml", b)
+}
+
+// Binding is a pack with the names that its tools have where it is used.
+type Binding struct {
+	Pack *Pack
+	// Prefix goes before the tools' names: mcp__github__ for a server that a
+	// harness has as github; empty for its own tools, and where a server is
+	// spoken to alone.
+	Prefix string
+}
+
+// Bind gives a pack the prefix by which harnesses offer its tools: none, or
+// for a server's mcp__ and the name that the server has in the harness.
+func Bind(p *Pack, server string) Binding {
+	if p.Kind != Server {
+		return Binding{Pack: p}
+	}
+	if server == "" {
+		server = p.For
+	}
+	return Binding{p, "mcp__" + server + "__"}
+}
+
+// Policy makes a policy of packs. Two that have a tool of one name, or more
+// than one lattice, are a taint.ErrContradiction. A pack's own lattice goes
+// before the scheme given.
+func Policy(scheme taint.Scheme, lists map[string][]string, bindings ...Binding) (*taint.Policy, error) {
+	var tools []taint.Tool
+	from := map[string]string{}
+	own := ""
+	for _, b := range bindings {
+		if b.Pack.Scheme != nil {
+			if own != "" && own != b.Pack.Name {
+				return nil, fmt.Errorf("%w: %s and %s both have a lattice", taint.ErrContradiction, own, b.Pack.Name)
+			}
+			scheme, own = *b.Pack.Scheme, b.Pack.Name
+		}
+		for i := range b.Pack.Tools {
+			t := b.Pack.Tools[i].Tool
+			t.Name = b.Prefix + t.Name
+			if other, ok := from[t.Name]; ok {
+				return nil, fmt.Errorf("%w: %s and %s both have the tool %s", taint.ErrContradiction, other, b.Pack.Name, t.Name)
+			}
+			from[t.Name] = b.Pack.Name
+			tools = append(tools, t)
+		}
+	}
+	return taint.New(taint.Config{Scheme: scheme, Tools: tools, Lists: lists})
+}
+
+// Live is a tool as a server lists it.
+type Live struct {
+	Name string
+	Args []string
+}
+
+// ParseTools reads a server's answer to tools/list, its result, or the bare
+// list.
+func ParseTools(b []byte) ([]Live, error) {
+	type listed struct {
+		Name        string `json:"name"`
+		InputSchema struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		} `json:"inputSchema"`
+	}
+	var doc struct {
+		Result struct {
+			Tools []listed `json:"tools"`
+		} `json:"result"`
+		Tools []listed `json:"tools"`
+	}
+	var tools []listed
+	if err := json.Unmarshal(b, &tools); err != nil {
+		if err := json.Unmarshal(b, &doc); err != nil {
+			return nil, fmt.Errorf("not a list of tools: %w", err)
+		}
+		if tools = doc.Tools; tools == nil {
+			tools = doc.Result.Tools
+		}
+	}
+	if tools == nil {
+		return nil, errors.New("not a list of tools: there is no member tools")
+	}
+	var out []Live
+	for _, t := range tools {
+		out = append(out, Live{t.Name, slices.Sorted(maps.Keys(t.InputSchema.Properties))})
+	}
+	return out, nil
+}
+
+// Drift compares a pack with what its server lists. A tool that the pack lacks
+// is an unknown one to the policy, an argument that it lacks holds a call to
+// the bottom: neither weakens a decision.
+func Drift(p *Pack, live []Live) []Finding {
+	var out []Finding
+	add := func(code, format string, args ...any) {
+		out = append(out, Finding{Pack: p.Name, Code: code, Detail: fmt.Sprintf(format, args...)})
+	}
+	seen := map[string]bool{}
+	for _, l := range live {
+		seen[l.Name] = true
+		i := slices.IndexFunc(p.Tools, func(t Tool) bool { return t.Name == l.Name })
+		if i < 0 {
+			add("tool-not-in-pack", "the server has the tool %q, the pack does not", l.Name)
+			continue
+		}
+		for _, a := range l.Args {
+			if !slices.Contains(p.Tools[i].Args, a) {
+				add("argument-not-in-pack", "%s has the argument %q, the pack does not know it", l.Name, a)
+			}
+		}
+		for _, a := range p.Tools[i].Args {
+			if !slices.Contains(l.Args, a) {
+				add("argument-not-on-server", "the pack has the argument %s of %s, the server does not", a, l.Name)
+			}
+		}
+	}
+	for i := range p.Tools {
+		if !seen[p.Tools[i].Name] {
+			add("tool-not-on-server", "the pack has the tool %s, the server does not", p.Tools[i].Name)
+		}
+	}
+	return out
+}
+
+// markLabel is what a mark comes to in the default lattice.
+func markLabel(words string) (label.Label, error) {
+	m, err := mark(words)
+	if err != nil {
+		return label.Label{}, err
+	}
+	var l label.Label
+	if !m.Trusted {
+		l.Integrity = label.Untrusted
+	}
+	if !m.Public {
+		l.Confidentiality = label.Private
+	}
+	return l, nil
+}
