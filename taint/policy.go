@@ -44,7 +44,7 @@ type Tool struct {
 	// applies counts; if none does, the bottom.
 	Rules []Rule
 	// Destinations are the arguments that say where something goes, and Free
-	// those that a grant for a trajectory leaves open; never both.
+	// those that a grant for a trajectory leaves free; never both.
 	Destinations, Free []string
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -23,10 +24,8 @@ type Step struct {
 	// Level is the one that the model was shown the history at.
 	Level    Level
 	Replayed bool // the step was made again already
-	// Granted reports whether a person allowed calls of this digest
-	// (Policy.GrantDigest) for the trajectory. Nil: none.
-	Granted func(Digest) bool
-	Key     Key // of the digests
+	Grants   []Grant
+	Key      Key // of grants' digests
 }
 
 // Verdict is what becomes of one call.
@@ -79,7 +78,7 @@ func (p *Policy) Decide(s Step) Ruling {
 			v.Outcome = flow.Deny
 			r.Verdicts = append(r.Verdicts, v)
 			continue
-		case (!fits || c.Confirm) && s.granted(p, call):
+		case (!fits || c.Confirm) && slices.ContainsFunc(s.Grants, func(g Grant) bool { return g.Covers(p, s.Key, call, s.Label) }):
 			v.Reasons = append(v.Reasons, flow.Reason{Code: CodeGranted, Detail: "allowed for this trajectory"})
 			fits = true
 		case c.Confirm || !fits:
@@ -100,15 +99,6 @@ func (p *Policy) Decide(s Step) Ruling {
 	}
 	r.Replay = r.Replay && !s.Replayed
 	return r
-}
-
-// granted reports whether a grant covers a call of the step.
-func (s *Step) granted(p *Policy, call flow.ToolCall) bool {
-	if s.Granted == nil {
-		return false
-	}
-	d, _, err := p.GrantDigest(s.Key, call, s.Label)
-	return err == nil && s.Granted(d)
 }
 
 // blame lists the regions that the model was shown and the limit does not
@@ -169,22 +159,11 @@ func (k Key) digest(what string, call flow.ToolCall, without []string) (Digest, 
 		return Digest{}, ErrCall
 	}
 	mac := hmac.New(sha256.New, k[:])
-	fmt.Fprintf(mac, "margay taint 1\x00%q\x00%q\x00%q\x00", what, call.Name, without)
+	free := slices.Clone(without)
+	slices.Sort(free)
+	fmt.Fprintf(mac, "margay taint %s 1\x00%q\x00%q\x00", what, call.Name, free)
 	mac.Write(args.canonical(nil, 0, without))
 	return Digest(mac.Sum(nil)), nil
-}
-
-// GrantDigest stands for a call and those like it, which a person may allow
-// for a trajectory at once: calls of the same tool, made under the same label,
-// with the same arguments but for the ones that the tool's pack leaves free,
-// which are returned. Where the call goes to is never free.
-func (p *Policy) GrantDigest(k Key, call flow.ToolCall, under label.Label) (d Digest, free []string, err error) {
-	if t := p.tools[call.Name]; t != nil {
-		free = slices.Clone(t.Free)
-		slices.Sort(free)
-	}
-	d, err = k.digest("grant "+p.scheme.Lattice.Format(under), call, free)
-	return d, free, err
 }
 
 // canonical appends a value without space, with sorted keys, numbers as they
@@ -221,6 +200,31 @@ func (t *tree) canonical(dst []byte, i int, without []string) []byte {
 	return append(dst, end)
 }
 
+// Question is what a person is asked about a call.
+type Question struct {
+	Digest       Digest
+	Call         flow.ToolCall
+	Label        label.Label // that the call would be made under
+	Limit        Limit       // that it may be made under unasked
+	Blame        []Blame
+	Reasons      []flow.Reason
+	Destinations []string // arguments that say where it goes
+	Free         []string // arguments that a grant leaves free
+}
+
+// Question makes the question that a verdict calls for.
+func (p *Policy) Question(k Key, v *Verdict, under label.Label) (Question, error) {
+	d, err := k.Digest(v.Call)
+	if err != nil {
+		return Question{}, err
+	}
+	q := Question{Digest: d, Call: v.Call, Label: under, Limit: v.Clearance.Limit, Blame: v.Blame, Reasons: v.Reasons}
+	if t := p.tools[v.Call.Name]; t != nil {
+		q.Destinations, q.Free = slices.Clone(t.Destinations), slices.Clone(t.Free)
+	}
+	return q, nil
+}
+
 // Permit lets one exact call be run. Only a verdict that allows or a person's
 // answer makes one; the zero Permit covers nothing. Whoever runs calls asks
 // Covers first.
@@ -252,4 +256,49 @@ func (v *Verdict) Confirmed(k Key, yes Digest) (Permit, bool) {
 func (p Permit) Covers(k Key, call flow.ToolCall) bool {
 	d, err := k.Digest(call)
 	return p.ok && err == nil && hmac.Equal(d[:], p.digest[:])
+}
+
+// Grant is a yes for a trajectory: to calls of one tool, made under a label
+// that flows to the one it was given for, whose arguments are those of the
+// call that was asked about, but for the ones named as free.
+type Grant struct {
+	Trajectory flow.TrajectoryID
+	Tool       string
+	Label      label.Label
+	Free       []string
+	Fixed      Digest // of tool and the other arguments
+}
+
+// ErrGrant says that a grant can't be given.
+var ErrGrant = errors.New("no grant")
+
+// Grant makes a grant for calls like this one.
+func (p *Policy) Grant(k Key, id flow.TrajectoryID, call flow.ToolCall, under label.Label, free []string) (Grant, error) {
+	t := p.tools[call.Name]
+	for _, f := range free {
+		switch {
+		case t == nil || !slices.Contains(t.Args, f):
+			return Grant{}, fmt.Errorf("%w: %s is no argument that the pack knows", ErrGrant, strings.ToValidUTF8(f, "?"))
+		case slices.Contains(t.Destinations, f):
+			return Grant{}, fmt.Errorf("%w: %s says where it goes, and can't be left free", ErrGrant, f)
+		}
+	}
+	free = slices.Clone(free)
+	slices.Sort(free)
+	free = slices.Compact(free)
+	d, err := k.digest("grant", call, free)
+	if err != nil {
+		return Grant{}, fmt.Errorf("%w: %w", ErrGrant, err)
+	}
+	return Grant{id, call.Name, under, free, d}, nil
+}
+
+// Covers reports whether a grant is for a call that is made under a label. The
+// caller holds it to its trajectory.
+func (g *Grant) Covers(p *Policy, k Key, call flow.ToolCall, under label.Label) bool {
+	if call.Name != g.Tool || !p.scheme.Lattice.FlowsTo(under, g.Label) {
+		return false
+	}
+	d, err := k.digest("grant", call, g.Free)
+	return err == nil && hmac.Equal(d[:], g.Fixed[:])
 }

@@ -1,6 +1,7 @@
 package taint
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +17,9 @@ var (
 	highLabel = label.Label{Integrity: label.Untrusted, Confidentiality: label.Private}
 )
 
-func call(name, args string) flow.ToolCall { return flow.ToolCall{ID: "x", Name: name, Arguments: args} }
+func call(name, args string) flow.ToolCall {
+	return flow.ToolCall{ID: "x", Name: name, Arguments: args}
+}
 
 func TestDecide(t *testing.T) {
 	read := mailTool(t, FormatJSON)
@@ -93,11 +96,20 @@ func TestDecide(t *testing.T) {
 	}
 	// A grant covers the same call under the same label but for its free
 	// arguments; nothing lets through what is denied.
-	d, free, err := p.GrantDigest(k, to("carl@x.example", "hi"), highLabel)
-	if err != nil || fmt.Sprint(free) != "[body]" {
-		t.Fatal(free, err)
+	q, err := p.Question(k, &Verdict{Call: to("carl@x.example", "hi")}, highLabel)
+	if err != nil || fmt.Sprint(q.Free, q.Destinations) != "[body] [to]" {
+		t.Fatal(q.Free, err)
 	}
-	granted := func(s *Step) { s.Granted = func(x Digest) bool { return x == d } }
+	g, err := p.Grant(k, "", q.Call, highLabel, q.Free)
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := func(s *Step) { s.Grants = []Grant{g} }
+	for _, free := range []string{"to", "nothing"} {
+		if _, err := p.Grant(k, "", q.Call, highLabel, []string{free}); !errors.Is(err, ErrGrant) {
+			t.Errorf("%s can be free: %v", free, err)
+		}
+	}
 	for _, c := range []struct {
 		call flow.ToolCall
 		want flow.Outcome
@@ -112,7 +124,8 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.call.Arguments, r.Outcome(), c.want)
 		}
 	}
-	if r := decide(func(s *Step) { granted(s); s.Label = label.Label{Confidentiality: label.Private} }, to("carl@x.example", "hi")); r.Outcome() != flow.Confirm {
+	g.Label = label.Label{Confidentiality: label.Private}
+	if r := decide(func(s *Step) { s.Grants = []Grant{g} }, to("carl@x.example", "hi")); r.Outcome() != flow.Confirm {
 		t.Errorf("a grant for another label counts: %s", r.Outcome())
 	}
 }

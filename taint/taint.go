@@ -11,7 +11,7 @@
 // not below it, so that two histories which differ above the level alone read
 // the same, byte for byte. A call is run if the label of what its model was
 // shown flows to the call's Clearance (Policy.Decide), or if a person allowed
-// exactly this call (Digest) or calls like it (GrantDigest). Its result enters the
+// exactly this call (Digest) or calls like it (Grant). Its result enters the
 // history with its tool's label joined to the label that the call was made
 // under (Labeller.History does it).
 //
@@ -21,9 +21,9 @@
 //
 // # Advisers
 //
-// A screener proposes which regions matter, and History.Relevant makes a level
-// of that. Its mistakes cost utility or questions, never security: what the
-// model sees is bounded by Redact and what is run by Decide.
+// A Screener proposes which regions matter. Its mistakes cost utility or
+// questions, never security: what the model sees is bounded by Redact and
+// what is run by Decide.
 //
 // Sources: RTBAS, algorithms 1 to 4; Devriese and Piessens for secure
 // multi-execution; Myers and Liskov for readers and sources. The format of
@@ -31,6 +31,8 @@
 package taint
 
 import (
+	"context"
+
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 )
@@ -44,6 +46,28 @@ const (
 	MaxArguments = 1 << 20 // bytes of a call's arguments
 	MaxDepth     = 64      // nesting of a result or of arguments
 )
+
+// Screener proposes which regions of a history matter for the next action. It
+// is outside the trusted base.
+type Screener interface {
+	// Screen returns the level that the next step should be made at.
+	Screen(ctx context.Context, h *History) (Level, error)
+}
+
+// Screeners that need no model.
+type (
+	// ScreenNone takes nothing for relevant: all that is not trusted and
+	// public is redacted.
+	ScreenNone struct{}
+	// ScreenAll takes everything for relevant: conservative joins.
+	ScreenAll struct{}
+)
+
+// Screen returns the bottom.
+func (ScreenNone) Screen(context.Context, *History) (Level, error) { return Level{}, nil }
+
+// Screen returns the level that admits everything.
+func (ScreenAll) Screen(context.Context, *History) (Level, error) { return Everything(), nil }
 
 // RegionAt names a region of a history: its message and its place in it.
 type RegionAt struct{ Message, Region int }
