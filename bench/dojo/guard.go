@@ -189,42 +189,13 @@ func (g *guard) level(ctx context.Context, r *harness.Request, h *taint.History,
 	if h.Context() == (label.Label{}) {
 		return taint.Level{}, nil // nothing is at stake
 	}
-	q, which := question(h)
 	preliminary, err := g.inner.Generate(ctx, render(r, h, h.Redact(taint.Everything()), at))
 	if err != nil {
 		return taint.Level{}, err
 	}
-	q.Calls, q.Answer = preliminary.Calls, preliminary.Text
-	relevant, err := g.step.Screen.Relevant(ctx, q)
-	if err != nil || len(relevant) != len(which) {
-		return taint.Everything(), nil //nolint:nilerr // an adviser that fails makes everything relevant
-	}
-	var l label.Label
-	for i, yes := range relevant {
-		if yes {
-			l = h.Lattice.Join(l, h.Messages[which[i].Message].Regions[which[i].Region].Label)
-		}
-	}
-	return taint.AtLabel(l), nil
-}
-
-// question asks an adviser about all regions that results and answers have.
-func question(h *taint.History) (*screen.Question, []taint.RegionAt) {
-	q := &screen.Question{Requests: h.Own()}
-	var which []taint.RegionAt
-	for i := range h.Messages {
-		m := &h.Messages[i]
-		if m.Kind == taint.KindText && m.Role != flow.RoleAssistant {
-			continue
-		}
-		for j, r := range m.Regions {
-			which = append(which, taint.RegionAt{Message: i, Region: j})
-			q.Regions = append(q.Regions, screen.Region{
-				Text: m.Text[r.Start:r.End], Message: i, Tool: m.Tool, Field: r.From.Field, Bottom: r.Label == label.Label{},
-			})
-		}
-	}
-	return q, which
+	// An adviser that fails makes everything relevant.
+	level, _ := screen.Level(ctx, g.step.Screen, h, preliminary.Calls, preliminary.Text)
+	return level, nil
 }
 
 // Labelled are the defences by labels that need no endpoint.

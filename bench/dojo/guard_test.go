@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/margaydev/margay/bench/dojo/harness"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/screen/lexical"
@@ -99,5 +101,36 @@ func TestAudit(t *testing.T) {
 	}
 	if got := r.Row("lying", "all").Metrics; got["violations"] == 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+// The gateway makes the same of the steps as the core in this process.
+func TestGateway(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, c := range []struct {
+		g    Gateway
+		want map[string]float64
+	}{
+		{Gateway{Name: "replay"}, map[string]float64{
+			"utility": 1, "utility_confirmed": 1, "attack_success": 0, "attack_success_confirmed": 0, "violations": 0, "tasks_asking": 0, "extra_calls_per_task": 1,
+		}},
+		{Gateway{Name: "all", NoReplay: true}, map[string]float64{
+			"utility": 0, "utility_confirmed": 1, "utility_under_attack_confirmed": 1, "attack_success": 0, "attack_success_confirmed": 0, "violations": 0, "tasks_asking": 1,
+		}},
+		{Gateway{Name: "none", Screen: taint.ScreenNone{}}, map[string]float64{"utility": 0, "attack_success": 0, "violations": 0, "tasks_asking": 0}},
+	} {
+		for _, c.g.Stream = range []bool{false, true} {
+			c.g.Rules = postRules
+			r, err := Run(t.Context(), Options{Set: small(), Defences: []Defence{c.g.Defence()}, Rules: postRules})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.Row(c.g.Name, "all").Metrics
+			for m, v := range c.want {
+				if got[m] != v {
+					t.Errorf("%s, stream %v: %s is %v, want %v", c.g.Name, c.g.Stream, m, got[m], v)
+				}
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ package dojo
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"sync"
@@ -182,6 +183,9 @@ func (o *Options) playOne(ctx context.Context, d Defence, p *play) (verdict, err
 	m, err := d.Guard(task, inner)
 	if err != nil {
 		return verdict{}, err
+	}
+	if c, ok := m.(io.Closer); ok {
+		defer c.Close()
 	}
 	if audit != nil {
 		m = audit.outside(m)

@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	// L3
 	"stream":         {"flow", "secret", "secret/canon", "secret/recognise"},
 	"confirm":        {"flow"},
-	"screen":         {"flow"},
+	"screen":         {"flow", "label", "taint"},
 	"screen/lexical": {"screen"},
 	"screen/judge":   {"internal/strictjson", "screen"},
 	"taint":          {"flow", "internal/strictjson", "label"},
@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"bench/prism/world":  {},
 	"bench/prism":        {"bench", "bench/lm", "bench/prism/method", "bench/prism/world", "bench/stats", "monitor", "train"},
 	"bench/report":       {"bench"},
-	"bench/dojo":         {"bench", "bench/dojo/episode", "bench/dojo/harness", "bench/dojo/known", "bench/stats", "flow", "label", "monitor", "screen", "taint"},
+	"bench/dojo":         {"bench", "bench/dojo/episode", "bench/dojo/harness", "bench/dojo/known", "bench/stats", "confirm", "flow", "gateway", "label", "mediator", "monitor", "screen", "secret", "secret/recognise", "store/memory", "taint"},
 	"bench/dojo/episode": {},
 	"bench/dojo/harness": {"flow", "internal/sse"},
 	"bench/dojo/known":   {},

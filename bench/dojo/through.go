@@ -1,0 +1,150 @@
+package dojo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/bench/dojo/harness"
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/gateway"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/taint"
+)
+
+// Gateway is a defence by the gateway itself, over loopback: between the
+// harness and the scripted model's API stands what `margay serve` serves, with
+// a desk that asks the scripted user.
+type Gateway struct {
+	Name   string
+	Rules  Rules
+	Stream bool
+	// Screen and NoReplay are those of mediator.Taint.
+	Screen   taint.Screener
+	NoReplay bool
+}
+
+// Defence returns the row.
+func (g Gateway) Defence() Defence {
+	return Defence{g.Name, func(t *Task, m harness.Model) (harness.Model, error) {
+		policy, err := g.Rules(t.Suite)
+		if err != nil {
+			return nil, err
+		}
+		p := &passage{task: t}
+		if err := p.open(g, policy, m); err != nil {
+			p.Close()
+			return nil, err
+		}
+		return p, nil
+	}}
+}
+
+// passage is one episode's way through a gateway of its own.
+type passage struct {
+	harness.Client
+	task    *Task
+	desk    *confirm.Desk
+	servers []*http.Server
+	serving sync.WaitGroup // servers, and answers to questions
+}
+
+var defaultRules = sync.OnceValues(recognise.Default)
+
+func (p *passage) open(g Gateway, policy *taint.Policy, m harness.Model) error {
+	rules, err := defaultRules()
+	if err != nil {
+		return err
+	}
+	upstream, err := p.serve(harness.Handler(m))
+	if err != nil {
+		return err
+	}
+	target, err := url.Parse(upstream)
+	if err != nil {
+		return err
+	}
+	keys, store := secret.NewKeys(), memory.New()
+	p.desk = confirm.New(confirm.Config{Store: store, Sealer: &keys, Limit: time.Minute, Poll: 5 * time.Millisecond, Asked: p.asked})
+	cfg := &mediator.Taint{
+		Policy: policy, Desk: p.desk, Foreign: func(string) bool { return false }, Screen: g.Screen, NoReplay: g.NoReplay,
+	}
+	if _, err := rand.Read(cfg.Key[:]); err != nil {
+		return err
+	}
+	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: store, Taint: cfg, Observe: false})
+	if err != nil {
+		return err
+	}
+	h, err := gateway.New(gateway.Config{Engine: e, Upstream: target, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	base, err := p.serve(h)
+	p.Client = harness.Client{BaseURL: base, Stream: g.Stream, HTTP: &http.Client{Transport: &http.Transport{}}}
+	return err
+}
+
+// serve serves a handler on a loopback port of its own.
+func (p *passage) serve(h http.Handler) (base string, err error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	p.servers = append(p.servers, s)
+	p.serving.Go(func() { _ = s.Serve(l) })
+	return "http://" + l.Addr().String() + "/v1", nil
+}
+
+// asked answers a question as the scripted user does.
+func (p *passage) asked(q *confirm.Question) {
+	id, call := q.ID, q.Call
+	p.serving.Go(func() {
+		answer := confirm.Deny
+		if p.task.Confirm(call) {
+			answer = confirm.Once
+		}
+		// Where it is too late, the gateway has denied the call.
+		_ = p.desk.Answer(context.Background(), id, answer, "bench")
+	})
+}
+
+// Generate implements harness.Model. To a refusal that leaves nothing of an
+// answer the user says to go on with the rest.
+func (p *passage) Generate(ctx context.Context, r *harness.Request) (harness.Message, error) {
+	told := *r
+	for range again {
+		m, err := p.Client.Generate(ctx, &told)
+		if err != nil || len(m.Calls) > 0 || !strings.Contains(m.Text, "[margay: the call of ") {
+			return m, err
+		}
+		told.Messages = append(told.Messages[:len(told.Messages):len(told.Messages)],
+			harness.Message{Role: flow.RoleAssistant, Text: m.Text}, harness.Message{Role: flow.RoleUser, Text: "Go on without that."})
+	}
+	return harness.Message{}, errors.New("calls are refused again and again")
+}
+
+// Close ends the servers.
+func (p *passage) Close() error {
+	for _, s := range p.servers {
+		_ = s.Close()
+	}
+	if p.Client.HTTP != nil {
+		p.Client.HTTP.CloseIdleConnections()
+	}
+	p.serving.Wait()
+	return nil
+}
