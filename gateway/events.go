@@ -319,6 +319,7 @@ func (e *events) event(ev *sse.Event) {
 	}
 	if e.add(ev, chunk); chunk.Done && !e.end {
 		e.finish()
+		e.owe()
 	}
 }
 

@@ -78,6 +78,7 @@ type Gateway struct {
 	proxy *httputil.ReverseProxy
 	apis  apis
 	mute  mute
+	owed  owed
 }
 
 // New returns a gateway.
@@ -263,6 +264,10 @@ type call struct {
 
 	asked bool   // it asks for what the client did not
 	plain []byte // the body without that
+
+	settler wire.Settler // the request, where it must have results for calls
+	owes    []wire.Owed  // those
+	goesOn  string       // the answer that they belong to
 }
 
 type callKey struct{}

@@ -69,7 +69,9 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 	}
 	if req != nil {
 		c.model = req.Model()
+		g.owing(c, req)
 		g.plan(r.Context(), c, req, res.Edits)
+		c.body = c.paid(c.body)
 		if rt.asks {
 			g.ask(c, req)
 		}

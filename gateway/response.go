@@ -26,6 +26,9 @@ func (g *Gateway) response(resp *http.Response) error {
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return &denied{status: http.StatusBadGateway, code: "redirect", detail: "the upstream redirects, which is not followed: set its final URL as the upstream"}
 	}
+	if len(c.owes) > 0 && resp.StatusCode < 300 {
+		g.owed.settled(c.caller, c.goesOn)
+	}
 	for _, h := range []http.Header{resp.Header, resp.Trailer} {
 		if err := g.scrub(resp.Request.Context(), c, h); err != nil {
 			return err
@@ -92,7 +95,11 @@ func (g *Gateway) whole(ctx context.Context, c *call, sent *http.Request, body [
 	if a, err = g.settle(ctx, c, sent, a); err != nil {
 		return nil, err
 	}
-	return a.body(), nil
+	body = a.body()
+	if from, ok := a.resp.(wire.Owing); ok {
+		g.owed.note(c.caller, from)
+	}
+	return body, nil
 }
 
 // look decides about the texts of a whole answer. One that may not go on, and

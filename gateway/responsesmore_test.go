@@ -378,3 +378,62 @@ func TestResponsesLogprobs(t *testing.T) {
 		}
 	}
 }
+
+// The server that keeps a conversation waits for the results of calls that
+// were not made: it gets them with what goes on with it.
+func TestRefusedCallsAreAnswered(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		r, name, _, _ := pseudonymInResponses(t, 118)
+		items := []item{item{kind: "function_call"}.around(name), {kind: "function_call", name: "look", text: `{}`}, item{kind: "custom_tool_call"}.around(name), item{kind: "shell_call"}.around(name)}
+		say := func(events []string, whole string) {
+			if r.answers(whole); streaming {
+				r.streams(events...)
+			}
+		}
+		in := func(conversation string) ([]string, string) {
+			events, whole := eventsOfItems(words, items...), wholeOf(items...)
+			for i := range events {
+				events[i] = strings.ReplaceAll(strings.Replace(events[i], `"store":true`, `"store":true`+conversation, 1), "resp_1", "resp_2")
+			}
+			return events, strings.ReplaceAll(strings.Replace(whole, `"store":true`, `"store":true`+conversation, 1), "resp_1", "resp_2")
+		}
+		say(in(""))
+		r.post(t, responses, `{"previous_response_id":"resp_1","input":"go"}`)
+		say(eventsOfItems(words, item{kind: "message", text: "ok"}), wholeOf(item{kind: "message", text: "ok"}))
+		asked := func(body string) string {
+			from := len(r.up.received())
+			if status, got := r.post(t, responses, body); status != http.StatusOK {
+				t.Fatalf("status %d: %s", status, got)
+			}
+			return r.up.received()[from:]
+		}
+		const first, second, third = `{"type":"function_call_output","call_id":"call_0","output":"[margay: the call of run was not made`, `{"type":"custom_tool_call_output","call_id":"call_2","output":"[margay`, `{"type":"shell_call_output","call_id":"call_3","output":[{"stdout":"","stderr":"[margay`
+		for _, body := range []string{`{"previous_response_id":"resp_2","input":"and?"}`, `{"previous_response_id":"resp_2","input":[{"role":"user","content":"and?"}]}`, `{"input":[],"previous_response_id":"resp_2"}`, `{"previous_response_id":"resp_2"}`} {
+			got := asked(body)
+			var sent struct{ Input []map[string]any }
+			if err := json.NewDecoder(strings.NewReader(got)).Decode(&sent); err != nil {
+				t.Fatalf("the request is no JSON: %v", err)
+			}
+			if !strings.Contains(got, first) || !strings.Contains(got, second) || !strings.Contains(got, third) || strings.Contains(got, "call_1") {
+				t.Errorf("streaming %v: the results are not there: %s", streaming, got)
+			}
+			if last := sent.Input[len(sent.Input)-1]; strings.Contains(body, "and?") && last["content"] != "and?" || len(sent.Input) < 3 {
+				t.Errorf("the input is %v", sent.Input)
+			}
+		}
+		if got := asked(`{"previous_response_id":"resp_1","input":"and?"}`); strings.Contains(got, "call_0") {
+			t.Error("another conversation got the results")
+		}
+		// A conversation gets them once, but not by a request that fails.
+		say(in(`,"conversation":{"id":"conv_1"}`))
+		r.post(t, responses, `{"conversation":"conv_1","previous_response_id":"resp_1","input":"go"}`)
+		r.up.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
+		r.post(t, responses, `{"conversation":"conv_1","input":"and?"}`)
+		say(eventsOfItems(words, item{kind: "message", text: "ok"}), wholeOf(item{kind: "message", text: "ok"}))
+		for i := range 2 {
+			if got := asked(`{"conversation":"conv_1","input":"and?"}`); strings.Contains(got, first) != (i == 0) {
+				t.Errorf("streaming %v, time %d: the conversation's results are wrong", streaming, i)
+			}
+		}
+	}
+}

@@ -64,7 +64,7 @@ var errReplay = errors.New("the upstream did not answer when the step was made a
 // the response's body.
 func (g *Gateway) again(ctx context.Context, c *call, first *http.Request, v *mediator.View, typ string) (*http.Response, error) {
 	r := first.Clone(ctx)
-	setBody(r, c.shown(v))
+	setBody(r, c.paid(c.shown(v)))
 	resp, err := g.cfg.Transport.RoundTrip(r)
 	if err != nil {
 		g.cfg.Log.Warn("a step could not be made again", "upstream", g.cfg.Name, "error", reachError(err))
@@ -311,6 +311,7 @@ func (e *events) stand(a *attempt, refused map[int]string) {
 	e.held = nil
 	e.gen.Let()
 	e.release()
+	e.owe()
 	e.end = true
 }
 

@@ -154,6 +154,36 @@ type Halter interface {
 	Halted(model, why string) ([]byte, bool)
 }
 
+// Owed is a tool call that was taken out of an answer that the server keeps: a
+// request that goes on with the answer must have a result for it.
+type Owed struct {
+	Kind string // of the call, in the API's words
+	ID   string // the call's
+	Text string // what was said instead
+}
+
+// Owing is a Response or a Stream of an API whose server keeps answers.
+type Owing interface {
+	// Owed returns the calls that were taken out, in what Rewrite or Append
+	// last returned, and by which names (Request.Previous) requests go on
+	// with the answer. Those of one that is Shared find all that was ever
+	// said in it, so that a result is owed once.
+	Owed() (names []Name, calls []Owed)
+}
+
+// Name is a name by which requests go on with an answer.
+type Name struct {
+	Text   string
+	Shared bool // it is that of the conversation
+}
+
+// Settler is a Request that goes on with an answer that the server keeps.
+type Settler interface {
+	// Settle returns a body of the request, edited or not, with results for
+	// calls.
+	Settle(body []byte, calls []Owed) []byte
+}
+
 // Stream is the codec of one streamed answer. It reuses its memory and is not
 // safe for concurrent use. Events are parsed as they arrive and appended as
 // they go out, later and in the same order.

@@ -109,6 +109,7 @@ func TestAskLogprobs(t *testing.T) {
 		`{"input":"x","top_logprobs":0}`:                     "",
 		`{"input":"x","include":["` + logprobsWanted + `"]}`: "",
 		`{"input":"x","include":"all"}`:                      "",
+		`{"input":"x","Include":1}`:                          "",
 		`{"prompt":{"id":"p"}}`:                              "",
 	} {
 		r, err := ParseRequest([]byte(body), wire.Limits{})

@@ -209,5 +209,9 @@ func (r *Request) AskLogprobs(body []byte) ([]byte, bool) {
 	}
 	last := d.Nodes[0].End - 1
 	sp = append(sp, strictjson.Splice{Start: last, End: last, Text: append(more, `,"top_logprobs":20`...)})
-	return splice(body, sp), true
+	out := splice(body, sp)
+	if d.Parse(out, wire.Limits{MaxBytes: len(out)}) != nil {
+		return body, false // it has a key that differs from ours by case alone
+	}
+	return out, true
 }

@@ -17,6 +17,7 @@ type Response struct {
 	drop   bool  // all logprobs become empty
 	cut    int   // the output of a response that is not finished; -1 for none
 	tokens wire.TokenReader
+	owed   []wire.Owed
 }
 
 // callAt is a tool call that a response proposes. One of several texts is
@@ -138,6 +139,9 @@ func (r *Response) Calls() []wire.Call {
 	return out
 }
 
+// Owed implements wire.Owing.
+func (r *Response) Owed() ([]wire.Name, []wire.Owed) { return namesOf(&r.Doc, 0), r.owed }
+
 // Rewrite returns the answer with texts replaced, and messages in the place of
 // calls that are not made. The logprobs beside a text that changed become
 // empty.
@@ -165,7 +169,9 @@ func (r *Response) Rewrite(edits, refused map[int]string) []byte {
 			said[r.calls[i].node] = text
 		}
 	}
+	r.owed = r.owed[:0]
 	for node, text := range said {
+		r.owed = append(r.owed, owedOf(d, node, text))
 		content := strictjson.AppendQuote([]byte(`{"type":"output_text","annotations":[],"logprobs":[],"text":`), []byte(text))
 		put(node, appendMessage(nil, messageIDOf(d, d.Find(node, "id")), "completed", append(content, '}')))
 	}

@@ -19,13 +19,14 @@ type Stream struct {
 	// What is known of the events as they went out.
 	shift    int            // of the numbers of those to come
 	messages map[int][]byte // by item: what stands for a call that is not made
+	owed     []wire.Owed
 	told     told
 }
 
 // Reset implements wire.Stream.
 func (s *Stream) Reset(lim wire.Limits, tokens bool) {
 	s.parser.reset(lim, tokens)
-	s.begun, s.done, s.typed, s.shift, s.messages = false, false, false, 0, nil
+	s.begun, s.done, s.typed, s.shift, s.messages, s.owed = false, false, false, 0, nil, nil
 	s.told.reset(lim)
 }
 
@@ -101,7 +102,9 @@ func (s *Stream) say(dst []byte, ev *flow.Outgoing, say *flow.Say) []byte {
 		if n, ok := d.Int(d.Find(0, "sequence_number")); ok {
 			s.told.next = n + s.shift
 		}
-		id = messageID(&d, say.Item)
+		at := itemOf(&d, say.Item)
+		id = messageIDOf(&d, d.Find(at, "id"))
+		s.owed = append(s.owed, owedOf(&d, at, say.Text))
 	}
 	item := appendInt([]byte(`"output_index":`), say.Item)
 	part := append(strictjson.AppendQuote([]byte(`"item_id":`), id), ',')
@@ -133,26 +136,22 @@ func (s *Stream) say(dst []byte, ev *flow.Outgoing, say *flow.Say) []byte {
 	return dst
 }
 
-// messageID makes the id of the message that stands for a call out of the
-// call's own: the API wants one of its form when it gets the message back.
-func messageID(d *strictjson.Doc, item int) []byte {
-	at := d.Find(d.Find(0, "item"), "id")
-	if at < 0 {
-		at = d.Find(0, "item_id")
+// itemOf returns the item that an event tells, -1 for none.
+func itemOf(d *strictjson.Doc, index int) int {
+	at := d.Find(0, "item")
+	if output := d.Find(d.Find(0, "response"), "output"); at < 0 && output >= 0 {
+		d.Children(output, func(c int) bool {
+			if d.Nodes[c].Index == index {
+				at = c
+			}
+			return at < 0
+		})
 	}
-	if at < 0 {
-		if output := d.Find(d.Find(0, "response"), "output"); output >= 0 {
-			d.Children(output, func(c int) bool {
-				if d.Nodes[c].Index == item {
-					at = d.Find(c, "id")
-				}
-				return at < 0
-			})
-		}
-	}
-	return messageIDOf(d, at)
+	return at
 }
 
+// messageIDOf makes the id of the message that stands for a call out of the
+// call's own: the API wants one of its form when it gets the message back.
 func messageIDOf(d *strictjson.Doc, at int) []byte {
 	id := d.Bytes(max(at, 0))
 	if len(id) == 0 || !isID([]byte("id"), id) {
@@ -162,6 +161,15 @@ func messageIDOf(d *strictjson.Doc, at int) []byte {
 		id = id[i+1:]
 	}
 	return append([]byte("msg_"), id...)
+}
+
+// Owed implements wire.Owing.
+func (s *Stream) Owed() ([]wire.Name, []wire.Owed) {
+	var d strictjson.Doc
+	if len(s.owed) == 0 || d.Parse(s.told.head, wire.Limits{}) != nil {
+		return nil, nil
+	}
+	return namesOf(&d, 0), s.owed
 }
 
 // appendMessage appends a message of the assistant's; without content it has
