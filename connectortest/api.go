@@ -31,6 +31,8 @@ type API struct {
 	Either bool
 	// Told says whether the user is told; needed where a Fate is.
 	Told func(r *Result) error
+	// Far names the far side; "the model" if empty.
+	Far string
 	// Uncovered names what of the API is not looked at, a line each.
 	Uncovered []string
 }
@@ -62,8 +64,10 @@ type Field struct {
 	// in one. Where To is set they say which answers the request is tried
 	// with; nil for both means API.Reply in a whole answer.
 	Stream, Whole func(at Place) Script
-	// Known, Unknown and Pseudonym are what becomes of each.
-	Known, Unknown, Pseudonym Fate
+	// Known, Unknown and Pseudonym are what becomes of each; PrivateKey of one
+	// in PEM, where the field can hold one: by default what becomes of a
+	// pseudonym where the call is withheld, else of an unknown secret.
+	Known, Unknown, Pseudonym, PrivateKey Fate
 	// InWhole, where set, is what becomes of both in whole answers.
 	InWhole Fate
 	// Note says in a few words what a reader of the matrix must know.
@@ -156,11 +160,12 @@ const (
 	clean kind = iota
 	known
 	unknown
+	privateKey
 	pseudonym
 )
 
 func (k kind) String() string {
-	return [...]string{"clean text", "known secret", "unknown secret", "pseudonym"}[k]
+	return [...]string{"clean text", "known secret", "unknown secret", "private key", "pseudonym"}[k]
 }
 
 // fate returns what becomes of a value of a kind.
@@ -173,12 +178,22 @@ func (f *Field) fate(k kind, stream bool) Fate {
 			return Passes
 		}
 		return f.Pseudonym
+	case privateKey:
+		if f.ASCII {
+			return Untried
+		}
+		if f.PrivateKey != Default {
+			return f.PrivateKey
+		}
+		if f.Pseudonym == Withheld {
+			return Withheld
+		}
 	}
 	if !stream && !f.To && f.InWhole != Default {
 		return f.InWhole
 	}
 	fate := f.Known
-	if k == unknown {
+	if k == unknown || k == privateKey {
 		fate = f.Unknown
 	}
 	if fate == Default {

@@ -253,8 +253,7 @@ func chatCalls() []Field {
 		}
 	}
 	legacy := Field{
-		Name: "arguments of a function_call", Most: 2, Before: `{"cmd":"echo `, Behind: `"}`, Pseudonym: Untried,
-		Note: "with a pseudonym the call is withheld: the gateway's own tests",
+		Name: "arguments of a function_call", Most: 2, Before: `{"cmd":"echo `, Behind: `"}`, Pseudonym: Withheld,
 		Stream: func(at Place) Script {
 			return chatStream(at, own(chunk(at.C, `{"function_call":{"name":"run","arguments":""}}`, "null")), own(chunk(at.C, `{"function_call":{"arguments":"«p»"}}`, "null")), "function_call")
 		},

@@ -27,7 +27,7 @@ func Coverage() string {
 
 # What is covered
 
-Every connector runs one suite, [connectortest](../connectortest/connectortest.go) (` + "`TestConformance`" + `). These tables are the data that it runs on, so that a line here is a line that is tested: each field with a registered secret, with an unknown one (a GitHub token made up anew), with a pseudonym, and with ordinary text; where it streams, split at every place of the value, one character an event, and at random, the events arriving apart, together, and cut anywhere; for every choice.
+Every connector runs one suite, [connectortest](../connectortest/connectortest.go) (` + "`TestConformance`" + `). These tables are the data that it runs on, so that a line here is a line that is tested: each field with a registered secret, with an unknown one (a GitHub token made up anew), with a private key, with a pseudonym, and with ordinary text; where it streams, split at every place of the value, one character an event, and at random, the events arriving apart, together, and cut anywhere; for every choice.
 
 What must hold in all of them: no eight characters of a secret pass, in any plain encoding; everything else arrives byte for byte; streams stay valid; a stream says what the whole answer says. Ordinary text and pseudonyms pass unchanged unless a table says otherwise.
 
@@ -36,8 +36,9 @@ What must hold in all of them: no eight characters of a secret pass, in any plai
 - *stopped*: the answer ends before it, in the API's own terms
 - *left out*: the header, event or part of a request that holds it is missing
 - *call withheld*: the tool call is not made, and the answer says so
-- *told*: it has happened, or can't be kept back there: the user is told, and it is recorded
+- *told*: it has happened, or can't be kept back there, and passes: the user is told, and it is recorded
 - *passes*: it is not looked for
+- –: not tried, or it can't occur
 `)
 	for _, a := range APIs() {
 		a.coverage(&b)
@@ -52,9 +53,13 @@ What must hold in all of them: no eight characters of a secret pass, in any plai
 func (a *API) coverage(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s\n", a.Title)
 	for _, to := range []bool{true, false} {
-		head := "\nFrom the far side:\n\n| field | streams | choices | known secret | unknown secret | pseudonym |\n|---|---|---|---|---|---|\n"
+		far := a.Far
+		if far == "" {
+			far = "the model"
+		}
+		head := "\nFrom " + far + ":\n\n| field | streams | choices | known secret | unknown secret | private key | pseudonym |\n|---|---|---|---|---|---|---|\n"
 		if to {
-			head = "\nTo the far side:\n\n| field | known secret | unknown secret |\n|---|---|---|\n"
+			head = "\nTo " + far + ":\n\n| field | known secret | unknown secret | private key |\n|---|---|---|---|\n"
 		}
 		first := true
 		for i := range a.Fields {
@@ -66,7 +71,7 @@ func (a *API) coverage(b *strings.Builder) {
 				b.WriteString(head)
 				first = false
 			}
-			f.row(b)
+			a.row(b, f)
 		}
 	}
 	if len(a.Uncovered) > 0 {
@@ -77,13 +82,13 @@ func (a *API) coverage(b *strings.Builder) {
 	}
 }
 
-func (f *Field) row(b *strings.Builder) {
+func (a *API) row(b *strings.Builder, f *Field) {
 	name := f.Name
 	if f.Note != "" {
 		name += " (" + f.Note + ")"
 	}
 	if f.To {
-		fmt.Fprintf(b, "| %s | %v | %v |\n", name, f.fate(known, false), f.fate(unknown, false))
+		fmt.Fprintf(b, "| %s | %v | %v | %v |\n", name, f.fate(known, false), f.fate(unknown, false), f.fate(privateKey, false))
 		return
 	}
 	streams := "both"
@@ -93,7 +98,11 @@ func (f *Field) row(b *strings.Builder) {
 	case f.Whole == nil:
 		streams = "alone"
 	}
-	fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s |\n", name, streams, max(f.Most, 1), f.both(known), f.both(unknown), f.both(pseudonym))
+	names := "–"
+	if a.Ask.Body != "" {
+		names = f.both(pseudonym)
+	}
+	fmt.Fprintf(b, "| %s | %s | %d | %s | %s | %s | %s |\n", name, streams, max(f.Most, 1), f.both(known), f.both(unknown), f.both(privateKey), names)
 }
 
 // both says what becomes of a kind in streams and in whole answers.

@@ -78,11 +78,14 @@ var hookEvents = map[string][]hookEvent{
 // an event, and what reaches the far side is what the harness goes on with.
 func Hooks(harness string) *API {
 	api := &API{
-		Name: "hook-" + harness, Title: "Hooks of `" + harness + "`", Check: hookCheck, Refusal: hookRefusal, Told: hookTold, Either: true,
+		Name: "hook-" + harness, Title: "Hooks of `" + harness + "`", Check: hookCheck, Refusal: hookRefusal, Told: hookTold, Either: true, Far: "where it flows",
 		Uncovered: []string{"what the harness does without a hook ([agents.md](agents.md)), and what it does with an answer"},
 	}
 	for _, e := range hookEvents[harness] {
 		f := Field{Name: e.name, To: true, Known: e.fate, Unknown: e.fate, ASCII: e.nested, Note: e.note, Whole: func(Place) Script { return Script{} }}
+		if strings.EqualFold(e.name, "preToolUse") || e.name == "ElicitationResult" {
+			f.PrivateKey = Refused
+		}
 		for _, form := range []string{
 			`"«t»"`, `{"stdout":"«t»","interrupted":false,"n":1.50,"none":null}`,
 			`{"content":[{"type":"text","text":"«t»"},{"type":"text","text":"é \" \\ \u2028"}]}`, `["x",["«t»"],true]`,

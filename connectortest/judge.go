@@ -10,6 +10,7 @@ import (
 
 var (
 	redaction   = regexp.MustCompile(`^\[REDACTED:[a-z]+(-[a-z]+)*\]$`)
+	keyStand    = regexp.MustCompile(`^((\[REDACTED:private-key\])+|(margay-private-key-[a-z2-7]{14})+)$`)
 	pseudonymIn = regexp.MustCompile(`margay-[a-z]+(-[a-z]+)*-[a-z2-7]{14}`)
 )
 
@@ -17,8 +18,8 @@ var (
 func (m *matrix) judge(o *one, q *Request, x *Exchange, s *Script, res *Result) (problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	frames := m.split(o, res.Body)
-	if (o.kind == known || o.kind == unknown) && o.fate != Passes {
-		p := newPrints(o.value)
+	if o.kind != clean && o.kind != pseudonym && o.fate != Passes {
+		p := newPrints(secretParts(o.value)...)
 		if at := p.leaks(res.Body, frames); at != "" && !m.field.Echo {
 			bad("a part of the secret reached the client, %s", at)
 		}
@@ -137,7 +138,7 @@ func (m *matrix) judgeRequest(o *one, q *Request, x *Exchange, res *Result) []st
 	if !ok || text == nil {
 		return []string{fmt.Sprintf("the request changed in another place: %s", res.Far.Body)}
 	}
-	if x := m.stand(*text); !isPseudonym(x) && (!m.api.Either || !redaction.MatchString(x)) {
+	if x := m.stand(*text); !isPseudonym(x) && (o.kind != privateKey || !keyStand.MatchString(x)) && (!m.api.Either || !redaction.MatchString(x)) {
 		return []string{fmt.Sprintf("the text became %q", *text)}
 	}
 	return nil
@@ -341,6 +342,9 @@ func (m *matrix) replaced(o *one, frames [][]byte) []string {
 		text = *whole
 	}
 	stand := m.stand(text)
+	if o.kind == privateKey && keyStand.MatchString(stand) {
+		return nil // as many as it has lines
+	}
 	if !redaction.MatchString(stand) {
 		if !m.api.Either || !isPseudonym(stand) {
 			return []string{fmt.Sprintf("the text became %q", text)}

@@ -27,6 +27,23 @@ func newSecret(prefix string, n int, seed uint64) string {
 	return string(b)
 }
 
+// secretParts are the parts of a value that are secret: all of it, or the lines
+// of a private key between the first and the last. What all keys begin with is
+// no secret.
+func secretParts(value string) []string {
+	head, rest, ok := strings.Cut(value, "KEY-----")
+	if !ok || !strings.HasPrefix(head, "-----BEGIN") {
+		return []string{value}
+	}
+	rest, _, _ = strings.Cut(rest, "-----END")
+	parts := strings.FieldsFunc(rest, func(r rune) bool { return r == '\n' || r == '\\' })
+	for i, p := range parts {
+		parts[i] = strings.TrimPrefix(p, "n") // of an escape
+	}
+	parts[0] = strings.TrimPrefix(parts[0], "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj")
+	return parts
+}
+
 // prints find parts of secrets in text, in any of the forms that a reader
 // could undo at a glance.
 type prints map[[run]byte][]string // by their beginning: what counts as a leak

@@ -88,7 +88,7 @@ func (m *matrix) run() {
 	}
 	for _, mo := range modes {
 		for _, at := range places(f.Most) {
-			for _, k := range []kind{clean, known, unknown, pseudonym} {
+			for _, k := range []kind{clean, known, unknown, privateKey, pseudonym} {
 				if k == pseudonym && (f.To || m.api.Ask.Body == "") {
 					continue
 				}
@@ -161,7 +161,11 @@ func (m *matrix) cuts(stream bool, at Place, k kind, q *Request, script Script) 
 		return try(whole, "whole", apart) && try(whole, "whole", anyhow)
 	}
 	n := len([]rune(m.example(k)))
-	for i := 0; i <= n; i += max(m.thin, 1) {
+	step := max(m.thin, 1)
+	if k == privateKey {
+		step = max(m.thin, 149) // it is long, and most of its places are alike
+	}
+	for i := 0; i <= n; i += step {
 		two := func(value string) []string {
 			r := []rune(value)
 			i := min(i, len(r))
@@ -173,7 +177,11 @@ func (m *matrix) cuts(stream bool, at Place, k kind, q *Request, script Script) 
 		}
 	}
 	chars := func(value string) []string { return strings.Split(before+value+behind, "") }
-	for _, d := range []delivery{apart, together, anyhow} {
+	ways := []delivery{apart, together, anyhow}
+	if k == privateKey {
+		ways = ways[2:]
+	}
+	for _, d := range ways {
 		if !try(chars, "one character an event", d) {
 			return false
 		}
@@ -196,6 +204,8 @@ func (m *matrix) example(k kind) string {
 		return m.known
 	case unknown:
 		return newUnknown(0)
+	case privateKey:
+		return m.newKey(0)
 	case pseudonym:
 		return strings.Repeat("x", len("margay-api-key-")+14)
 	}
@@ -207,6 +217,21 @@ func (m *matrix) example(k kind) string {
 
 // newUnknown makes up a GitHub token, which nobody has registered.
 func newUnknown(seed uint64) string { return newSecret("gh"+"p_", 36, seed) }
+
+// newKey makes up a private key. In a text that is JSON its lines end as they
+// do there.
+func (m *matrix) newKey(seed uint64) string {
+	end := "\n"
+	if before, _ := m.field.around(); strings.HasPrefix(before, "{") {
+		end = `\n`
+	}
+	lines := []string{"-----BEGIN " + "PRIVATE KEY-----"}
+	body := newSecret("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", 600, seed)
+	for ; body != ""; body = body[min(64, len(body)):] {
+		lines = append(lines, body[:min(64, len(body))])
+	}
+	return strings.Join(append(lines, "-----END "+"PRIVATE KEY-----"), end)
+}
 
 // pieces cuts text into a few pieces.
 func pieces(text string, seed uint64) (out []string) {
@@ -227,6 +252,8 @@ func (m *matrix) value(o *one) error {
 		o.value = m.known
 	case unknown:
 		o.value = newUnknown(m.seed + uint64(m.n))
+	case privateKey:
+		o.value = m.newKey(m.seed + uint64(m.n))
 	case pseudonym:
 		x := m.request(&m.api.Ask, o, m.known)
 		reply := m.api.Reply
@@ -246,7 +273,7 @@ func (m *matrix) value(o *one) error {
 		o.value = m.example(clean)
 		return nil
 	}
-	m.secrets = append(m.secrets, o.value)
+	m.secrets = append(m.secrets, secretParts(o.value)[0])
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 func MCP(lines bool) *API {
 	api := &API{
 		Name: "mcp", Title: "Model Context Protocol (stdio and streamable HTTP; 2025-11-25 and 2026-07-28)",
-		Fields: append(mcpTo(), mcpFrom()...), Check: mcpCheck, Refusal: mcpRefusal, Either: true,
+		Fields: append(mcpTo(), mcpFrom()...), Check: mcpCheck, Refusal: mcpRefusal, Either: true, Far: "the server",
 		Uncovered: []string{
 			"images, audio and binary resources: they are reported and pass; base64 of text is looked at",
 			"what a server of tools does by itself: files, network, its own environment",
@@ -74,6 +74,9 @@ func mcpTo() []Field {
 		{"unknown method", `vendor/thing {"unheard":{"of":"«t»"}}`},
 	} {
 		f := add(r[0], "", mcpMessage(mcpID, r[1]))
+		if strings.HasPrefix(r[0], "arguments of a call") {
+			f.PrivateKey = Refused
+		}
 		if strings.Contains(r[1], `"uri":"file`) {
 			*f = bareURI(*f)
 		}

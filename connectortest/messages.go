@@ -172,13 +172,13 @@ func messagesFrom() []Field {
 	input.Before, input.Behind, input.Pseudonym = `{"cmd":"echo `, `","n":[1]}`, Withheld
 	inputEscaped := block("input of a tool call, escaped", tool, `{"type":"input_json_delta","partial_json":"«P»"}`, "", "", "tool_use")
 	inputEscaped.Before, inputEscaped.Behind, inputEscaped.Pseudonym = `{"cmd":"echo `, `"}`, Withheld
-	second := Field{Name: "input of a second tool call", Before: `{"cmd":"echo `, Behind: `"}`, Pseudonym: Untried, Note: "with a pseudonym both are withheld"}
+	second := Field{Name: "input of a second tool call", Before: `{"cmd":"echo `, Behind: `"}`, Pseudonym: Withheld}
 	second.Stream = func(Place) Script {
 		return messagesStream(own(blockStart(1, strings.Replace(tool, OwnID, "1", 1)), blockDelta(1, `{"type":"input_json_delta","partial_json":"{\"a\":"}`), blockDelta(1, `{"type":"input_json_delta","partial_json":"1}"}`), blockStop(1), blockStart(2, tool)),
 			own(blockDelta(2, `{"type":"input_json_delta","partial_json":"«p»"}`)), own(blockStop(2)), "tool_use").renumbered()
 	}
 	second.Whole = func(Place) Script {
-		return Script{Head: one1(messagesWhole(`{"type":"tool_use","id":"toolu_1","name":"run","input":{"a":1}},{"type":"tool_use","id":"toolu_2","name":"run","input":«j»}`, "tool_use"))}
+		return Script{Head: one1(messagesWhole(`{"type":"tool_use","id":"toolu_1","name":"run","input":{"a":1}},{"type":"tool_use","id":"toolu_`+OwnID+`","name":"run","input":«j»}`, "tool_use"))}
 	}
 	name := block("name of a tool", `{"type":"tool_use","id":"toolu_1","name":"«t»","input":{}}`, `{"type":"input_json_delta","partial_json":"{}"}`, "", `{"type":"tool_use","id":"toolu_1","name":"«t»","input":{}}`, "tool_use")
 	name.Bare, name.ASCII, name.Pseudonym = true, true, Untried

@@ -248,7 +248,7 @@ func responsesFrom() []Field {
 	logprobs.Whole = nil
 	// told is an item that is told whole.
 	told := func(name, item string) Field {
-		it := outputItem{begun: item, done: item}
+		it := outputItem{begun: item, done: item, own: strings.Contains(item, OwnID)}
 		return Field{
 			Name: name, Pseudonym: Untried,
 			Stream: func(Place) Script {
@@ -260,6 +260,7 @@ func responsesFrom() []Field {
 		}
 	}
 	shell := told("command of a shell call", `{"id":"sh_1","type":"shell_call","status":"completed","call_id":"call_`+OwnID+`","action":{"commands":["«t»"],"timeout_ms":null}}`)
+	shell.Pseudonym = Withheld
 	annotation := Field{
 		Name: "title of a citation", Pseudonym: Untried,
 		Stream: func(Place) Script {

@@ -45,7 +45,8 @@ type runner struct {
 func (r *runner) Kept() []byte { return gatewaytest.Decisions(r.t, r.store) }
 
 func (r *runner) Do(x *connectortest.Exchange) (*connectortest.Result, error) {
-	a := r.h.Handle(context.Background(), x.Path, x.Body)
+	event := bytes.ReplaceAll(x.Body, []byte(`"s1"`), []byte(`"`+x.Caller+`"`)) // each in a session of its own
+	a := r.h.Handle(context.Background(), x.Path, event)
 	res := &connectortest.Result{
 		Status: a.Exit, Body: a.Out, Far: &connectortest.Arrived{Path: x.Path, Header: x.Header, Body: x.Body},
 		Header: []connectortest.Header{{Name: "Out", Value: string(a.Out)}, {Name: "Err", Value: string(a.Err)}},
