@@ -88,9 +88,10 @@ type Arrived struct {
 
 // Run runs the suite for one API.
 func Run(t *testing.T, c Connector, api *API) {
-	if testing.Short() && c.Thin < 8 {
-		c.Thin = 8
+	if testing.Short() {
+		c.Thin = max(c.Thin, 8)
 	}
+	c.Thin = max(c.Thin, thinnest)
 	known, link := open(t, c)
 	ms := make([]*matrix, len(api.Fields))
 	t.Cleanup(func() {

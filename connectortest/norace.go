@@ -1,0 +1,5 @@
+//go:build !race
+
+package connectortest
+
+const thinnest = 0
