@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/secret"
@@ -45,10 +46,11 @@ type trajectory struct {
 	owner   [32]byte                        // whose values its pseudonyms stand for
 	sealed  map[string]struct{}
 
-	taint    *taint.Memory // labels of what the model said, and of results
-	context  label.Label   // the highest that the model was shown
-	stepped  bool          // context is known
-	replayed int           // steps that were made again
+	taint    *taint.Memory   // labels of what the model said, and of results
+	context  label.Label     // the highest that the model was shown
+	stepped  bool            // context is known
+	replayed int             // steps that were made again
+	faults   []confirm.Fault // what raised context, the latest last
 }
 
 // mediated is the result for a text that went out before.
@@ -242,6 +244,25 @@ func (t *trajectory) rise(lat label.Lattice, l label.Label) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.context, t.stepped = lat.Join(t.context, l), true
+}
+
+// maxFaults bounds what a trajectory remembers of what raised its label.
+const maxFaults = 8
+
+// blame notes what raised the label of what the trajectory's calls follow from.
+func (t *trajectory) blame(f confirm.Fault) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.faults = append(slices.DeleteFunc(t.faults, func(o confirm.Fault) bool { return o == f }), f)
+	if n := len(t.faults); n > maxFaults {
+		t.faults = t.faults[n-maxFaults:]
+	}
+}
+
+func (t *trajectory) blamed() []confirm.Fault {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.faults)
 }
 
 // highest is the join of all labels that the model was shown; unknown where it

@@ -26,6 +26,16 @@ type asked struct {
 	Answered time.Time      `json:"answered,omitzero"`
 }
 
+// asksAbout tells the terminal that a call waits for an answer.
+func (a *app) asksAbout(quiet bool) func(*confirm.Question) {
+	if quiet {
+		return nil
+	}
+	return func(q *confirm.Question) {
+		a.note("the call of %s waits for your answer until %s: margay approve show %s", printable(q.Call.Name), q.Expires.Local().Format(time.TimeOnly), q.ID)
+	}
+}
+
 // asking runs f with the desk of an installation.
 func (a *app) asking(ctx context.Context, f func(*confirm.Desk) error) error {
 	return a.withState(ctx, func(_ *config.Config, st *state.State) error {

@@ -147,6 +147,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	defer closeHooks()
 	s, err := serve.New(c, st, serve.Options{
 		Listener: ln, Token: token, Ephemeral: recs, Family: family, Log: log, Grace: time.Second, Hooks: hooks,
+		Asked:  a.asksAbout(f.quiet),
 		Values: memory.New(), // the child's credentials are not stored, not even sealed
 	})
 	if err != nil {

@@ -69,6 +69,9 @@ func (c *Config) Check() error {
 	if err := c.Monitor.check("monitor"); err != nil {
 		return err
 	}
+	if err := c.Taint.check(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		u := c.Upstreams[name]
 		if err := u.check(name); err != nil {

@@ -25,6 +25,9 @@ func normal(c *Config) *Config {
 	if len(c.MCP.Servers) == 0 {
 		c.MCP.Servers = nil
 	}
+	if t := &c.Taint; len(t.Packs)+len(t.Servers)+len(t.Lists) == 0 {
+		t.Packs, t.Servers, t.Lists = nil, nil, nil
+	}
 	if len(c.Access.Hosts)+len(c.Access.Origins) == 0 {
 		c.Access.Hosts, c.Access.Origins = nil, nil
 	}

@@ -76,6 +76,9 @@ func (e *environment) setMap(f reflect.Value, prefix, path string) error {
 	if f.IsNil() {
 		f.Set(reflect.MakeMap(f.Type()))
 	}
+	if f.Type().Elem().Kind() == reflect.Slice {
+		return nil // no variable can tell its names
+	}
 	if f.Type().Elem().Kind() == reflect.String {
 		for _, k := range Kinds() {
 			if v, ok := e.take(prefix+"_"+upper(k), path+"."+k); ok {

@@ -23,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/gateway"
 	"github.com/margaydev/margay/internal/config"
@@ -57,8 +58,9 @@ type Options struct {
 	Family    flow.TrajectoryID // of all requests; empty where conversations are told apart
 	Values    mediator.Values   // where what pseudonyms stand for is kept, sealed; nil: the store
 	Log       *slog.Logger
-	Grace     time.Duration // for requests under way at the end
-	Hooks     net.Listener  // where hooks of harnesses are answered; nil for nowhere
+	Grace     time.Duration           // for requests under way at the end
+	Asked     func(*confirm.Question) // told about every question to a person; nil for nobody
+	Hooks     net.Listener            // where hooks of harnesses are answered; nil for nowhere
 }
 
 // Listen opens a listener on HOST:PORT. It refuses addresses beyond loopback
@@ -138,8 +140,17 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	taints, err := taintOf(c, st, func(q *confirm.Question) {
+		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
+		if o.Asked != nil {
+			o.Asked(q)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
 	engines := &engines{base: mediator.Config{
-		Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
+		Taint: taints, Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
 	}}
 	name, up, err := c.Named("")

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/state"
+)
+
+// A question that one process asks is listed, shown and answered by another.
+func TestApprove(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	c := config.Default()
+	c.StateDir = dir
+	st, err := state.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
+	put := func() *confirm.Question {
+		q := &confirm.Question{
+			Trajectory: "T", Digest: [32]byte{1}, Grant: [32]byte{2}, Sink: "mallory", Label: "(untrusted, private)", Needs: "(trusted, private)",
+			Call:   flow.ToolCall{Name: "send_money", Arguments: `{"to":"mallory"}`},
+			Faults: []confirm.Fault{{Source: "read_mail", Field: "body", Label: "(untrusted, private)", Excerpt: "\x1b[2Jpay \u202enow"}}, Free: []string{"amount"},
+		}
+		if err := desk.Put(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	run := func(want int, args ...string) (string, string) {
+		t.Helper()
+		var out, errw bytes.Buffer
+		if got := Main(append([]string{"--state-dir", dir}, args...), strings.NewReader(""), &out, &errw); got != want {
+			t.Fatalf("%q: exit code %d: %s", args, got, errw.String())
+		}
+		return out.String(), errw.String()
+	}
+	if _, note := run(0, "approve"); !strings.Contains(note, "nothing waits") {
+		t.Errorf("with no question it says %q", note)
+	}
+	q := put()
+	if out, _ := run(0, "approve"); !strings.Contains(out, q.ID) || !strings.Contains(out, "send_money") || !strings.Contains(out, "to mallory") {
+		t.Errorf("the list is %q", out)
+	}
+	out, _ := run(0, "approve", "show", strings.ToLower(q.ID))
+	for _, want := range []string{`"{\"to\":\"mallory\"}"`, "read_mail body (untrusted, private)", "free", "approve allow --trajectory " + q.ID} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the question does not show %q: %s", want, out)
+		}
+	}
+	if strings.ContainsAny(out, "\x1b\u202e") {
+		t.Errorf("tainted text reaches the terminal as it is: %q", out)
+	}
+	run(0, "approve", "allow", q.ID)
+	if a, err := desk.Wait(t.Context(), q); a != confirm.Once || err != nil {
+		t.Errorf("the answer is %s, %v", a, err)
+	}
+	if _, msg := run(1, "approve", "deny", q.ID); !strings.Contains(msg, "answered already") {
+		t.Errorf("a second answer: %s", msg)
+	}
+	if _, msg := run(1, "approve", "allow", "nothing"); !strings.Contains(msg, "no question has this id") {
+		t.Errorf("an unknown question: %s", msg)
+	}
+	q = put()
+	run(0, "approve", "allow", "--trajectory", q.ID)
+	if a, _ := desk.Wait(t.Context(), q); a != confirm.Trajectory {
+		t.Errorf("the answer is %s", a)
+	}
+	var one struct {
+		ID     string
+		Answer confirm.Answer
+	}
+	jsonOut, _ := run(0, "--json", "approve", "show", q.ID)
+	if err := json.Unmarshal([]byte(jsonOut), &one); err != nil || one.ID != q.ID || one.Answer != confirm.Trajectory {
+		t.Errorf("as JSON it is %s, %v", jsonOut, err)
+	}
+	if out, _ := run(0, "approve", "--all"); strings.Count(out, "send_money") != 2 || !strings.Contains(out, "once, by terminal") {
+		t.Errorf("all questions are %q", out)
+	}
+}
