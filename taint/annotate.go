@@ -59,8 +59,8 @@ type Field struct {
 	Mark Mark
 	// Type is what the value must be for the mark to hold; zero: any text.
 	Type Type
-	// Keys is the type of the keys of the objects at the path's last step
-	// where that is .*; zero: they are data like others.
+	// Keys is the type of the keys of the objects that the path's .* leads
+	// through; zero: they are data like others.
 	Keys Type
 }
 
@@ -185,12 +185,10 @@ func (a *annotator) run(an *Annotation) {
 			if taken > 0 && f.At.steps[taken-1].kind == stepName {
 				s.declared = true
 			}
-		}, func(n, taken int) {
 			if taken > 0 && f.At.steps[taken-1].kind == stepAny && !f.Keys.IsZero() {
-				a.state[n].key, a.state[n].keyLabel = &f.Keys, a.p.scheme.label(f.Mark, a.originOf(n))
+				s.key, s.keyLabel = &f.Keys, a.p.scheme.label(f.Mark, a.originOf(n))
 			}
-			a.hit(n, f)
-		})
+		}, func(n, _ int) { a.hit(n, f) })
 	}
 	for i := range an.Records {
 		for _, paths := range [][]Path{an.Records[i].Sources, an.Records[i].Readers} {
@@ -259,11 +257,14 @@ func (a *annotator) origin(r *Record, n int) *Origin {
 		for _, p := range paths {
 			a.doc.walk(p, n, nil, func(m, _ int) {
 				d := &a.doc.nodes[m]
-				if d.kind == null || !a.doc.leaf(m) && d.next == m+1 {
+				v, is := d.value, a.doc.leaf(m) && d.plain
+				if p.keys() {
+					v, is = d.key, a.plainKey(d)
+				} else if d.kind == null || !a.doc.leaf(m) && d.next == m+1 {
 					return
 				}
-				name, ok := personName(d.value)
-				if !a.doc.leaf(m) || !d.plain || !ok || !r.Type.IsZero() && !r.Type.conforms(d.value, nil) {
+				name, ok := personName(v)
+				if !is || !ok || !r.Type.IsZero() && !r.Type.conforms(v, nil) {
 					name = Stranger
 				}
 				out = append(out, name)

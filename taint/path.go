@@ -10,7 +10,8 @@ import (
 // Path leads from the root of a document to values in it. Its text form is
 // made of names, [index], [*] for every element of a list and .* for every
 // value of an object: emails[*].from, shared_with.*, ["odd name"].x; $ alone
-// is the root.
+// is the root. A record's people may also be the keys of an object: .~ is for
+// them.
 type Path struct{ steps []step }
 
 type step struct {
@@ -26,6 +27,7 @@ const (
 	stepIndex          // [3]
 	stepEach           // [*]
 	stepAny            // .*
+	stepKeys           // .~
 )
 
 // ErrPath says that a text is no path.
@@ -71,7 +73,9 @@ func ParsePath(s string) (Path, error) {
 		switch {
 		case name == "*":
 			p.steps = append(p.steps, step{kind: stepAny})
-		case name == "" || strings.ContainsAny(name, "]\"*$ \t\n"):
+		case name == "~":
+			p.steps = append(p.steps, step{kind: stepKeys})
+		case name == "" || strings.ContainsAny(name, "]\"*$~ \t\n"):
 			return bad("a name that needs quotes")
 		default:
 			p.steps = append(p.steps, step{name: name})
@@ -112,13 +116,13 @@ func (p Path) String() string {
 			fmt.Fprintf(&b, "[%d]", s.index)
 		case stepEach:
 			b.WriteString("[*]")
-		case stepAny:
+		case stepAny, stepKeys:
 			if i > 0 {
 				b.WriteByte('.')
 			}
-			b.WriteByte('*')
+			b.WriteByte(map[stepKind]byte{stepAny: '*', stepKeys: '~'}[s.kind])
 		default:
-			if strings.ContainsAny(s.name, ".[]\"*$ \t\n") {
+			if strings.ContainsAny(s.name, ".[]\"*$~ \t\n") {
 				b.WriteString(`["` + s.name + `"]`)
 				continue
 			}
@@ -130,6 +134,9 @@ func (p Path) String() string {
 	}
 	return b.String()
 }
+
+// keys reports whether a path is of keys.
+func (p Path) keys() bool { return len(p.steps) > 0 && p.steps[len(p.steps)-1].kind == stepKeys }
 
 // Head is the first name of a path, empty where it begins otherwise.
 func (p Path) Head() string {
@@ -166,7 +173,7 @@ func (t *tree) follow(steps []step, taken, at int, visit, found func(node, taken
 			is = n.kind == list && i == s.index
 		case stepEach:
 			is = n.kind == list
-		case stepAny:
+		case stepAny, stepKeys:
 			is = n.kind == dict
 		}
 		if is {

@@ -220,7 +220,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestPath(t *testing.T) {
-	for _, s := range []string{"$", "a", "a.b[0].c[*].*", "[*].x", `["odd name"].y`, "*"} {
+	for _, s := range []string{"$", "a", "a.b[0].c[*].*", "[*].x", `["odd name"].y`, "*", "a.~"} {
 		p, err := ParsePath(s)
 		if err != nil || p.String() != s {
 			t.Errorf("%q is read as %q, %v", s, p.String(), err)

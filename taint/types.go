@@ -27,7 +27,7 @@ var ErrType = errors.New("not a type")
 // typeKinds are the plain types, in the order of the docs.
 var typeKinds = []string{
 	"address", "amount", "boolean", "date", "datetime", "echo", "filename", "handle", "hash", "iban", "id", "integer", "name", "number",
-	"path", "phone", "time", "url-host", "version",
+	"path", "phone", "postal", "time", "url-host", "version",
 }
 
 // TypeNames returns the plain types' names.
@@ -111,6 +111,8 @@ func (t Type) conforms(v string, echo func(string) bool) bool {
 		return expr("integer").MatchString(v)
 	case "name":
 		return isName(v)
+	case "postal":
+		return isPostal(v)
 	case "address":
 		return len(v) <= 80 && expr("address").MatchString(v) && terse(v, 8)
 	case "date":
@@ -256,7 +258,7 @@ func isName(v string) bool {
 			switch {
 			case unicode.Is(unicode.Latin, r):
 				letters++
-			case unicode.IsDigit(r) && len(p) <= 4, r == '\'', r == '-', r == '.' && len(p) <= 4, r == '’', r == '&':
+			case unicode.IsDigit(r) && len(p) <= 6, r == '\'', r == '-', r == '.' && len(p) <= 4, r == '’', r == '&':
 			default:
 				return false
 			}
@@ -266,6 +268,24 @@ func isName(v string) bool {
 		}
 	}
 	return true
+}
+
+// isPostal reports whether a value looks like a postal address: up to five
+// parts between commas, each a name or numbers, and a number somewhere. Like a
+// name it can mislead.
+func isPostal(v string) bool {
+	parts := strings.Split(v, ", ")
+	if len(parts) > 5 || len(v) > 100 || !strings.ContainsAny(v, "0123456789") {
+		return false
+	}
+	total := 0
+	for _, p := range parts {
+		n, _ := words(p)
+		if total += n; !isName(p) || n > 4 {
+			return false
+		}
+	}
+	return total <= 8
 }
 
 // isIBAN checks form and check digits (ISO 13616), spaces between groups

@@ -22,6 +22,7 @@ type document struct {
 	Lattice *lattice              `json:"lattice"`
 	Types   map[string]typeDef    `json:"types"`
 	Results map[string]annotation `json:"results"`
+	Rules   map[string][]rule     `json:"policies"`
 	Tools   []tool                `json:"tools"`
 }
 
@@ -94,6 +95,20 @@ func (r *result) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &r.annotation)
 }
 
+// rules are a policy or the name of one.
+type rules struct {
+	name string
+	of   []rule
+}
+
+// UnmarshalJSON takes both forms.
+func (r *rules) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &r.name)
+	}
+	return json.Unmarshal(b, &r.of)
+}
+
 type tool struct {
 	Name         string   `json:"name"`
 	Worst        string   `json:"worst"`
@@ -102,7 +117,7 @@ type tool struct {
 	Destinations []string `json:"destinations"`
 	Free         []string `json:"free"`
 	Result       *result  `json:"result"`
-	Policy       []rule   `json:"policy"`
+	Policy       rules    `json:"policy"`
 	Samples      []sample `json:"samples"`
 }
 
@@ -150,6 +165,7 @@ type sample struct {
 type compiler struct {
 	types   map[string]taint.Type
 	results map[string]taint.Annotation
+	rules   map[string][]rule
 }
 
 func (d *document) compile(p *Pack) error {
@@ -166,7 +182,7 @@ func (d *document) compile(p *Pack) error {
 		}
 		p.Scheme = s
 	}
-	c := &compiler{types: map[string]taint.Type{}, results: map[string]taint.Annotation{}}
+	c := &compiler{types: map[string]taint.Type{}, results: map[string]taint.Annotation{}, rules: d.Rules}
 	for _, name := range slices.Sorted(maps.Keys(d.Types)) {
 		var err error
 		if def := d.Types[name]; def.Pattern != "" {
@@ -220,13 +236,19 @@ func (c *compiler) tool(d *tool) (Tool, error) {
 		}
 		t.Result = a
 	}
-	for i := range d.Policy {
-		r, err := c.rule(&d.Policy[i])
+	policy, ok := d.Policy.of, true
+	if d.Policy.name != "" {
+		if policy, ok = c.rules[d.Policy.name]; !ok {
+			return t, where(fmt.Errorf("there is no policy %q", d.Policy.name), "policy")
+		}
+	}
+	for i := range policy {
+		r, err := c.rule(&policy[i])
 		if err != nil {
 			return t, where(err, "policy", strconv.Itoa(i))
 		}
 		t.Rules = append(t.Rules, r)
-		t.Policy = append(t.Policy, d.Policy[i].words())
+		t.Policy = append(t.Policy, policy[i].words())
 	}
 	for i := range d.Samples {
 		s := &d.Samples[i]
