@@ -19,6 +19,9 @@ type Task struct {
 	Needed []string
 	// Confirm asks the user about a call.
 	Confirm func(flow.ToolCall) bool
+	// Urge counts a turn in which the user tells the agent to go on after a
+	// refusal.
+	Urge func()
 }
 
 // Defence is one row of the table.

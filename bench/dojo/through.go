@@ -8,8 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/margaydev/margay/bench/dojo/harness"
@@ -58,6 +59,7 @@ type passage struct {
 	desk    *confirm.Desk
 	servers []*http.Server
 	serving sync.WaitGroup // servers, and answers to questions
+	refused atomic.Bool    // some call since the last turn of the user's
 }
 
 var defaultRules = sync.OnceValues(recognise.Default)
@@ -116,23 +118,26 @@ func (p *passage) asked(q *confirm.Question) {
 		answer := confirm.Deny
 		if p.task.Confirm(call) {
 			answer = confirm.Once
+		} else {
+			p.refused.Store(true)
 		}
 		// Where it is too late, the gateway has denied the call.
 		_ = p.desk.Answer(context.Background(), id, answer, "bench")
 	})
 }
 
-// Generate implements harness.Model. To a refusal that leaves nothing of an
-// answer the user says to go on with the rest.
+// Generate implements harness.Model. Where the agent stops after the user
+// refused a call, the user tells it to go on with the rest.
 func (p *passage) Generate(ctx context.Context, r *harness.Request) (harness.Message, error) {
 	told := *r
+	told.Messages = slices.Clone(r.Messages)
 	for range again {
 		m, err := p.Client.Generate(ctx, &told)
-		if err != nil || len(m.Calls) > 0 || !strings.Contains(m.Text, "[margay: the call of ") {
+		if err != nil || len(m.Calls) > 0 || !p.refused.Swap(false) {
 			return m, err
 		}
-		told.Messages = append(told.Messages[:len(told.Messages):len(told.Messages)],
-			harness.Message{Role: flow.RoleAssistant, Text: m.Text}, harness.Message{Role: flow.RoleUser, Text: "Go on without that."})
+		p.task.Urge()
+		told.Messages = append(told.Messages, harness.Message{Role: flow.RoleAssistant, Text: m.Text}, harness.Message{Role: flow.RoleUser, Text: "Go on without that."})
 	}
 	return harness.Message{}, errors.New("calls are refused again and again")
 }

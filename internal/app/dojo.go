@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,33 +13,100 @@ import (
 	"github.com/margaydev/margay/bench/dojo"
 	"github.com/margaydev/margay/bench/dojo/episode"
 	"github.com/margaydev/margay/bench/report"
+	"github.com/margaydev/margay/screen"
+	"github.com/margaydev/margay/screen/judge"
+	"github.com/margaydev/margay/screen/lexical"
+	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/pack"
 )
 
 // dojoOptions are those of the suite dojo alone.
 type dojoOptions struct {
-	defences []string
-	typed    bool
+	defences, suites  []string
+	typed             bool
+	judge, judgeModel string
 }
 
-func dojoDefences() []dojo.Defence {
-	return []dojo.Defence{dojo.Undefended(), dojo.ToolFilter(), dojo.Confirm()}
-}
+var dojoSuites = []string{"workspace", "travel", "banking", "slack"}
+
+// dojoLabelled are the names of the rows that need packs.
+var dojoLabelled = []string{"none", "all", "lexical", judgeName, "replay"}
 
 func dojoNames() []string {
-	var out []string
-	for _, d := range dojoDefences() {
-		out = append(out, d.Name)
-	}
-	return out
+	return append([]string{"undefended", "toolfilter", "confirm"}, dojoLabelled...)
 }
 
 func dojoFlags(c *cobra.Command, o *benchOptions) {
+	d := &o.dojo
 	c.Flags().IntVar(&o.n, "n", 0, "episodes of each suite and kind; 0 for all")
-	c.Flags().StringSliceVar(&o.dojo.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(dojoNames(), " "))
-	c.Flags().BoolVar(&o.dojo.typed, "typed", true, "also with the injected texts in typed fields")
+	c.Flags().StringSliceVar(&d.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(dojoNames(), " "))
+	c.Flags().StringSliceVar(&d.suites, "suite", nil, "only these `names` of suites, separated by commas: "+strings.Join(dojoSuites, " "))
+	c.Flags().BoolVar(&d.typed, "typed", true, "also with the injected texts in typed fields")
+	judgeFlags(c, &d.judge, &d.judgeModel)
 }
 
-func checkDojo(o *benchOptions) error { return checkDefences(o.dojo.defences, dojoNames()) }
+func checkDojo(o *benchOptions) error {
+	for _, s := range o.dojo.suites {
+		if !slices.Contains(dojoSuites, s) {
+			return usage("suites are "+strings.Join(dojoSuites, " "), "there is no suite %q", s)
+		}
+	}
+	if o.dojo.judge != "" && o.dojo.judgeModel == "" {
+		return usage("give --judge-model, too", "--judge names no model")
+	}
+	return checkDefences(o.dojo.defences, dojoNames())
+}
+
+// dojoRules are the policies of AgentDojo's suites, from the packs that come
+// with Margay.
+func dojoRules(suites []string) (dojo.Rules, error) {
+	all := map[string]*taint.Policy{}
+	for _, s := range suites {
+		p, err := pack.Builtin("agentdojo-" + s)
+		if err != nil {
+			return nil, err
+		}
+		if all[s], err = pack.Policy(taint.FourPoint(), nil, pack.Bind(p, "")); err != nil {
+			return nil, err
+		}
+	}
+	return func(suite string) (*taint.Policy, error) {
+		p := all[suite]
+		if p == nil {
+			return nil, fmt.Errorf("%w: of the suite %s", pack.ErrNoPack, suite)
+		}
+		return p, nil
+	}, nil
+}
+
+// dojoRows are the defences, and notes about those that are left out.
+func dojoRows(o *benchOptions, rules dojo.Rules) (rows []dojo.Defence, notes []string, err error) {
+	rows = []dojo.Defence{dojo.Undefended(), dojo.ToolFilter(), dojo.Confirm()}
+	if rules != nil {
+		rows = append(
+			rows,
+			dojo.Gateway{Name: "none", Rules: rules, Screen: taint.ScreenNone{}}.Defence(),
+			dojo.Gateway{Name: "all", Rules: rules, NoReplay: true}.Defence(),
+			dojo.Tainted("lexical", rules, dojo.Step{Screen: lexical.Screener{}}),
+			dojo.Gateway{Name: "replay", Rules: rules}.Defence(),
+		)
+		notes = append(notes, "none, all, replay and judge run through the gateway over loopback; lexical, which needs a preliminary answer, makes its steps in this process")
+		if o.dojo.judge != "" && !o.quick {
+			j, err := judge.New(judge.Config{BaseURL: o.dojo.judge, Model: o.dojo.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")})
+			if err != nil {
+				return nil, nil, err
+			}
+			rows = append(rows, dojo.Gateway{Name: judgeName, Rules: rules, Screen: screen.Over{Adviser: j}}.Defence())
+			notes = append(notes, "judge: "+o.dojo.judgeModel)
+		} else {
+			notes = append(notes, "judge skipped: no endpoint configured")
+		}
+	}
+	if only := o.dojo.defences; len(only) > 0 {
+		rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !slices.Contains(only, d.Name) })
+	}
+	return rows, notes, nil
+}
 
 func runDojo(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
 	if o.data == "" {
@@ -47,15 +116,27 @@ func runDojo(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 	if err != nil {
 		return nil, nil, err
 	}
-	d := dojo.Options{Set: set, Seed: o.seed, N: max(0, o.n), Typed: o.dojo.typed, Progress: o.progress}
+	suites := o.dojo.suites
+	if len(suites) == 0 {
+		suites = dojoSuites
+	}
+	set.Episodes = slices.DeleteFunc(set.Episodes, func(e *episode.Episode) bool { return !slices.Contains(suites, e.Suite) })
+	rules, missing := dojoRules(suites)
+	rows, notes, err := dojoRows(o, rules)
+	if err != nil {
+		return nil, nil, err
+	}
+	if missing != nil {
+		notes = append(notes, strings.Join(dojoLabelled, ", ")+" are left out: "+missing.Error())
+	}
+	d := dojo.Options{Set: set, Defences: rows, Rules: rules, Seed: o.seed, N: max(0, o.n), Typed: o.dojo.typed, Progress: o.progress}
 	if o.quick {
 		d.N, d.Typed = 2, true
 	}
-	for _, f := range dojoDefences() {
-		if len(o.dojo.defences) == 0 || slices.Contains(o.dojo.defences, f.Name) {
-			d.Defences = append(d.Defences, f)
-		}
-	}
 	r, err := dojo.Run(ctx, d)
-	return r, nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Notes = append(r.Notes, notes...)
+	return r, nil, nil
 }

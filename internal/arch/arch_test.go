@@ -94,7 +94,7 @@ var allowed = map[string][]string{
 	"internal/localsock": {},
 	"internal/app": {
 		"confirm", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
-		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train",
+		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",
 	},
 	"cmd/margay": {"internal/app"},
 }

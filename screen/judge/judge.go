@@ -14,6 +14,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/margaydev/margay/internal/strictjson"
@@ -42,7 +43,12 @@ const (
 )
 
 // Judge implements screen.Adviser. It is safe for concurrent use.
-type Judge struct{ cfg Config }
+type Judge struct {
+	cfg Config
+	// plain: the endpoint knows no response_format; what it answers is held to
+	// the schema all the same.
+	plain atomic.Bool
+}
 
 // New returns a judge.
 func New(cfg Config) (*Judge, error) {
@@ -56,7 +62,7 @@ func New(cfg Config) (*Judge, error) {
 		cfg.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
-	return &Judge{cfg}, nil
+	return &Judge{cfg: cfg}, nil
 }
 
 const (
@@ -91,7 +97,8 @@ func prompt(q *screen.Question) string {
 // plain takes the markers' brackets out of a text, so that none can be forged.
 func plain(s string) string { return strings.NewReplacer("«", "<<", "»", ">>").Replace(s) }
 
-// Relevant implements screen.Adviser. It makes one request. Where that fails,
+// Relevant implements screen.Adviser. It makes one request, and once in a
+// Judge's life a second one, to learn that the endpoint takes no schema. Where that fails,
 // or its answer is not as asked for, it is an error, and everything counts as
 // relevant.
 func (j *Judge) Relevant(ctx context.Context, q *screen.Question) ([]bool, error) {
@@ -103,6 +110,10 @@ func (j *Judge) Relevant(ctx context.Context, q *screen.Question) ([]bool, error
 		return nil, fmt.Errorf("judge: more than %d regions or %d bytes", maxRegions, maxAsked)
 	}
 	answer, err := j.ask(ctx, asked, len(q.Regions))
+	if errors.Is(err, errFormat) {
+		j.plain.Store(true)
+		answer, err = j.ask(ctx, asked, len(q.Regions))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}
@@ -135,6 +146,9 @@ func parse(answer string, n int) ([]bool, error) {
 	return out, nil
 }
 
+// errFormat says that an endpoint refused a request with a schema.
+var errFormat = errors.New("status 400")
+
 // ask makes the request and returns the text of the answer. Errors hold
 // nothing of the conversation.
 func (j *Judge) ask(ctx context.Context, asked string, regions int) (string, error) {
@@ -144,11 +158,15 @@ func (j *Judge) ask(ctx context.Context, asked string, regions int) (string, err
 		"type": "object", "additionalProperties": false, "required": []string{"regions"},
 		"properties": map[string]any{"regions": map[string]any{"type": "array", "items": map[string]any{"type": "integer", "minimum": 1, "maximum": regions}}},
 	}
-	body, err := json.Marshal(map[string]any{
+	ask := map[string]any{
 		"model": j.cfg.Model, "temperature": 0, "stream": false, "max_tokens": 16 + 8*regions,
-		"messages":        []map[string]string{{"role": "system", "content": before}, {"role": "user", "content": asked}},
-		"response_format": map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "regions", "strict": true, "schema": schema}},
-	})
+		"messages": []map[string]string{{"role": "system", "content": before}, {"role": "user", "content": asked}},
+	}
+	forced := !j.plain.Load()
+	if forced {
+		ask["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "regions", "strict": true, "schema": schema}}
+	}
+	body, err := json.Marshal(ask)
 	if err != nil {
 		return "", err
 	}
@@ -165,6 +183,9 @@ func (j *Judge) ask(ctx context.Context, asked string, regions int) (string, err
 		return "", err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusBadRequest && forced {
+		return "", errFormat
+	}
 	if resp.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("status %d", resp.StatusCode)
 	}

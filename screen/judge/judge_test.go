@@ -114,3 +114,33 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// An endpoint that takes no schema is asked without one, and held to it.
+func TestPlainEndpoint(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		if body["response_format"] != nil {
+			http.Error(w, "unknown field", http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": `{"regions":[2]}`}}}})
+	}))
+	defer srv.Close()
+	j, err := New(Config{BaseURL: srv.URL, Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := j.Relevant(t.Context(), question()); err != nil || !slices.Equal(got, []bool{false, true, false}) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	if asked != 3 {
+		t.Errorf("%d requests", asked)
+	}
+}
