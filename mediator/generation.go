@@ -99,6 +99,7 @@ type text struct {
 	sum    hash.Hash     // of all bytes, where the wire may repeat them
 	all    []stream.Edit // the same
 	fixed  bool          // an edit ends the answer
+	halt   int64         // where what ends the answer begins, from 1; 0 for nothing
 	looked int64         // bytes that were looked at
 	cut    int64         // bytes that are decided
 	edits  []stream.Edit
@@ -378,7 +379,19 @@ func (g *Generation) copied(h *held, t *text, d *flow.Delta) error {
 }
 
 // seal halts the generation where a text needs an edit that can't be edited.
-func (g *Generation) seal(t *text) { g.halted = g.halted || t.fixed && len(t.edits) > 0 }
+func (g *Generation) seal(t *text) {
+	if t.fixed && len(t.edits) > 0 {
+		g.halt(t, t.edits[0].Start)
+	}
+}
+
+// halt ends the answer at an offset of a text.
+func (g *Generation) halt(t *text, at int64) {
+	g.halted = true
+	if t.halt == 0 || at < t.halt-1 {
+		t.halt = at + 1
+	}
+}
 
 // begin begins a text. Where the wire does not tell, a further tool call ends
 // the one before it.
@@ -497,7 +510,9 @@ func (g *Generation) note(t *text, found []stream.Finding) {
 			return fmt.Sprintf("choices[%d].%s", t.key.Choice, t.key.Field)
 		}}, flow.Generate)
 		g.fresh = append(g.fresh, j.findings...)
-		g.halted = g.halted || found[i].Action == flow.ActBlock || g.s.policy.halts(&found[i])
+		if found[i].Action == flow.ActBlock || g.s.policy.halts(&found[i]) {
+			g.halt(t, found[i].Start)
+		}
 	}
 }
 

@@ -329,6 +329,39 @@ func TestHaltEndsABatch(t *testing.T) {
 
 // A generation's memory serves the next one, and a clean token costs next to
 // no allocation.
+// What is edited before goes out whole, however events arrive together.
+func TestHaltIsWhereItsFindingIs(t *testing.T) {
+	value, fatal := random(57, 24), "ghp_"+random(58, 36)
+	for _, together := range []bool{true, false} {
+		e, _ := engine(t, func(m *mediator.Config) {
+			m.Policy.Generate = map[secret.Kind]flow.Action{secret.KindToken: flow.ActBlock}
+		}, value)
+		g := session(t, e, nil).Generate(context.Background())
+		var out []string
+		var err error
+		for i, text := range []string{value, " is one; ", "it is ", fatal, " and more. "} {
+			ev := mediator.Event{Raw: fmt.Append(nil, i), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(text)}}}
+			if err = g.Add(&ev); err != nil {
+				t.Fatal(err)
+			}
+			if together && i < 4 {
+				continue
+			}
+			var released []flow.Outgoing
+			released, err = g.Release()
+			for _, o := range released {
+				out = append(out, fmt.Sprintf("%s %v", o.Raw, o.Edit != nil))
+			}
+			if err != nil {
+				break
+			}
+		}
+		if !errors.Is(err, mediator.ErrHalted) || strings.Join(out, ", ") != "0 true, 1 false, 2 false, 3 true" {
+			t.Errorf("together %v: %v, %v", together, out, err)
+		}
+	}
+}
+
 func TestFreedRoomIsClean(t *testing.T) {
 	value := random(58, 24)
 	e, _ := engine(t, nil, value)

@@ -9,8 +9,8 @@ import (
 // decided. Choices do not wait for each other; an event about none waits for
 // all, and all behind it wait for it.
 //
-// A generation that is halted releases nothing behind the first edit: events
-// that happened to arrive with it are no longer its answer.
+// A generation that is halted releases nothing behind the event that halts it:
+// those that happened to arrive with it are no longer its answer.
 func (g *Generation) release() ([]flow.Outgoing, error) {
 	g.out = g.out[:0]
 	if err := g.checkNames(); err != nil {
@@ -23,7 +23,10 @@ func (g *Generation) release() ([]flow.Outgoing, error) {
 		return nil, g.holdAll()
 	}
 	g.blocks = g.blocks[:0]
-	barrier := false
+	barrier, known := false, false
+	for _, h := range g.queue {
+		known = known || g.halted && h.halts()
+	}
 	kept := g.queue[:0]
 	for i, h := range g.queue {
 		if barrier || len(g.blocks) > 0 && len(g.blocks) == len(g.seen) {
@@ -48,8 +51,9 @@ func (g *Generation) release() ([]flow.Outgoing, error) {
 			g.out = g.out[:len(g.out)-1]
 			break
 		}
+		last := g.halted && o.Edit != nil && (h.halts() || !known)
 		g.done(h)
-		if g.halted && o.Edit != nil {
+		if last {
 			break
 		}
 	}
@@ -87,6 +91,17 @@ func (g *Generation) settles(h *held) bool {
 		}
 	}
 	return true
+}
+
+// halts reports whether an event has some of what ends the answer, or comes
+// behind it.
+func (h *held) halts() bool {
+	for i := range h.pieces {
+		if p := &h.pieces[i]; p.t.halt > 0 && p.to >= p.t.halt {
+			return true
+		}
+	}
+	return false
 }
 
 // sealed reports whether an event needs an edit that it can't have.
