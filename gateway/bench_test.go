@@ -49,12 +49,13 @@ func BenchmarkEvents(b *testing.B) {
 	words := strings.SplitAfter("The committee met again in the long hall by the river and went through the papers one after another ", " ")
 	const tokens = 400
 	for name, in := range map[string]struct {
-		choices   int
-		alone     bool
-		responses bool
+		choices             int
+		alone               bool
+		responses, messages bool
 	}{
 		"burst": {choices: 1}, "alone": {choices: 1, alone: true}, "burst of 3 choices": {choices: 3},
 		"responses burst": {responses: true}, "responses alone": {responses: true, alone: true},
+		"messages burst": {messages: true}, "messages alone": {messages: true, alone: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))})
@@ -68,11 +69,15 @@ func BenchmarkEvents(b *testing.B) {
 			defer g.Close()
 			var raw bytes.Buffer
 			api := g.apis.chat
-			if in.responses {
+			switch {
+			case in.responses:
 				api = g.apis.responses
 				raw.WriteString(framed(eventsOfItems(func(s string) []string { return strings.SplitAfter(s, " ") },
 					item{kind: "message", text: strings.Join(slices.Repeat(words[:len(words)-1], 1+tokens/len(words))[:tokens-9], "")})))
-			} else {
+			case in.messages:
+				api = g.apis.messages
+				raw.WriteString(written(told("end_turn", textBlock(0, slices.Repeat(words[:len(words)-1], 1+tokens/len(words))[:tokens-6]...))...))
+			default:
 				for i := range tokens - 1 - in.choices {
 					raw.WriteString("data: " + delta(i%in.choices, "content", words[i/in.choices%(len(words)-1)]) + "\n\n")
 				}

@@ -18,7 +18,6 @@ type Stream struct {
 	again  parser // of events that go out
 	begun  bool
 	done   bool
-	tokens int // of the answer, as last told
 	sent   sent
 }
 
@@ -28,13 +27,14 @@ type sent struct {
 	open    []int // blocks
 	stopped bool  // the reason to stop was told
 	done    bool
+	tokens  int // of the answer
 }
 
 // Reset implements wire.Stream. The API tells nothing about tokens.
 func (s *Stream) Reset(lim wire.Limits, _ bool) {
 	s.parser.reset(lim)
 	s.again.lim, s.again.alone = lim, true
-	s.begun, s.done, s.tokens, s.sent = false, false, 0, sent{open: s.sent.open[:0]}
+	s.begun, s.done, s.sent = false, false, sent{open: s.sent.open[:0]}
 }
 
 // Parse implements wire.Stream.
@@ -47,16 +47,6 @@ func (s *Stream) Parse(ev *sse.Event) (*wire.Chunk, error) {
 		s.begun = true
 	}
 	s.done = s.done || c.Done
-	if c.Usage {
-		d := &s.parser.doc
-		at := 0
-		if m := d.Find(0, "message"); m >= 0 {
-			at = m
-		}
-		if n, ok := d.Int(d.Find(d.Find(at, "usage"), "output_tokens")); ok {
-			s.tokens = n
-		}
-	}
 	return c, nil
 }
 
@@ -111,6 +101,13 @@ func (s *Stream) Append(dst []byte, ev *flow.Outgoing) ([]byte, error) {
 
 // pass notes an event that the client gets.
 func (s *Stream) pass(p *parser) {
+	if p.chunk.Usage {
+		d := &p.doc
+		usage := d.Find(max(d.Find(0, "message"), 0), "usage")
+		if n, ok := d.Int(d.Find(usage, "output_tokens")); ok {
+			s.sent.tokens = n
+		}
+	}
 	switch p.event {
 	case messageStart:
 		s.sent.begun = true
@@ -175,7 +172,7 @@ func (s *Stream) Halt(dst []byte) []byte {
 		dst = event(dst, blockStop, `"index":%d`, i)
 	}
 	if !s.sent.stopped {
-		dst = event(dst, messageDelta, `"delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":%s},"usage":{"output_tokens":%d}`, refusal, s.tokens)
+		dst = event(dst, messageDelta, `"delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":%s},"usage":{"output_tokens":%d}`, refusal, s.sent.tokens)
 	}
 	return event(dst, messageStop, "")
 }
