@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/anthropic"
+	"github.com/margaydev/margay/wire/openaichat"
+	"github.com/margaydev/margay/wire/openairesponses"
+)
+
+// talk is a conversation that every API can tell.
+type talk []talked
+
+// talked is what the user says, or a call of a tool with its result, or an
+// answer.
+type talked struct {
+	user, answer string
+	tool         string
+	results      []string // the result's parts
+}
+
+// secretTools are those whose results are above the level of send_money.
+var secretTools = []string{"read_mail", "no_pack_knows"}
+
+func talks(t *rapid.T) talk {
+	word := rapid.StringMatching(`[a-zA-Z0-9 .,:{}"\\-]{1,40}`)
+	var out talk
+	for range rapid.IntRange(1, 4).Draw(t, "turns") {
+		out = append(out, talked{user: "u " + word.Draw(t, "user")})
+		for range rapid.IntRange(0, 3).Draw(t, "calls") {
+			tool := rapid.SampledFrom([]string{"read_mail", "list_files", "no_pack_knows", "now"}).Draw(t, "tool")
+			out = append(out, talked{tool: tool, results: rapid.SliceOfN(word, 1, 3).Draw(t, "results")})
+		}
+		if rapid.Bool().Draw(t, "answered") {
+			out = append(out, talked{answer: "a " + word.Draw(t, "answer")})
+		}
+	}
+	return append(out, talked{user: "pay bob"})
+}
+
+// otherwise is a talk in which what is above the level reads otherwise.
+func (tk talk) otherwise(t *rapid.T) talk {
+	out := append(talk(nil), tk...)
+	tainted := false
+	for i := range out {
+		for _, s := range secretTools {
+			if out[i].tool == s {
+				out[i].results = rapid.SliceOfN(rapid.StringN(0, 60, -1), 1, 4).Draw(t, "other results")
+				tainted = true
+			}
+		}
+		// What the assistant said after it is above the level, too.
+		if tainted && out[i].answer != "" {
+			out[i].answer = "a " + rapid.StringN(1, 40, -1).Draw(t, "other answer")
+		}
+	}
+	return out
+}
+
+func js(v any) string { b, _ := json.Marshal(v); return string(b) }
+
+// render tells a talk in an API.
+func (tk talk) render(api string) string {
+	var turns []string
+	for i, s := range tk {
+		id := fmt.Sprintf("c%d", i)
+		var parts []string
+		for _, r := range s.results {
+			kind := "text"
+			if api == "responses" {
+				kind = "input_text"
+			}
+			parts = append(parts, fmt.Sprintf(`{"type":%q,"text":%s}`, kind, js(r)))
+		}
+		content := "[" + strings.Join(parts, ",") + "]"
+		switch {
+		case s.user != "":
+			turns = append(turns, fmt.Sprintf(`{"role":"user","content":%s}`, js(s.user)))
+		case s.answer != "":
+			turns = append(turns, fmt.Sprintf(`{"role":"assistant","content":%s}`, js(s.answer)))
+		case api == "messages":
+			turns = append(turns, fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":%q,"input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":%s}]}`, id, s.tool, id, content))
+		case api == "responses":
+			turns = append(turns, fmt.Sprintf(`{"type":"function_call","call_id":%q,"name":%q,"arguments":"{}"},{"type":"function_call_output","call_id":%q,"output":%s}`, id, s.tool, id, content))
+		default:
+			turns = append(turns, fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":%q,"arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":%s}`, id, s.tool, id, content))
+		}
+	}
+	key, tools := "messages", offered["chat/completions"]
+	switch api {
+	case "messages":
+		tools = offered["messages"]
+	case "responses":
+		key, tools = "input", `{"type":"function","name":"send_money"},{"type":"function","name":"read_mail"}`
+	}
+	return fmt.Sprintf(`{"model":"m","max_tokens":9,%q:[%s],"tools":[%s],"stream":true}`, key, strings.Join(turns, ","), tools)
+}
+
+// For random conversations, what is above a call's level leaves no trace in
+// the request for the step that is made again: its bytes are the same, whatever
+// it says and however long it is.
+func TestNoInterference(t *testing.T) {
+	policy, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
+		{Name: "read_mail", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
+		{Name: "list_files", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}, Result: taint.Annotation{Default: taint.Mark{Trusted: true}}},
+		{Name: "now", Result: taint.Annotation{Default: taint.Mark{Trusted: true, Public: true}}},
+		{Name: "send_money", Args: []string{"to", "amount"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := recognise.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Taint: &mediator.Taint{Policy: policy, Foreign: func(string) bool { return false }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gateway{}
+	replays := 0
+	rapid.Check(t, func(t *rapid.T) {
+		a := talks(t)
+		b := a.otherwise(t)
+		for name, api := range map[string]wire.API{"chat": openaichat.API{}, "messages": anthropic.API{}, "responses": openairesponses.API{}} {
+			var bodies []string
+			for _, tk := range []talk{a, b} {
+				req, err := api.ParseRequest([]byte(tk.render(name)), wire.Limits{})
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: flow.NewID()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := &call{session: s}
+				g.plan(t.Context(), c, req, nil)
+				r, err := c.step.Rule(t.Context(), []flow.ToolCall{{Name: "send_money", Arguments: `{"to":"bob","amount":5}`}}, c.view)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, ok := c.step.Again(&r)
+				if !ok {
+					bodies = append(bodies, "nothing at stake")
+					continue
+				}
+				replays++
+				body := string(c.shown(&v))
+				if !json.Valid([]byte(body)) {
+					t.Fatalf("%s: the body is no JSON: %s", name, body)
+				}
+				bodies = append(bodies, body)
+			}
+			if bodies[0] != bodies[1] {
+				t.Fatalf("%s: what is above the level shows:\n%s\n%s", name, bodies[0], bodies[1])
+			}
+		}
+	})
+	if replays == 0 {
+		t.Error("no step was made again")
+	}
+}
