@@ -247,14 +247,6 @@ func events(raw []byte) (out [][]byte) {
 	return out
 }
 
-// lines cuts a stream behind each end of line.
-func lines(raw []byte) (out [][]byte) {
-	for line := range strings.Lines(string(raw)) {
-		out = append(out, []byte(line))
-	}
-	return out
-}
-
 // veil takes values out of what is about to be shown, with all that encodes
 // them whole.
 func veil(s string, secrets ...string) string {

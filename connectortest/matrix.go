@@ -33,6 +33,7 @@ type matrix struct {
 	stands   map[string]string // what stood for a secret, by mode and kind
 	secrets  []string          // all that were used
 	problems []string
+	lenient  bool // about everything but leaks and validity
 }
 
 // one is one combination.
@@ -156,7 +157,7 @@ func (m *matrix) cuts(stream bool, at Place, k kind, q *Request, script Script) 
 		m.exchange(o, q, &script)
 		return len(m.problems) < most
 	}
-	if !slices.ContainsFunc(script.Piece, func(f Frame) bool { return carries(f.Raw) }) {
+	if !script.cuts() {
 		whole := func(string) []string { return []string{""} }
 		return try(whole, "whole", apart) && try(whole, "whole", anyhow)
 	}
@@ -195,6 +196,11 @@ func (m *matrix) cuts(stream bool, at Place, k kind, q *Request, script Script) 
 		}
 	}
 	return true
+}
+
+// cuts reports whether the text of an answer is told in pieces.
+func (s *Script) cuts() bool {
+	return slices.ContainsFunc(s.Piece, func(f Frame) bool { return carries(f.Raw) })
 }
 
 // example is a value as long as those that are tried.

@@ -14,3 +14,7 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+func FuzzConformance(f *testing.F) {
+	connectortest.Fuzz(f, connectortest.Connector{Open: gatewaytest.Open}, connectortest.Chat(), connectortest.Responses(), connectortest.Messages())
+}
