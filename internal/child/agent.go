@@ -34,7 +34,8 @@ type Agent struct {
 const TokenEnv = "MARGAY_RUN_TOKEN" //nolint:gosec // a variable's name
 
 // Recognise returns what is known of the program of a command line, from its
-// name, the environment and its own configuration.
+// name, the environment and its own configuration. e2e/agents tries it with the
+// programs themselves.
 func Recognise(args, environ []string) Agent {
 	name := strings.ToLower(args[0][strings.LastIndexAny(args[0], `/\`)+1:])
 	switch strings.TrimSuffix(strings.TrimSuffix(name, ".exe"), ".cmd") {
