@@ -171,3 +171,44 @@ func TestNoInterference(t *testing.T) {
 		t.Error("no step was made again")
 	}
 }
+
+// BenchmarkPlan is what labels cost for a conversation of 200 messages and 300
+// KB, all but the last turn of which was seen before: labelling it, wrapping
+// its results and writing the body.
+func BenchmarkPlan(b *testing.B) {
+	policy, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{{Name: "read_mail"}, {Name: "send_money"}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rules, err := recognise.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Taint: &mediator.Taint{Policy: policy}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var tk talk
+	mail := strings.Repeat("The committee met again in the long hall by the river. ", 80)
+	for i := range 66 {
+		tk = append(tk, talked{user: fmt.Sprintf("look %d", i)}, talked{tool: "read_mail", results: []string{mail + fmt.Sprint(i)}})
+	}
+	req, err := openaichat.API{}.ParseRequest([]byte(tk.render("chat")), wire.Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, with := range []bool{false, true} {
+		b.Run(fmt.Sprintf("labels=%v", with), func(b *testing.B) {
+			b.SetBytes(int64(len(req.Raw())))
+			for b.Loop() {
+				s, err := e.Session(b.Context(), &mediator.SessionRequest{Caller: "c", Trajectory: "01ARZ3NDEKTSV4RRFFQ69G5FAV"})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if c := (&call{session: s}); with {
+					(&Gateway{}).plan(b.Context(), c, req, nil)
+				}
+			}
+		})
+	}
+}

@@ -37,7 +37,7 @@ type Taint struct {
 	// read; 256 by default.
 	MaxReplays int
 	// MaxMemory bounds the bytes of labels that one trajectory remembers;
-	// 16 MiB by default.
+	// 4 MiB by default.
 	MaxMemory int
 }
 
@@ -105,14 +105,11 @@ func (st *Step) texts() []taint.Turn {
 	for i := range st.turns {
 		t := &st.turns[i]
 		if t.Result != "" || !speaks(t.Role) && t.Role != flow.RoleAssistant {
-			var b strings.Builder
+			texts := make([]string, len(t.Parts))
 			for k, p := range t.Parts {
-				if k > 0 {
-					b.WriteByte('\n')
-				}
-				b.WriteString(st.text(p))
+				texts[k] = st.text(p)
 			}
-			add(taint.Turn{Role: flow.RoleTool, Kind: taint.KindResult, Text: b.String(), Call: t.Result}, place{i, -1})
+			add(taint.Turn{Role: flow.RoleTool, Kind: taint.KindResult, Text: strings.Join(texts, "\n"), Call: t.Result}, place{i, -1})
 			continue
 		}
 		for k, p := range t.Parts {
@@ -196,28 +193,16 @@ func (st *Step) Wrapped() map[int]string {
 	if st.cfg.Report {
 		return out
 	}
-	for i := range st.turns {
-		t := &st.turns[i]
-		if t.Result == "" && (speaks(t.Role) || t.Role == flow.RoleAssistant) {
+	for i := range st.h.Messages {
+		m := &st.h.Messages[i]
+		if m.Kind != taint.KindResult {
 			continue
 		}
-		for _, p := range t.Parts {
-			out[p] = taint.Wrap(st.toolOf(t), st.text(p))
+		for _, p := range st.turns[st.place[i].turn].Parts {
+			out[p] = taint.Wrap(m.Tool, st.text(p))
 		}
 	}
 	return out
-}
-
-// toolOf is the tool whose result a turn is; empty where it is not known.
-func (st *Step) toolOf(t *flow.Turn) string {
-	for i := range st.turns {
-		for k := range st.turns[i].Calls {
-			if c := &st.turns[i].Calls[k]; c.ID == t.Result {
-				return c.Name
-			}
-		}
-	}
-	return ""
 }
 
 // Holds reports whether an answer that is made from a view must be held until

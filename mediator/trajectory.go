@@ -234,7 +234,7 @@ func (t *trajectory) labels(cfg *Taint) *taint.Memory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.taint == nil {
-		t.taint = taint.NewMemory(cfg.Policy, cmp.Or(cfg.MaxMemory, 16<<20))
+		t.taint = taint.NewMemory(cfg.Policy, cmp.Or(cfg.MaxMemory, 4<<20))
 	}
 	return t.taint
 }

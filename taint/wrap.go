@@ -68,10 +68,26 @@ func Unwrap(s string) (tool, text string, err error) {
 	return tool, text, nil
 }
 
+// harmless are the bytes that never need an escape. The wrapper's name begins
+// with an m.
+var harmless = func() (t [256]bool) {
+	for c := ' '; c < 0x7f; c++ {
+		t[c] = c|0x20 != 'm'
+	}
+	t['\n'], t['\t'] = true, true
+	return t
+}()
+
 // escape appends a text with all that could deceive made visible.
 func escape(b *strings.Builder, s string) {
 	from := 0
 	for i := 0; i < len(s); {
+		for i < len(s) && harmless[s[i]] {
+			i++
+		}
+		if i == len(s) {
+			break
+		}
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if c >= ' ' && c != 0x7f && c|0x20 != 'm' || c == '\n' || c == '\t' || c == '\r' && i+1 < len(s) && s[i+1] == '\n' ||

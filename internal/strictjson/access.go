@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -189,12 +190,27 @@ func unescape(dst, raw []byte) []byte {
 	return dst
 }
 
+// asIs are the bytes that stand for themselves in a string.
+var asIs = func() (t [256]bool) {
+	for c := 0x20; c < 0x7f; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
 // AppendQuote appends text as a JSON string. Invalid UTF-8 becomes the
 // replacement character.
 func AppendQuote(dst, text []byte) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := 0; i < len(text); {
+		from := i
+		for i < len(text) && asIs[text[i]] {
+			i++
+		}
+		if dst = append(dst, text[from:i]...); i == len(text) {
+			break
+		}
 		c := text[i]
 		if c < utf8.RuneSelf {
 			i++
@@ -229,6 +245,11 @@ type Splice struct {
 
 // Apply appends raw with the splices, which are in order and do not overlap.
 func Apply(dst, raw []byte, splices []Splice) []byte {
+	n := len(raw)
+	for _, s := range splices {
+		n += len(s.Text) - (s.End - s.Start)
+	}
+	dst = slices.Grow(dst, n)
 	at := 0
 	for _, s := range splices {
 		dst = append(dst, raw[at:s.Start]...)
