@@ -412,6 +412,10 @@ func TestNoMessageRequestLeaks(t *testing.T) {
 				if got != `{"input_tokens":12}` {
 					t.Errorf("%s: the count is %s", what, got)
 				}
+			case http.StatusBadRequest:
+				if what != "new thinking" || !strings.HasPrefix(got, `{"type":"error","error":{"type":"invalid_request_error","message":"margay: `) {
+					t.Errorf("%s: %s", what, got)
+				}
 			case http.StatusForbidden:
 				if !strings.HasPrefix(got, `{"type":"error","error":{"type":"permission_error","message":"margay: `) || !strings.Contains(got, "margay explain") {
 					t.Errorf("%s: %s", what, got)
@@ -422,8 +426,8 @@ func TestNoMessageRequestLeaks(t *testing.T) {
 			if what == "thinking" && (status != http.StatusOK || !strings.Contains(r.up.received(), `"content":[{"type":"text","text":"hm"}]`)) {
 				t.Errorf("earlier thinking was not left out: %d", status)
 			}
-			if what == "new thinking" && status != http.StatusForbidden {
-				t.Errorf("thinking of the turn that goes on: %d", status)
+			if what == "new thinking" && (status != http.StatusBadRequest || !strings.Contains(got, "it is signed")) {
+				t.Errorf("thinking of the turn that goes on: %d %s", status, got)
 			}
 		}
 	}

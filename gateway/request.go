@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -64,7 +65,12 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 		if len(res.Findings) == 0 {
 			status = http.StatusServiceUnavailable
 		}
-		refuse(status, "denied", reasons(&res.Decision), res.Decision.ID)
+		detail := reasons(&res.Decision)
+		if signed(req, res.Findings) {
+			status = http.StatusBadRequest
+			detail += "; it is signed and can't be edited: go on with a new message, or leave this turn's thinking out"
+		}
+		refuse(status, "denied", detail, res.Decision.ID)
 		return
 	}
 	if req != nil {
@@ -77,6 +83,16 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 		}
 	}
 	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
+}
+
+// signed reports whether something was found in the thinking of a turn that
+// goes on: that is the conversation's state, and no missing permission.
+func signed(req wire.Request, found []mediator.FindingRecord) bool {
+	thinking := func(f mediator.FindingRecord) bool {
+		return f.Field == flow.FieldReasoning.String() && f.Action != flow.ActReport
+	}
+	return req != nil && slices.ContainsFunc(found, thinking) &&
+		slices.ContainsFunc(req.Parts(), func(p wire.Part) bool { return p.Fixed && !p.Key && p.Field == flow.FieldReasoning })
 }
 
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, c *call) {
