@@ -437,3 +437,33 @@ func TestRefusedCallsAreAnswered(t *testing.T) {
 		}
 	}
 }
+
+// A stream may be fetched again from one of its events on.
+func TestResponsesResume(t *testing.T) {
+	value := random(119, 24)
+	r := newRig(t, nil, value)
+	all := eventsOfItems(func(s string) []string { return strings.Split(s, "") }, item{kind: "message", text: "it is " + value + ", yes"})
+	for from := range all {
+		r.streams(all[from:]...)
+		status, got := r.do(t, http.MethodGet, responses+"/resp_1?stream=true&starting_after=1", "")
+		said := ""
+		for line := range strings.Lines(got) {
+			var ev struct{ Delta string }
+			if data, ok := strings.CutPrefix(line, "data: "); ok && json.Unmarshal([]byte(data), &ev) == nil {
+				said += ev.Delta
+			}
+		}
+		const most = 12 // of the value are missing: the rest is still known by its parts
+		if n := max(longest(got, value), longest(said, value)); status != http.StatusOK || n > 3 && from <= 10+most {
+			t.Fatalf("from event %d: status %d, %d characters in a row came out", from, status, n)
+		}
+		if from == 0 {
+			hear(t, got)
+		}
+	}
+	clean := eventsOfItems(words, item{kind: "message", text: "it is all well"})
+	r.streams(clean[5:]...)
+	if _, got := r.do(t, http.MethodGet, responses+"/resp_1?stream=true&starting_after=4", ""); got != framed(clean[5:]) {
+		t.Error("the rest of a clean stream changed")
+	}
+}

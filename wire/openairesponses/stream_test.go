@@ -157,11 +157,20 @@ func TestCopiesAreOfTheirText(t *testing.T) {
 	for _, name := range streams(t) {
 		s := &Stream{}
 		s.Reset(wire.Limits{}, false)
-		texts, copies := map[string]string{}, map[string]int{}
+		texts, copies, ended := map[string]string{}, map[string]int{}, 0
 		for _, ev := range split(t, fixture(t, name)) {
 			c, err := s.Parse(ev)
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, it := range c.Ended {
+				if it != (flow.Item{Item: ended}) || string(ev.Type) != "response.output_item.done" {
+					t.Errorf("%s: %+v ends with %s", name, it, ev.Type)
+				}
+				ended++
+			}
+			if done := string(ev.Type) == "response.completed" || string(ev.Type) == "response.incomplete" || string(ev.Type) == "response.failed"; c.Done != done || len(c.Finished) > 0 != done {
+				t.Errorf("%s: done %v with %s", name, c.Done, ev.Type)
 			}
 			for _, d := range c.Deltas {
 				key := fmt.Sprintf("%d %s %s", d.Key.Item, d.Key.Field, d.Key.Path)
@@ -176,6 +185,9 @@ func TestCopiesAreOfTheirText(t *testing.T) {
 					texts[key] += string(d.Text)
 				}
 			}
+		}
+		if n := strings.Count(string(fixture(t, name)), "event: response.output_item.done\n"); ended != n {
+			t.Errorf("%s: %d items end, not %d", name, ended, n)
 		}
 		if fmt.Sprint(texts) != fmt.Sprint(want[name]) {
 			t.Errorf("%s: the texts are\n%q, not\n%q", name, texts, want[name])
