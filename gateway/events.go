@@ -312,6 +312,7 @@ func (e *events) event(ev *sse.Event) {
 	if len(chunk.ID) > 0 && string(chunk.ID) != e.id {
 		e.id = string(chunk.ID)
 		e.c.session.Named(e.c.caller, e.id)
+		e.g.owed.forget(e.c.caller, e.id)
 	}
 	if chunk.Error && e.codec.Open() {
 		e.failure(ev, chunk)

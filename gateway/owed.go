@@ -71,6 +71,16 @@ func (o *owed) of(caller, name string) []wire.Owed {
 	return nil
 }
 
+// forget forgets what went on with an answer owed: another has its name now.
+func (o *owed) forget(caller, name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if k := debtorOf(caller, name); o.byName[k] != nil {
+		o.order.Remove(o.byName[k])
+		delete(o.byName, k)
+	}
+}
+
 // settled forgets what a conversation owed: the server has it now. What goes
 // on with one answer may do so again.
 func (o *owed) settled(caller, name string) {

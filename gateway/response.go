@@ -129,6 +129,7 @@ func (g *Gateway) look(ctx context.Context, c *call, body []byte) (out *answer, 
 	}
 	if id := resp.ID(); id != "" {
 		c.session.Named(c.caller, id)
+		g.owed.forget(c.caller, id)
 	}
 	for _, tc := range resp.Calls() {
 		a.Calls = append(a.Calls, mediator.ToolCallText{Name: tc.Name, Arguments: tc.Arguments})

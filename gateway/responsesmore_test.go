@@ -424,6 +424,17 @@ func TestRefusedCallsAreAnswered(t *testing.T) {
 		if got := asked(`{"previous_response_id":"resp_1","input":"and?"}`); strings.Contains(got, "call_0") {
 			t.Error("another conversation got the results")
 		}
+		say(func() ([]string, string) {
+			events, whole := eventsOfItems(words, item{kind: "message", text: "ok"}), wholeOf(item{kind: "message", text: "ok"})
+			for i := range events {
+				events[i] = strings.ReplaceAll(events[i], "resp_1", "resp_2")
+			}
+			return events, strings.ReplaceAll(whole, "resp_1", "resp_2")
+		}())
+		asked(`{"input":"something else"}`)
+		if got := asked(`{"previous_response_id":"resp_2","input":"and?"}`); strings.Contains(got, "call_0") {
+			t.Error("an answer got the results of another one that had its name")
+		}
 		// A conversation gets them once, but not by a request that fails.
 		say(in(`,"conversation":{"id":"conv_1"}`))
 		r.post(t, responses, `{"conversation":"conv_1","previous_response_id":"resp_1","input":"go"}`)
