@@ -202,6 +202,12 @@ func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
 	sort.Strings(names)
 	for _, name := range names {
 		value := strings.Join(r.Header[name], "\n")
+		if tags, ok := wire.Tags([]byte(value)); ok {
+			for _, tag := range tags {
+				extra("header "+name, tag)
+			}
+			continue
+		}
 		if !strings.HasSuffix(strings.ToLower(name), "id") {
 			// What names a session or a client would be a key's name.
 			value = name + ": " + value

@@ -353,3 +353,26 @@ func TestResponsesSecretsNeverReachTheClient(t *testing.T) {
 		}
 	}
 }
+
+// What Codex tells about its session is no credential, wherever it stands; a
+// secret beside it is one.
+func TestSessionsOfCodex(t *testing.T) {
+	const id = "0199f0c2-7c1d-7d42-9a61-2f6c8d1b7e11"
+	key := "sk_live_" + random(77, 32)
+	for _, leak := range []string{"", key} {
+		r := newRig(t, nil, key)
+		r.up.answer = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"resp_1","object":"response","status":"completed","output":[]}`)
+		}
+		tags := `{"session_id":"` + id + `","note":"` + leak + `"}`
+		status, body := r.post(t, "/v1/responses", `{"model":"m","input":"hi","prompt_cache_key":"`+id+`","client_metadata":{"x-codex-turn-metadata":`+quote(tags)+`}}`,
+			"Session_id", id, "X-Codex-Turn-Metadata", tags)
+		if leak == "" && status != http.StatusOK {
+			t.Errorf("status %d: %s", status, body)
+		}
+		if strings.Contains(r.up.received(), key) {
+			t.Error("the secret beside the session left")
+		}
+	}
+}

@@ -264,12 +264,9 @@ func TestCodex(t *testing.T) {
 	b.run(strings.NewReader("sk-test-1234567890"), b.agent, "login", "--with-api-key")
 	exec := []string{"-m", "gpt-5.2-codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"}
 
-	// In front of the model. Discovery takes Codex's session_id for a token, so
-	// that it is off: docs/agents.md.
-	b.env = append(b.env, "MARGAY_DISCOVER=false")
+	// In front of the model.
 	out := b.run(nil, b.margay, append(append([]string{"run", "--no-import", "--upstream", b.url + "/v1", "--", b.agent}, exec...), "the key is "+value)...)
 	b.clean(out, 2)
-	b.env = b.env[:len(b.env)-1]
 
 	// Hooks alone.
 	b.run(nil, b.margay, "hook", "install", "--yes", "codex")

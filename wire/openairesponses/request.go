@@ -46,12 +46,28 @@ func ParseRequest(body []byte, lim wire.Limits) (*Request, error) {
 			s := wire.Scope{Message: len(r.messages), Choice: -1, Role: flow.RoleUser}
 			r.messages = append(r.messages, message{c, flow.RoleUser})
 			r.Walk(c, s)
+		case d.KeyIs(c, "client_metadata") && d.Nodes[c].Kind == strictjson.Object:
+			d.Children(c, func(m int) bool { r.metadata(m); return true })
 		default:
 			r.Walk(c, wire.Outside)
 		}
 		return true
 	})
 	return r, nil
+}
+
+// metadata takes a member of what the client says about itself. Codex writes
+// some as JSON.
+func (r *Request) metadata(m int) {
+	if r.Doc.Nodes[m].Kind == strictjson.String {
+		if tags, ok := wire.Tags(r.Doc.Bytes(m)); ok {
+			for _, tag := range append(tags, r.Doc.Key(m)) {
+				r.Inside(m, wire.Outside, tag)
+			}
+			return
+		}
+	}
+	r.Walk(m, wire.Outside)
 }
 
 // item reads an item of the input.
