@@ -100,6 +100,10 @@ func Run(ctx context.Context, o Options) (*bench.Result, error) {
 		},
 	}
 	for _, d := range o.Defences {
+		m := &memo{Adviser: d.Screen, known: map[string]answer{}}
+		if d.Screen != nil {
+			d.Screen = m
+		}
 		for _, set := range []struct {
 			slice string
 			tasks []*Task
@@ -109,6 +113,9 @@ func Run(ctx context.Context, o Options) (*bench.Result, error) {
 			}
 			var allowed, blocked []result
 			for i, t := range set.tasks {
+				if err := ctx.Err(); err != nil {
+					return nil, err
+				}
 				a, err := play(ctx, &d, t, true)
 				if err != nil {
 					return nil, fmt.Errorf("%s, %s: %w", d.Name, t.ID, err)
@@ -126,6 +133,9 @@ func Run(ctx context.Context, o Options) (*bench.Result, error) {
 					addRow(r, d.Name, "suite="+s, allowed, blocked, s)
 				}
 			}
+		}
+		if m.failed > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d questions had no answer that could be read, and everything counted as relevant", d.Name, m.failed, len(m.known)))
 		}
 	}
 	return r, nil
