@@ -218,7 +218,14 @@ func (p *play) confirm(c flow.ToolCall) bool {
 		return true
 	}
 	p.declined++
-	if i := p.find(c); i >= 0 {
+	i := p.find(c)
+	if i < 0 { // it was changed on the way: the one that was proposed
+		i = slices.IndexFunc(p.steps, func(s episode.Step) bool { return s.Call.Function == c.Name })
+		for i >= 0 && i < len(p.steps) && (p.done[i] || p.refused[i] || p.proposed[i] == 0 || p.steps[i].Call.Function != c.Name) {
+			i++
+		}
+	}
+	if i >= 0 && i < len(p.steps) {
 		p.refused[i] = true
 	}
 	return false

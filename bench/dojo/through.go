@@ -85,7 +85,7 @@ func (p *passage) open(g Gateway, policy *taint.Policy, m harness.Model) error {
 	if _, err := rand.Read(cfg.Key[:]); err != nil {
 		return err
 	}
-	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: store, Taint: cfg, Observe: false})
+	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: store, Taint: cfg, Policy: onlyReport()})
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,18 @@ func (p *passage) open(g Gateway, policy *taint.Policy, m harness.Model) error {
 	base, err := p.serve(h)
 	p.Client = harness.Client{BaseURL: base, Stream: g.Stream, HTTP: &http.Client{Transport: &http.Transport{}}}
 	return err
+}
+
+// onlyReport is a policy that takes no secret out: what is measured here is
+// labels.
+func onlyReport() mediator.Policy {
+	p := mediator.Policy{Prompt: map[secret.Kind]flow.Action{}, Generate: map[secret.Kind]flow.Action{}}
+	for _, k := range []secret.Kind{
+		secret.KindAPIKey, secret.KindToken, secret.KindPassword, secret.KindPrivateKey, secret.KindConnectionString, secret.KindWebhook, secret.KindSecret,
+	} {
+		p.Prompt[k], p.Generate[k] = flow.ActReport, flow.ActReport
+	}
+	return p
 }
 
 // serve serves a handler on a loopback port of its own.
