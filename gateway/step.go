@@ -267,7 +267,7 @@ func (e *events) replay(first *attempt) bool {
 	if !ok {
 		return false
 	}
-	resp, err := e.g.again(e.ctx, e.c, e.resp.Request, &v, "text/event-stream")
+	resp, err := e.g.again(e.ctx, e.c, e.resp.Request, &v, "text/event-stream") //nolint:bodyclose // e.open owns the body
 	if err != nil {
 		return false
 	}
