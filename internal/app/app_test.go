@@ -17,6 +17,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/taint/pack"
 )
 
 func TestReferenceIsUpToDate(t *testing.T) {
@@ -196,5 +197,20 @@ func TestTell(t *testing.T) {
 	a.json = true
 	if err := a.tell(serve.Summary{Findings: map[string]int{}}, false); err != nil || !strings.HasPrefix(out.String(), `{"requests":0,"denied":0,"findings":{},"listed":[],`) {
 		t.Errorf("got %q, %v", out.String(), err)
+	}
+}
+
+// The review of the packs is written from the packs.
+func TestReviewIsUpToDate(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("..", "..", "docs", "packs.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packs, err := pack.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pack.Review(packs) != string(want) {
+		t.Error("docs/packs.md is out of date: go generate ./internal/app")
 	}
 }

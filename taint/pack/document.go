@@ -145,6 +145,7 @@ type cond struct {
 	Present   bool     `json:"present"`
 	Absent    bool     `json:"absent"`
 	CEL       string   `json:"cel"`
+	Says      string   `json:"says"` // what CEL asks, in words
 	Not       bool     `json:"not"`
 }
 

@@ -52,7 +52,7 @@ func (r *rule) words() string {
 // words says a condition in a few words.
 func (c *cond) words() string {
 	if c.CEL != "" {
-		return "`" + c.CEL + "`"
+		return c.Says
 	}
 	arg := "`" + c.Arg + "`"
 	not := ""
