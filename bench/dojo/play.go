@@ -167,18 +167,26 @@ func schemaValues(schema json.RawMessage) string {
 	return strings.Join(out, "\n")
 }
 
-// find returns the first step with this call that is open, or -1.
+// find returns the first step with this call that is open, else the first that
+// was refused, or -1.
 func (p *play) find(c flow.ToolCall) int {
 	call, err := episode.ParseCall(c.Name, c.Arguments)
 	if err != nil {
 		return -1
 	}
+	at := -1
 	for i := range p.steps {
-		if !p.done[i] && p.steps[i].Call.Equal(call) {
+		if p.done[i] || !p.steps[i].Call.Equal(call) {
+			continue
+		}
+		if !p.refused[i] {
 			return i
 		}
+		if at < 0 {
+			at = i
+		}
 	}
-	return -1
+	return at
 }
 
 // Execute implements harness.Tools.
