@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 )
 
-func at(t testing.TB, s string) Path {
-	t.Helper()
+func at(t interface{ Fatal(...any) }, s string) Path {
 	p, err := ParsePath(s)
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +190,55 @@ func checkTree(t interface{ Fatalf(string, ...any) }, tr *tree) {
 			}
 			end = n.end
 		}
+	}
+}
+
+// TestYAMLIsOneReading: whatever a text says, what a dumper writes of a record
+// with it is read as that record, or not at all.
+func TestYAMLIsOneReading(t *testing.T) {
+	nasty := rapid.SampledFrom([]string{"\n", "\n  ", "from: ", "'", "\"", "- ", ": ", " #", "|", ">", "\\", "...", "---", "\t", "{", "&a", "\u2028", "x", "word "})
+	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOfN(nasty, 0, 8), func(p []string) string { return strings.Join(p, "") }))
+	read := 0
+	rapid.Check(t, func(t *rapid.T) {
+		var recs []map[string]any
+		for range rapid.IntRange(1, 3).Draw(t, "n") {
+			recs = append(recs, map[string]any{"body": text.Draw(t, "body"), "from": "bob@x.example", "to": []string{text.Draw(t, "to"), "a"}, "zzz": text.Draw(t, "last")})
+		}
+		for _, opts := range [][]yaml.EncodeOption{nil, {yaml.UseSingleQuote(true)}, {yaml.UseLiteralStyleIfMultiline(true)}, {yaml.IndentSequence(true)}} {
+			b, err := yaml.MarshalWithOptions(recs, opts...)
+			if err != nil {
+				continue
+			}
+			tr, ok := readYAML(string(b))
+			if !ok {
+				continue
+			}
+			read++
+			checkTree(t, tr)
+			var back []map[string]any
+			if yaml.Unmarshal(b, &back) != nil || len(back) != len(recs) {
+				continue // the dumper's own mistake
+			}
+			n := 0
+			tr.walk(at(t, "[*].from"), 0, nil, func(i, _ int) {
+				n++
+				if tr.nodes[i].value != "bob@x.example" {
+					t.Fatalf("another from in %q", b)
+				}
+			})
+			keys := 0
+			for _, d := range tr.nodes {
+				if d.kend > 0 {
+					keys++
+				}
+			}
+			if n != len(recs) || keys != 4*len(recs) {
+				t.Fatalf("%d of %d records and %d keys are read in %q", n, len(recs), keys, b)
+			}
+		}
+	})
+	if read == 0 {
+		t.Error("nothing was read")
 	}
 }
 

@@ -12,7 +12,7 @@ func readPython(s string) (*tree, bool) {
 	if len(s) > MaxResult || !utf8.ValidString(s) {
 		return nil, false
 	}
-	p := &python{t: &tree{text: s}}
+	p := &pythonReader{t: &tree{text: s}}
 	p.space()
 	if !p.value(-1, 0, 0, "", 0) {
 		return nil, false
@@ -21,18 +21,18 @@ func readPython(s string) (*tree, bool) {
 	return p.t, p.pos == len(s)
 }
 
-type python struct {
+type pythonReader struct {
 	t   *tree
 	pos int
 }
 
-func (p *python) space() {
+func (p *pythonReader) space() {
 	for p.pos < len(p.t.text) && (p.t.text[p.pos] == ' ' || p.t.text[p.pos] == '\n') {
 		p.pos++
 	}
 }
 
-func (p *python) take(c byte) bool {
+func (p *pythonReader) take(c byte) bool {
 	if p.pos < len(p.t.text) && p.t.text[p.pos] == c {
 		p.pos++
 		return true
@@ -40,7 +40,7 @@ func (p *python) take(c byte) bool {
 	return false
 }
 
-func (p *python) value(parent, kstart, kend int, key string, depth int) bool {
+func (p *pythonReader) value(parent, kstart, kend int, key string, depth int) bool {
 	s := p.t.text
 	if p.pos >= len(s) || depth > MaxDepth || len(p.t.nodes) >= MaxNodes {
 		return false
@@ -84,7 +84,7 @@ func (p *python) value(parent, kstart, kend int, key string, depth int) bool {
 	return true
 }
 
-func (p *python) container(n node, closing byte, depth int) bool {
+func (p *pythonReader) container(n node, closing byte, depth int) bool {
 	me := p.t.add(n)
 	p.pos++
 	keys := map[string]bool{}
@@ -126,7 +126,7 @@ func (p *python) container(n node, closing byte, depth int) bool {
 }
 
 // str reads a text in quotes at pos.
-func (p *python) str() (v string, start, end int, plain, ok bool) {
+func (p *pythonReader) str() (v string, start, end int, plain, ok bool) {
 	s, quote := p.t.text, p.t.text[p.pos]
 	p.pos++
 	start, plain = p.pos, true
@@ -160,7 +160,7 @@ func (p *python) str() (v string, start, end int, plain, ok bool) {
 	return "", start, start, false, false
 }
 
-func (p *python) escape(b *strings.Builder) bool {
+func (p *pythonReader) escape(b *strings.Builder) bool {
 	s := p.t.text
 	if p.pos+1 >= len(s) {
 		return false

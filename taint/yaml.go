@@ -14,7 +14,7 @@ func readYAML(s string) (*tree, bool) {
 	if len(s) > MaxResult || !utf8.ValidString(s) || strings.ContainsAny(s, "\r\u0085\u2028\u2029\x00\ufeff") {
 		return nil, false
 	}
-	y := &yaml{t: &tree{text: s}}
+	y := &yamlReader{t: &tree{text: s}}
 	y.pos = strings.Index(s, "---\n") + 4
 	if !strings.HasPrefix(s, "---\n") {
 		y.pos = 0
@@ -28,16 +28,16 @@ func readYAML(s string) (*tree, bool) {
 	return y.t, true
 }
 
-type yaml struct {
+type yamlReader struct {
 	t   *tree
 	pos int
 }
 
 // column is where pos is in its line.
-func (y *yaml) column() int { return y.pos - (strings.LastIndexByte(y.t.text[:y.pos], '\n') + 1) }
+func (y *yamlReader) column() int { return y.pos - (strings.LastIndexByte(y.t.text[:y.pos], '\n') + 1) }
 
 // eol is the end of pos's line.
-func (y *yaml) eol() int {
+func (y *yamlReader) eol() int {
 	if n := strings.IndexByte(y.t.text[y.pos:], '\n'); n >= 0 {
 		return y.pos + n
 	}
@@ -45,11 +45,11 @@ func (y *yaml) eol() int {
 }
 
 // rest is what is left of pos's line.
-func (y *yaml) rest() string { return y.t.text[y.pos:y.eol()] }
+func (y *yamlReader) rest() string { return y.t.text[y.pos:y.eol()] }
 
 // nextLine goes to the next thing that is no space, and reports whether there
 // is one.
-func (y *yaml) nextLine() bool {
+func (y *yamlReader) nextLine() bool {
 	for y.pos < len(y.t.text) && (y.t.text[y.pos] == ' ' || y.t.text[y.pos] == '\n') {
 		y.pos++
 	}
@@ -61,7 +61,7 @@ func isItem(rest string) bool { return rest == "-" || strings.HasPrefix(rest, "-
 
 // block reads the node at pos, which is at a column, below what stands at
 // outer.
-func (y *yaml) block(outer, column int, n node, depth int) bool {
+func (y *yamlReader) block(outer, column int, n node, depth int) bool {
 	if depth > MaxDepth || len(y.t.nodes) >= MaxNodes || column <= outer {
 		return false
 	}
@@ -78,7 +78,7 @@ func (y *yaml) block(outer, column int, n node, depth int) bool {
 
 // at reports whether the next line begins at a column; a document's end marker
 // doesn't count.
-func (y *yaml) at(column int) bool {
+func (y *yamlReader) at(column int) bool {
 	save := y.pos
 	if y.nextLine() && y.column() == column && y.rest() != "..." {
 		return true
@@ -87,10 +87,9 @@ func (y *yaml) at(column int) bool {
 	return false
 }
 
-func (y *yaml) sequence(column int, n node, depth int) bool {
+func (y *yamlReader) sequence(column int, n node, depth int) bool {
 	n.kind = list
 	me := y.t.add(n)
-	end := y.pos
 	for {
 		if !isItem(y.rest()) {
 			return false
@@ -99,7 +98,7 @@ func (y *yaml) sequence(column int, n node, depth int) bool {
 		if !y.inner(column, node{parent: me}, depth, false) {
 			return false
 		}
-		end = y.pos
+		end := y.pos
 		if !y.at(column) || !isItem(y.rest()) {
 			y.pos = end
 			y.t.close(me, end)
@@ -110,13 +109,13 @@ func (y *yaml) sequence(column int, n node, depth int) bool {
 
 // ended reports whether what follows a collection stands further out, or at
 // its column where that is a sequence inside a mapping.
-func (y *yaml) ended(column int) bool {
+func (y *yamlReader) ended(column int) bool {
 	save := y.pos
 	defer func() { y.pos = save }()
 	return !y.nextLine() || y.column() <= column
 }
 
-func (y *yaml) mapping(column int, n node, depth int) bool {
+func (y *yamlReader) mapping(column int, n node, depth int) bool {
 	n.kind = dict
 	me := y.t.add(n)
 	keys := map[string]bool{}
@@ -143,7 +142,7 @@ func (y *yaml) mapping(column int, n node, depth int) bool {
 
 // inner reads what follows a dash or a colon: on the same line, or below. A
 // mapping's sequences may stand at its own column.
-func (y *yaml) inner(column int, n node, depth int, inMap bool) bool {
+func (y *yamlReader) inner(column int, n node, depth int, inMap bool) bool {
 	rest := y.rest()
 	if strings.TrimSpace(rest) != "" {
 		if rest[0] != ' ' {
@@ -176,7 +175,7 @@ func (y *yaml) inner(column int, n node, depth int, inMap bool) bool {
 }
 
 // key reads a key with its colon at pos, without going on.
-func (y *yaml) key() (key string, start, end, after int, ok bool) {
+func (y *yamlReader) key() (key string, start, end, after int, ok bool) {
 	rest := y.rest()
 	if rest == "" {
 		return "", 0, 0, 0, false
@@ -213,7 +212,7 @@ func plainStart(s string) bool {
 }
 
 // scalar reads a scalar at pos that stands below column outer.
-func (y *yaml) scalar(outer int, n node) bool {
+func (y *yamlReader) scalar(outer int, n node) bool {
 	rest := y.rest()
 	n.kind, n.start, n.next = text, y.pos, len(y.t.nodes)+1
 	ok := false
@@ -235,7 +234,7 @@ func (y *yaml) scalar(outer int, n node) bool {
 	return ok
 }
 
-func (y *yaml) plain(outer int, n *node) bool {
+func (y *yamlReader) plain(outer int, n *node) bool {
 	for first := true; ; first = false {
 		line := strings.TrimRight(y.rest(), " ")
 		if first && !plainStart(line) || strings.Contains(line, ": ") || strings.HasSuffix(line, ":") || strings.Contains(line, " #") ||
@@ -269,7 +268,7 @@ func (y *yaml) plain(outer int, n *node) bool {
 }
 
 // quoted reads a scalar in quotes, which may go on below.
-func (y *yaml) quoted(outer int, n *node) bool {
+func (y *yamlReader) quoted(outer int, n *node) bool {
 	s, quote := y.t.text, y.t.text[y.pos]
 	n.plain = true
 	y.pos++
@@ -302,7 +301,7 @@ func (y *yaml) quoted(outer int, n *node) bool {
 }
 
 // literal reads a block scalar.
-func (y *yaml) literal(outer int, n *node) bool {
+func (y *yamlReader) literal(outer int, n *node) bool {
 	switch strings.TrimRight(y.rest()[1:], " ") {
 	case "", "-", "+":
 	default:

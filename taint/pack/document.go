@@ -237,8 +237,9 @@ func (c *compiler) tool(d *tool) (Tool, error) {
 		}
 		t.Result = a
 	}
-	policy, ok := d.Policy.of, true
+	policy := d.Policy.of
 	if d.Policy.name != "" {
+		var ok bool
 		if policy, ok = c.rules[d.Policy.name]; !ok {
 			return t, where(fmt.Errorf("there is no policy %q", d.Policy.name), "policy")
 		}
