@@ -84,7 +84,7 @@ func Policy(t *config.Taint) (*taint.Policy, error) {
 			continue // it is asked for by name
 		}
 		for server, of := range t.Servers {
-			if of == p.Name && p.Kind == pack.Server {
+			if p.Kind == pack.Server && (of == p.Name || of == p.For) {
 				bindings, bound[server] = append(bindings, pack.Bind(p, server)), true
 			}
 		}
