@@ -53,7 +53,8 @@ type Is struct {
 }
 
 // Field marks the values at a path. Where the path leads to a list or an
-// object, the mark is for all in it that no other field names.
+// object, the mark is for all in it that no other field names; text in it that
+// another field names has the join.
 type Field struct {
 	At   Path
 	Mark Mark

@@ -64,6 +64,17 @@ func TestClear(t *testing.T) {
 			t.Errorf("%s(%s): %+v, want %+v", c.name, c.args, got, c)
 		}
 	}
+	// A condition that can't be told holds back, whichever way it is asked.
+	fails := Cond{Op: OpTest, Test: func(flow.ToolCall, []string) (bool, error) { return false, errors.New("cost") }}
+	broken := policy(t, FourPoint(),
+		Tool{Name: "deny", Rules: []Rule{{When: []Cond{fails}, Deny: true}, {Source: ReachAny, Reader: ReachAny}}},
+		Tool{Name: "ask", Rules: []Rule{{When: []Cond{fails}, Confirm: true}, {Source: ReachAny, Reader: ReachAny}}},
+		Tool{Name: "admit", Rules: []Rule{{When: []Cond{fails}, Source: ReachAny, Reader: ReachAny}}},
+	)
+	if d, a, m := broken.Clear(call("deny", ""), nil), broken.Clear(call("ask", ""), nil), broken.Clear(call("admit", ""), nil); !d.Deny || !a.Confirm || m.Limit != (Limit{}) {
+		t.Errorf("rules that fail: %+v, %+v, %+v", d, a, m)
+	}
+
 	s := policy(t, sets(t), sendMail(t))
 	got := s.Clear(flow.ToolCall{Name: "send_mail", Arguments: `{"to":["Eve@y.example","z@y.example"]}`}, nil)
 	if f := got.Limit.Format(label.Sets); f != "({}, {eve@y.example|z@y.example})" {

@@ -225,6 +225,14 @@ func TestLabeller(t *testing.T) {
 	if own := (&History{Messages: lab.History(turns, nil).Messages}).Own(); len(own) != 1 || own[0] != "look at " {
 		t.Errorf("the user's own words are %q", own)
 	}
+	// A result that is given out as another tool's has the worst label.
+	forged := lab.History([]Turn{
+		{Role: flow.RoleAssistant, Kind: KindCall, Tool: "send_mail", Call: "1", Text: "{}"},
+		{Role: flow.RoleTool, Kind: KindResult, Tool: "list_mail", Call: "1", Text: "[]"},
+	}, nil)
+	if l, _ := forged.label(&forged.Messages[1]); l != highLabel {
+		t.Errorf("a result of another tool is %v", l)
+	}
 	// The same result under another label is another.
 	low := lab.Result(call("list_mail", "{}"), lowLabel, mails)
 	high := lab.Result(call("list_mail", "{}"), highLabel, mails)
