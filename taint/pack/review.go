@@ -44,6 +44,7 @@ Conditions refer to lists in the configuration (` + "`taint.lists`" + `). All ar
 ## What is weak
 
 - A typed value is chosen by whoever wrote it: an address is an address, but the attacker's. Types bound what can hide in one; ` + "`name`, `postal` and `filename`" + ` are the weakest, and stand only where the tool's operator keeps the list, or where a short name is all there is.
+- Where a rule asks whether the user wrote a value, a stranger may still choose which one of those that the user wrote, and when. Such rules stand where that does no harm: at reading, or beside trusted text.
 - Commands are judged by their words. A command that uses the network in a way that doesn't show counts as one that doesn't. Only a sandbox without network bounds it.
 - A path is compared as it is written: links are not followed.
 - Records say who sent them as well as their server checks it.
