@@ -33,9 +33,15 @@ const (
 // and of published identifiers of keys.
 var heads = [...]string{"iVBO", "R0lG", "/9j/", "MII", "pk_", "kid-", "sha1-", "sha2"}
 
+// Bytes that end a random word, and signs that stand in one.
+var (
+	wordEnds   = bytesOf("\"'`<>()[]{},;|=:")
+	drawnSigns = bytesOf("@$!#^&*~")
+)
+
 // next says whether c belongs to a word that looks random.
 func (r *random) next(c byte, cl class) bool {
-	if cl == space || cl == newline || within(c, "\"'`<>()[]{},;|=:") {
+	if cl == space || cl == newline || wordEnds[c] {
 		*r = random{}
 		return false
 	}
@@ -63,7 +69,7 @@ func (r *random) next(c byte, cl class) bool {
 		r.notHex = r.notHex || c > 'F'
 		r.cased = r.cased || r.previous == lower
 	default:
-		if within(c, "@$!#^&*~") {
+		if drawnSigns[c] {
 			change = r.previous != other
 			r.cased = true
 		} else { // another part of the word

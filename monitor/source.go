@@ -45,7 +45,7 @@ func (s *Source) Add(text string) {
 
 // ends says whether c parts what is private from what is not.
 func ends(c byte) bool {
-	return classes[c] == space || classes[c] == newline || within(c, "\"'`,;<>()[]{}|=:@")
+	return classes[c] == space || classes[c] == newline || (wordEnds[c] || c == '@')
 }
 
 // add takes the 3-grams of a private word.
@@ -132,6 +132,9 @@ const restSize = 32
 // next reads a token's text and returns the share of the window's distinct
 // 3-grams that the source has, the unfinished piece taken as it is.
 func (o *overlap) next(text string) float64 {
+	if len(o.source.grams) == 0 {
+		return 0
+	}
 	for text != "" {
 		n := copy(o.rest[o.restLen:], text)
 		text = text[n:]

@@ -140,7 +140,7 @@ func (v *value) next(c byte, cl class, last uint64) bool {
 			v.state, v.since = inBody, 1
 		}
 	case inBody:
-		if !alphanumeric(c) && !within(c, "_-./+=%~") {
+		if !alphanumeric(c) && !bodySigns[c] {
 			v.state = nowhere
 		}
 	}
@@ -181,8 +181,8 @@ func (v *value) begin(c byte, cl class, last uint64) {
 		}
 	case tail(last, "***"):
 		v.state = nowhere
-	case cl == space, within(c, "\"'`>:=*|-\\"):
-	case within(c, "<([{$,;.)]}"):
+	case cl == space, beforeValue[c]:
+	case noValue[c]:
 		v.state = nowhere
 	default:
 		v.state, v.length, v.since, v.digits, v.run, v.humps = inValue, 0, 1, 0, 0, 0
@@ -198,7 +198,7 @@ func (v *value) more(c byte, cl class, last uint64) {
 	switch {
 	case c == ' ' && v.phrase && v.direct && v.words < phraseWords && last>>8&0xff != ' ':
 		v.words++
-	case cl == space, cl == newline, within(c, "\"'`,;)]}<>|"):
+	case cl == space, cl == newline, valueEnds[c]:
 		v.state = nowhere
 		if v.again && !v.marked {
 			v.state, v.distance = afterName, 0
@@ -214,7 +214,7 @@ func (v *value) more(c byte, cl class, last uint64) {
 		v.letters = false
 	case cl == lower:
 		v.letters = true
-	case within(c, "!@#$%^&*+~?"):
+	case valueSigns[c]:
 		v.marked = v.marked || v.length > 0
 	}
 	v.length = bump(v.length)
@@ -233,7 +233,7 @@ func (v *value) nextURL(c byte, cl class, last uint64) bool {
 	case c == '/' && tail(last, "://"):
 		v.url = inAuthority
 	case v.url == noURL:
-	case cl == space, cl == newline, within(c, "/\"'`()[]{}<>,;?$"):
+	case cl == space, cl == newline, urlEnds[c]:
 		v.url = noURL
 	case c == '@':
 		was := v.url
@@ -255,6 +255,25 @@ func tail(last uint64, s string) bool {
 	}
 	return last&(1<<(8*len(s))-1) == t
 }
+
+// bytesOf is the set of the bytes of s.
+func bytesOf(s string) (in [256]bool) {
+	for i := range len(s) {
+		in[s[i]] = true
+	}
+	return in
+}
+
+// Signs of credentials behind a prefix, what stands before a value, what begins
+// none, what ends one, signs that words have not, and what ends an authority.
+var (
+	bodySigns   = bytesOf("_-./+=%~")
+	beforeValue = bytesOf("\"'`>:=*|-\\")
+	noValue     = bytesOf("<([{$,;.)]}")
+	valueEnds   = bytesOf("\"'`,;)]}<>|")
+	valueSigns  = bytesOf("!@#$%^&*+~?")
+	urlEnds     = bytesOf("/\"'`()[]{}<>,;?$")
+)
 
 func within(c byte, set string) bool {
 	for i := range len(set) {
