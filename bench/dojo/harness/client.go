@@ -28,7 +28,7 @@ func (c *Client) Generate(ctx context.Context, r *Request) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.BaseURL, "/")+"/chat/completions", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.BaseURL, "/")+"/chat/completions", bytes.NewReader(body)) //nolint:gosec // the address is the caller's own
 	if err != nil {
 		return Message{}, err
 	}
@@ -40,7 +40,7 @@ func (c *Client) Generate(ctx context.Context, r *Request) (Message, error) {
 	if h == nil {
 		h = http.DefaultClient
 	}
-	resp, err := h.Do(req)
+	resp, err := h.Do(req) //nolint:gosec // the same
 	if err != nil {
 		return Message{}, err
 	}
