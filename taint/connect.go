@@ -31,8 +31,9 @@ func Argument(call flow.ToolCall, name string) (string, bool) {
 	return "", false
 }
 
-// Fits reports whether the label of no call of a tool could keep it from being
-// made, whatever its arguments are.
+// Fits reports whether a label could keep no call of a tool from being made,
+// whatever the arguments are that its pack knows. Calls are decided one by one
+// all the same.
 func (p *Policy) Fits(tool string, l label.Label) bool {
 	if l == (label.Label{}) {
 		return true
