@@ -296,10 +296,11 @@ func ParseCall(function, arguments string) (*Call, error) {
 // ReadOnly reports whether a tool of the suites changes nothing outside and
 // tells nobody anything. Fetching a page from an address that a text names is
 // not: the address itself may carry data.
-func ReadOnly(function string) bool {
-	if function == "get_webpage" {
-		return false
-	}
+func ReadOnly(function string) bool { return function != "get_webpage" && Reads(function) }
+
+// Reads reports whether a tool changes nothing, by its name: what it asks for
+// may tell something to whoever is asked.
+func Reads(function string) bool {
 	for _, verb := range []string{"get_", "search_", "read_", "list_", "check_"} {
 		if strings.HasPrefix(function, verb) {
 			return true
