@@ -178,13 +178,9 @@ func (d *Desk) Put(ctx context.Context, q *Question) error {
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	d.waiting[q.ID] = make(chan struct{}, 1)
-	d.mu.Unlock()
 	if err := d.cfg.Store.PutQuestion(ctx, Row{
 		ID: q.ID, Trajectory: q.Trajectory, Digest: q.Digest, Grant: q.Grant, Sealed: sealed, Asked: q.Asked, Expires: q.Expires,
 	}); err != nil {
-		d.forget(q.ID)
 		return err
 	}
 	if d.cfg.Asked != nil {
@@ -196,8 +192,9 @@ func (d *Desk) Put(ctx context.Context, q *Question) error {
 // Wait waits for the answer to a question, and uses it. Whatever goes wrong,
 // and no answer in time, is Deny; the error says why.
 func (d *Desk) Wait(ctx context.Context, q *Question) (Answer, error) {
+	woken := make(chan struct{}, 1)
 	d.mu.Lock()
-	woken := d.waiting[q.ID]
+	d.waiting[q.ID] = woken
 	d.mu.Unlock()
 	defer d.forget(q.ID)
 	tick := time.NewTicker(d.cfg.Poll)

@@ -20,13 +20,13 @@ var claudeCode = harness{
 		"tool_name", "tool_use_id", "mcp_server", "duration_ms",
 	},
 	events: map[string]event{
-		"PreToolUse":        {verb: flow.Call, flows: []string{"tool_input"}, edits: true},
+		"PreToolUse":        {verb: flow.Call, flows: []string{"tool_input"}, edits: true, calls: true, asks: true},
 		"PermissionRequest": {verb: flow.Call, flows: []string{"tool_input"}, own: []string{"permission_suggestions"}},
 		"ElicitationResult": {verb: flow.Call, flows: []string{"content"}, edits: true, own: []string{"mcp_server_name", "elicitation_id", "mode", "action"}},
-		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, past: []string{"tool_input"}},
+		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, tells: true, past: []string{"tool_input"}},
 		// The error is shown to the model as it is: only the whole can be
 		// stopped.
-		"PostToolUseFailure":  {verb: flow.Observe, flows: []string{"error"}, past: []string{"tool_input"}, own: []string{"is_interrupt"}},
+		"PostToolUseFailure":  {verb: flow.Observe, flows: []string{"error"}, tells: true, past: []string{"tool_input"}, own: []string{"is_interrupt"}},
 		"UserPromptSubmit":    {verb: flow.Prompt, flows: []string{"prompt"}, own: []string{"source", "session_title"}},
 		"UserPromptExpansion": {verb: flow.Prompt, flows: []string{"prompt", "command_args"}, own: []string{"expansion_type", "command_name", "command_source"}},
 		"PreCompact":          {verb: flow.Prompt, flows: []string{"custom_instructions"}, own: []string{"trigger"}},
@@ -84,6 +84,10 @@ func writeClaude(in *input, d decision) Answer {
 			return specific("updatedToolOutput", raw(d.value), "updatedMCPToolOutput", mcp, "additionalContext", d.reason)
 		case "ElicitationResult":
 			return specific("action", in.doc.Text(in.doc.Find(0, "action")), "content", raw(d.value))
+		}
+	case ask:
+		if in.name == "PreToolUse" {
+			return specific("permissionDecision", "ask", "permissionDecisionReason", d.reason, "updatedInput", raw(d.value))
 		}
 	default:
 	}

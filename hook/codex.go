@@ -21,9 +21,9 @@ var codex = harness{
 	events: map[string]event{
 		// An edit counts only with "allow", which here skips no question: what
 		// has to be approved is approved after the hooks.
-		"PreToolUse":        {verb: flow.Call, flows: []string{"tool_input"}, edits: true},
+		"PreToolUse":        {verb: flow.Call, flows: []string{"tool_input"}, edits: true, calls: true},
 		"PermissionRequest": {verb: flow.Call, flows: []string{"tool_input"}},
-		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, past: []string{"tool_input"}},
+		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, tells: true, past: []string{"tool_input"}},
 		"UserPromptSubmit":  {verb: flow.Prompt, flows: []string{"prompt"}},
 
 		"Stop":          {verb: flow.Tell, flows: []string{"last_assistant_message"}, own: []string{"stop_hook_active"}},

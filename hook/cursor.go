@@ -19,20 +19,20 @@ var cursor = harness{
 		"user_email", "transcript_path", "cwd", "tool_name", "tool_use_id", "duration", "sandbox", "timestamp",
 	},
 	events: map[string]event{
-		"beforeShellExecution": {verb: flow.Call, flows: []string{"command"}},
+		"beforeShellExecution": {verb: flow.Call, flows: []string{"command"}, calls: true, asks: true},
 		// How the server is reached is configuration, and flows nowhere.
-		"beforeMCPExecution": {verb: flow.Call, flows: []string{"tool_input"}, nested: true, own: []string{"url", "command"}},
-		"preToolUse":         {verb: flow.Call, flows: []string{"tool_input"}, edits: true, nested: true, own: []string{"agent_message"}},
+		"beforeMCPExecution": {verb: flow.Call, flows: []string{"tool_input"}, nested: true, calls: true, asks: true, own: []string{"url", "command"}},
+		"preToolUse":         {verb: flow.Call, flows: []string{"tool_input"}, edits: true, nested: true, calls: true, own: []string{"agent_message"}},
 		"subagentStart":      {verb: flow.Call, flows: []string{"task", "prompt"}, own: []string{"subagent_id", "subagent_type", "subagent_model", "parent_conversation_id", "tool_call_id", "is_parallel_worker", "git_branch"}},
 		"beforeReadFile":     {verb: flow.Observe, flows: []string{"content"}, own: []string{"file_path", "attachments"}},
 		"beforeTabFileRead":  {verb: flow.Observe, flows: []string{"content"}, own: []string{"file_path"}},
 		"beforeSubmitPrompt": {verb: flow.Prompt, flows: []string{"prompt"}, own: []string{"attachments", "composer_mode"}},
 
 		// Of results those of MCP servers alone can be replaced.
-		"postToolUse":         {verb: flow.Observe, flows: []string{"tool_output"}, edits: true, foreign: true, nested: true, past: []string{"tool_input"}},
-		"afterMCPExecution":   {verb: flow.Observe, flows: []string{"result_json"}, edits: true, nested: true, past: []string{"tool_input"}},
-		"postToolUseFailure":  {verb: flow.Tell, flows: []string{"error_message"}, past: []string{"tool_input"}, own: []string{"failure_type", "is_interrupt"}},
-		"afterShellExecution": {verb: flow.Tell, flows: []string{"output"}, past: []string{"command"}},
+		"postToolUse":         {verb: flow.Observe, flows: []string{"tool_output"}, edits: true, foreign: true, nested: true, tells: true, past: []string{"tool_input"}},
+		"afterMCPExecution":   {verb: flow.Observe, flows: []string{"result_json"}, edits: true, nested: true, tells: true, past: []string{"tool_input"}},
+		"postToolUseFailure":  {verb: flow.Tell, flows: []string{"error_message"}, tells: true, past: []string{"tool_input"}, own: []string{"failure_type", "is_interrupt"}},
+		"afterShellExecution": {verb: flow.Tell, flows: []string{"output"}, tells: true, past: []string{"command"}},
 		"afterFileEdit":       {verb: flow.Tell, flows: []string{"edits"}, own: []string{"file_path"}},
 		"afterTabFileEdit":    {verb: flow.Tell, flows: []string{"edits"}, own: []string{"file_path"}},
 		"afterAgentResponse":  {verb: flow.Tell, flows: []string{"text"}},
@@ -46,6 +46,11 @@ var cursor = harness{
 	},
 	write: writeCursor,
 	mcp:   func(tool string) bool { return strings.HasPrefix(tool, "MCP:") },
+	// "ask" counts at the events of shells and servers alone, which come after
+	// the general one.
+	later: func(in *input) bool {
+		return in.name == "preToolUse" && (in.tool == "Shell" || strings.HasPrefix(in.tool, "MCP:"))
+	},
 }
 
 func writeCursor(in *input, d decision) Answer {

@@ -60,6 +60,7 @@ func (h *Handler) decide(ctx context.Context, in *input) decision {
 	if err != nil {
 		return decision{outcome: block, reason: "margay: the store failed, so nothing passes; run margay doctor"}
 	}
+	h.begun(in, s)
 	p := in.parts()
 	if !in.known && in.data(p.other) {
 		r := s.Note(ctx, flow.Tell, flow.Confirm, flow.Reason{Code: "hook-unknown-event", Detail: "an event that margay does not know carries data", Action: flow.ActBlock})
@@ -72,6 +73,7 @@ func (h *Handler) decide(ctx context.Context, in *input) decision {
 			d = f
 		}
 	}
+	in.result(ctx, s, &p)
 	if d.outcome == block && in.known && in.told() {
 		d.outcome = note // nothing waits for an answer
 	}
@@ -203,6 +205,11 @@ func (in *input) calling(ctx context.Context, s *mediator.Session, flows []int) 
 	}
 	r := s.Send(ctx, m)
 	value, changed := r.Edits[top]
+	made := string(raw)
+	if changed {
+		made = value
+	}
+	call := in.called(top, made)
 	switch {
 	case r.Denied():
 		d := in.said(&r.Result, block)
@@ -218,9 +225,9 @@ func (in *input) calling(ctx context.Context, s *mediator.Session, flows []int) 
 		if inString {
 			d.value = strictjson.AppendQuote(nil, d.value)
 		}
-		return d
+		return in.clear(ctx, s, call, d)
 	}
-	return decision{}
+	return in.clear(ctx, s, call, decision{})
 }
 
 // alike reports whether two documents differ in texts alone. A harness drops an

@@ -62,6 +62,9 @@ type Config struct {
 	Key [32]byte
 	// Joined: all events belong to the engine's one trajectory.
 	Joined bool
+	// Whole: that trajectory has begun with this process, which has seen all
+	// of it.
+	Whole bool
 }
 
 // Handler decides about events. It is safe for concurrent use.
@@ -105,6 +108,9 @@ type harness struct {
 	// mcp reports whether a tool is one of an MCP server, whose results have
 	// a form of their own.
 	mcp func(tool string) bool
+	// later reports whether a call comes again with another event, at which a
+	// person can be asked; nil: none does.
+	later func(in *input) bool
 }
 
 // event is what is known of one kind of event.
@@ -125,6 +131,9 @@ type event struct {
 	// foreign: that place is for the results of MCP servers alone. Others are
 	// only told.
 	foreign bool
+	// calls: a tool is called, if nothing stops it. asks: the harness asks a
+	// person where the answer says so. tells: it is what a tool told.
+	calls, asks, tells bool
 }
 
 // input is an event that was read.

@@ -51,10 +51,10 @@ func hooksOf(p Program) []hook {
 	case ClaudeCode:
 		return []hook{
 			claudeHook("PreToolUse"), claudeHook("PostToolUse"), claudeHook("PostToolUseFailure"),
-			claudeHook("UserPromptSubmit"), claudeHook("UserPromptExpansion"), claudeHook("ElicitationResult"),
+			claudeHook("UserPromptSubmit"), claudeHook("UserPromptExpansion"), claudeHook("ElicitationResult"), claudeHook("SessionStart"),
 		}
 	case Codex:
-		return []hook{codexHook("PreToolUse"), codexHook("PermissionRequest"), codexHook("PostToolUse"), codexHook("UserPromptSubmit")}
+		return []hook{codexHook("PreToolUse"), codexHook("PermissionRequest"), codexHook("PostToolUse"), codexHook("UserPromptSubmit"), codexHook("SessionStart")}
 	case Cursor:
 		return []hook{
 			cursorHook("beforeShellExecution", ""), cursorHook("beforeMCPExecution", ""), cursorHook("beforeReadFile", ""),

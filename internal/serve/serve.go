@@ -181,7 +181,7 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		}
 	}
 	if ln := o.Hooks; ln != nil {
-		h, err := engines.hooks(c, &st.Keys)
+		h, err := engines.hooks(c, &st.Keys, true)
 		if err != nil {
 			return nil, err
 		}

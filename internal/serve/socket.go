@@ -28,22 +28,27 @@ func NewHooks(c *config.Config, st *state.State, family flow.TrajectoryID, log *
 	if err != nil {
 		return nil, err
 	}
+	taints, err := taintOf(c, st, nil)
+	if err != nil {
+		return nil, err
+	}
 	e := &engines{base: mediator.Config{
-		Rules: rules, Keys: st.Keys, Store: st.Store, Values: st.Store, Observe: c.Observe, MaxHeld: c.Limits.Held, Family: family,
+		Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Values: st.Store, Observe: c.Observe, MaxHeld: c.Limits.Held, Family: family,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { logDecision(log, &en) }},
 	}}
-	return e.hooks(c, &st.Keys)
+	return e.hooks(c, &st.Keys, false)
 }
 
 // hooks returns a handler with the policy of the top of the configuration: what
-// a hook sees goes to whatever model the harness has.
-func (e *engines) hooks(c *config.Config, k *secret.Keys) (*hook.Handler, error) {
+// a hook sees goes to whatever model the harness has. whole: a trajectory of all
+// has begun with this process.
+func (e *engines) hooks(c *config.Config, k *secret.Keys, whole bool) (*hook.Handler, error) {
 	var top config.Upstream
 	engine, err := e.get(c.Mediation(&top), c.OnErrorPass(&top))
 	if err != nil {
 		return nil, err
 	}
-	return hook.New(hook.Config{Engine: engine, Key: HookKey(k), Joined: e.base.Family != ""}), nil
+	return hook.New(hook.Config{Engine: engine, Key: HookKey(k), Joined: e.base.Family != "", Whole: whole && e.base.Family != ""}), nil
 }
 
 // HookKey returns the key by which the sessions of harnesses become
