@@ -127,8 +127,10 @@ type exchange struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	link *link
-	id   mcp.ID   // of the JSON-RPC request in it; empty for none
-	sid  [32]byte // of its session, where it has one
+	id   mcp.ID // of the JSON-RPC request in it; empty for none
+	// Of the caller: its credentials, and the trajectory that it names.
+	caller, trajectory string
+	sid                [32]byte // of its session, where it has one
 }
 
 // ServeHTTP implements http.Handler.
@@ -206,15 +208,22 @@ func (x *exchange) find() error {
 			caller += name + ": " + strings.Join(head[name], "\n") + "\n"
 		}
 	}
-	id, trajectory := head.Get(sessionHeader), head.Get(trajectoryHeader)
-	if trajectory != "" {
-		if _, err := flow.ParseTrajectoryID(trajectory); err != nil {
+	x.caller, x.trajectory = caller, head.Get(trajectoryHeader)
+	if x.trajectory != "" {
+		if _, err := flow.ParseTrajectoryID(x.trajectory); err != nil {
 			return err
 		}
 	}
-	p := x.h.p
+	x.link, x.sid = x.session(head.Get(sessionHeader))
+	return nil
+}
+
+// session returns the link of a session, and its key; without an id, a link of
+// its own.
+func (x *exchange) session(id string) (*link, [32]byte) {
+	h, p := x.h, x.h.p
 	req := mediator.SessionRequest{
-		Caller: caller, Trajectory: trajectory, Sink: p.sink,
+		Caller: x.caller, Trajectory: x.trajectory, Sink: p.sink,
 		// The session is the conversation.
 		Messages: [][]byte{[]byte("mcp"), []byte(p.cfg.Name), []byte(id)}, Roles: []flow.Role{flow.RoleTool, flow.RoleTool, flow.RoleTool},
 	}
@@ -222,24 +231,21 @@ func (x *exchange) find() error {
 	fresh.apart = true
 	if id == "" {
 		fresh.shared = true
-		x.link = fresh
-		return nil
+		return fresh, [32]byte{}
 	}
-	x.sid = keyed(p.cfg.Key, "session", strings.Join([]string{caller, trajectory, id}, "\x00"))
-	h := x.h
+	sid := keyed(p.cfg.Key, "session", strings.Join([]string{x.caller, x.trajectory, id}, "\x00"))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	el := h.sessions[x.sid]
+	el := h.sessions[sid]
 	if el == nil {
-		el = h.used.PushFront(&session{x.sid, fresh})
-		h.sessions[x.sid] = el
+		el = h.used.PushFront(&session{sid, fresh})
+		h.sessions[sid] = el
 		if h.used.Len() > h.cfg.MaxSessions {
 			delete(h.sessions, h.used.Remove(h.used.Back()).(*session).key)
 		}
 	}
 	h.used.MoveToFront(el)
-	x.link = el.Value.(*session).link
-	return nil
+	return el.Value.(*session).link, sid
 }
 
 // post mediates the message that a request carries.
@@ -268,13 +274,28 @@ func (x *exchange) post() {
 	} else {
 		out = x.link.take(ctx, client, &parser, body, false)
 	}
-	if !out.refused && !bytes.Equal(out.forward, body) && !x.agree(&parser, out.forward) {
+	goes := out.forward
+	if out.held != nil {
+		goes = out.held.raw
+	}
+	if (!out.refused || out.held != nil) && !bytes.Equal(goes, body) && !x.agree(&parser, goes) {
 		x.link.drop(out.id)
+		if out.held != nil {
+			out.held.cancel()
+		}
 		r := reason("header-differs", "a header holds a copy of what was edited in the message")
 		refuse(x.w, http.StatusForbidden, out.id, r.Code, r.Detail, x.link.note(ctx, client, r))
 		return
 	}
+	if out.held != nil {
+		var done func()
+		out, done = x.wait(out.held)
+		defer done()
+	}
 	switch {
+	case out.taken:
+		x.w.WriteHeader(http.StatusAccepted)
+	case out.held == nil && out.id != "" && out.forward == nil && len(out.replies) == 0: // cancelled
 	case out.forward != nil:
 		x.id = out.id
 		x.forward(out.forward)

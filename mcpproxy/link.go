@@ -24,9 +24,10 @@ type link struct {
 	// error can name an id that is in use.
 	apart bool
 
-	mu    sync.Mutex
-	calls waiting // of the client
-	asks  waiting // of the server
+	mu      sync.Mutex
+	elicits bool    // the client shows forms
+	calls   waiting // of the client
+	asks    waiting // of the server
 }
 
 // asked is a request that was passed on.
@@ -34,6 +35,11 @@ type asked struct {
 	method, target string
 	typed          bool
 	cancelled      bool
+	// Of a call, where labels are kept: its arguments, or that they are not
+	// known any more.
+	args   string
+	forgot bool
+	held   *held // it waits for a person, and was not passed on
 }
 
 // waiting are requests without an answer, and some that have one.
@@ -56,7 +62,7 @@ func (w *waiting) add(id mcp.ID, a asked) {
 // settle takes a request off the list.
 func (w *waiting) settle(id mcp.ID) (asked, bool) {
 	a, ok := w.open[id]
-	if !ok {
+	if !ok || a.held != nil {
 		return a, false
 	}
 	delete(w.open, id)
@@ -67,7 +73,9 @@ func (w *waiting) settle(id mcp.ID) (asked, bool) {
 		}
 		w.old = append(w.old, id)
 	}
-	w.done[id] = a
+	past := a
+	past.args, past.forgot = "", true
+	w.done[id] = past
 	return a, true
 }
 
@@ -93,6 +101,8 @@ type outcome struct {
 	id      mcp.ID
 	refused bool // nothing of the message itself is forwarded
 	unread  bool // it is no message
+	taken   bool // it was for Margay itself
+	held    *held
 }
 
 func newLink(p *Proxy, open func(context.Context) (*mediator.Session, error)) *link {
@@ -219,6 +229,15 @@ func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *m
 		l.note(ctx, from, r)
 		return outcome{refused: true, replies: [][]byte{mcp.NewRefusal(m.ID, a.typed, "[margay: the call was not made: the tool's description or schema has changed since it was first seen.]")}}
 	}
+	var b *back
+	if from == client && a.method == "tools/call" && l.p.cfg.Engine.Clears() {
+		id := m.ID
+		var err error
+		if b, m, err = takeBack(parser, m); err != nil {
+			r := reason("state", "a call of the client's brings back a state that can't be read")
+			return outcome{refused: true, replies: [][]byte{mcp.NewFailure(id, mcp.CodeInvalid, "margay: "+r.Detail, r.Code, l.note(ctx, from, r))}}
+		}
+	}
 	v := l.mediate(ctx, from, parser, m, a)
 	if v.denied {
 		if from == client && a.method == "tools/call" {
@@ -226,7 +245,20 @@ func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *m
 		}
 		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(m.ID, mcp.CodeDenied, v.text(), v.code, v.decision)}}
 	}
+	if from == client && v.s.Clears() {
+		if a.method == "tools/call" {
+			if a.args, a.forgot = v.args, len(v.args) > maxKept; a.forgot {
+				a.args = ""
+			}
+			if out, stopped := l.clear(ctx, m, a, b, &v); stopped {
+				return out
+			}
+		}
+	}
 	l.mu.Lock()
+	if from == client && a.method == "initialize" {
+		l.elicits = m.Elicits()
+	}
 	from.own(l).add(m.ID, a)
 	l.mu.Unlock()
 	return outcome{forward: v.raw, id: m.ID}
@@ -234,6 +266,9 @@ func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *m
 
 func (l *link) notification(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message) outcome {
 	if id, ok := m.Cancels(); ok {
+		if from == client && l.cancels(id) {
+			return outcome{refused: true, taken: true}
+		}
 		l.mu.Lock()
 		own := from.own(l)
 		if a, ok := own.open[id]; ok {
@@ -251,6 +286,9 @@ func (l *link) notification(ctx context.Context, from *side, parser *mcp.Parser,
 
 // answer decides about an answer, or an error without an id.
 func (l *link) answer(ctx context.Context, from *side, parser *mcp.Parser, m *mcp.Message, replayed bool) outcome {
+	if from == client && l.ours(ctx, m) {
+		return outcome{refused: true, taken: true}
+	}
 	var a asked
 	if m.ID != mcp.NullID {
 		l.mu.Lock()
@@ -271,6 +309,9 @@ func (l *link) answer(ctx context.Context, from *side, parser *mcp.Parser, m *mc
 		}
 	}
 	v := l.mediate(ctx, from, parser, m, a)
+	if from == server && !v.denied {
+		l.told(v.s, m, a)
+	}
 	switch {
 	case !v.denied:
 		return outcome{forward: v.raw, id: m.ID}
@@ -290,6 +331,8 @@ type verdict struct {
 	code, decision string
 	why            string
 	told           string // the mediator's own words for the model
+	s              *mediator.Session
+	args           string // of a call, as they go on
 }
 
 func (v *verdict) text() string {
@@ -351,7 +394,14 @@ func (l *link) mediate(ctx context.Context, from *side, parser *mcp.Parser, m *m
 		r := reason("not-editable", "a message of the %s's holds a secret and can't be edited", from.name)
 		return verdict{denied: true, code: r.Code, decision: l.note(ctx, from, r), why: r.Detail}
 	}
-	return verdict{raw: raw}
+	v := verdict{raw: raw, s: s}
+	if from == client && a.method == "tools/call" {
+		v.args = m.CallArguments()
+		if edited, ok := res.Edits[tm.Arguments]; ok {
+			v.args = edited
+		}
+	}
+	return v
 }
 
 // why sums a denial up.

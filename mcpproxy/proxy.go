@@ -57,6 +57,8 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	counts map[string]int // of reports by code
+	// questions of Margay's own that clients have not answered
+	questions map[mcp.ID]*held
 }
 
 // New returns a proxy.

@@ -108,6 +108,7 @@ func (x *exchange) copyHeaders(resp *http.Response) bool {
 				return false
 			}
 			x.w.Header()[name] = values
+			x.begun(resp.Header.Get(sessionHeader))
 			continue
 		case "Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Trailer", "Content-Length", "Proxy-Authenticate", trajectoryHeader:
 			continue

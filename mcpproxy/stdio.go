@@ -45,9 +45,11 @@ func (p *Proxy) Stdio(ctx context.Context, io Pipes) error {
 	writing.Go(s.answerServer)
 	go s.fromClient(ctx, io.FromClient, io.ToServer)
 	err := s.fromServer(ctx, io.FromServer)
+	cancel()
 	close(s.replies)
 	_ = io.ToServer.Close() // wakes whoever writes there
 	writing.Wait()
+	s.finish()
 	s.toServer.close()
 	// What the client still sends is answered by nobody: its requests that
 	// were under way are told so.
@@ -62,6 +64,37 @@ type stdio struct {
 	link               *link
 	toClient, toServer *lines
 	replies            chan []byte // of Margay's to the server
+
+	mu   sync.Mutex
+	over bool
+	held sync.WaitGroup // calls that wait for a person
+}
+
+// hold has a call wait for a person while others go on.
+func (s *stdio) hold(h *held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		h.cancel()
+		return
+	}
+	s.held.Go(func() {
+		out := h.settle(func(message []byte) { _ = s.toClient.write(message, nil) })
+		for _, reply := range out.replies {
+			_ = s.toClient.write(reply, nil)
+		}
+		if out.forward != nil {
+			_ = s.toServer.write(out.forward, nil)
+		}
+	})
+}
+
+// finish waits for the calls that are held, which have been given up.
+func (s *stdio) finish() {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	s.held.Wait()
 }
 
 // lines writes messages one a line. It is safe for concurrent use.
@@ -130,6 +163,8 @@ func (s *stdio) next(ctx context.Context, from *side, in *mcp.Reader, parser *mc
 }
 
 func (s *stdio) fromClient(ctx context.Context, r io.Reader, server io.Closer) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // nobody waits for what is held
 	in, parser := mcp.NewReader(r, s.proxy.cfg.MaxMessage), &mcp.Parser{}
 	for {
 		out, end, err := s.next(ctx, client, in, parser)
@@ -140,6 +175,9 @@ func (s *stdio) fromClient(ctx context.Context, r io.Reader, server io.Closer) {
 			if s.toClient.write(reply, nil) != nil {
 				break
 			}
+		}
+		if out.held != nil {
+			s.hold(out.held)
 		}
 		if out.forward == nil {
 			continue

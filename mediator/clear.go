@@ -15,7 +15,10 @@ import (
 // step can't be made again there.
 
 // Clears reports whether calls are held to what they may follow from.
-func (s *Session) Clears() bool { return s.e.cfg.Taint != nil }
+func (s *Session) Clears() bool { return s.e.Clears() }
+
+// Clears reports whether calls are held to what they may follow from.
+func (e *Engine) Clears() bool { return e.cfg.Taint != nil }
 
 // Begin notes that the trajectory begins here, with nothing told before.
 func (s *Session) Begin() {

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	// L5
 	"gateway":             {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/sse", "internal/strictjson"},
 	"hook":                {"flow", "mediator", "internal/strictjson"},
-	"mcpproxy":            {"flow", "mediator", "wire/mcp", "internal/sse"},
+	"mcpproxy":            {"confirm", "flow", "mediator", "wire/mcp", "internal/sse"},
 	"connectortest":       {},
 	"gateway/gatewaytest": {"connectortest", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	// L6

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/problem"
@@ -38,10 +39,16 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	if err != nil {
 		return nil, nil, err
 	}
+	taints, err := taintOf(c, st, func(q *confirm.Question) {
+		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
 	var did tally
 	p, pass := c.MediationMCP(&config.MCPServer{})
 	engine, err := mediator.New(mediator.Config{
-		Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
+		Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
 		Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { did.decided(&en); logDecision(o.Log, &en) }},
 	})
