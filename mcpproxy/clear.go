@@ -50,10 +50,11 @@ func (l *link) told(s *mediator.Session, m *mcp.Message, a asked) {
 		if a.forgot {
 			call.Name = l.p.named("", "").Name // of an unknown tool: the worst
 		}
-	case "resources/read", "prompts/get":
-		call = l.p.named(a.method, "{}")
+	case "initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
+		"resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "completion/complete":
+		return // what no model is told as a result
 	default:
-		return
+		call = l.p.named(a.method, "{}") // of an unknown tool: the worst
 	}
 	for _, text := range m.Results() {
 		s.Told(call, text)

@@ -5,6 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -52,7 +56,7 @@ func (b *bank) server(generation string) *mcp.Server {
 }
 
 // clearing is a proxy that keeps labels.
-func clearing(t testing.TB, limit time.Duration) (*Proxy, *memory.Store, *confirm.Desk) {
+func clearing(t testing.TB, limit time.Duration, change ...func(*mediator.Config)) (*Proxy, *memory.Store, *confirm.Desk) {
 	t.Helper()
 	pol, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
 		{Name: "mcp__test__read", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
@@ -66,6 +70,9 @@ func clearing(t testing.TB, limit time.Duration) (*Proxy, *memory.Store, *confir
 	p, store := newProxy(t, func(_ *Config, mc *mediator.Config) {
 		mc.Taint = tc
 		tc.Desk = confirm.New(confirm.Config{Store: mc.Store.(*memory.Store), Sealer: &keys, Poll: time.Millisecond, Limit: limit})
+		for _, f := range change {
+			f(mc)
+		}
 	})
 	return p, store, tc.Desk
 }
@@ -290,6 +297,7 @@ func TestToldInEveryForm(t *testing.T) {
 		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"resultType":"input_required","inputRequests":{}}`},
 		{`"method":"tools/call","params":{"name":"read"}`, `"error":{"code":1,"message":"x"}`},
 		{`"method":"resources/read","params":{"uri":"u"}`, `"result":{"contents":[{"uri":"u","text":"x"}]}`},
+		{`"method":"tasks/result","params":{"taskId":"t"}`, `"result":{"content":[{"type":"text","text":"x"}]}`},
 		{`"method":"prompts/get","params":{"name":"p"}`, `"result":{"messages":[]}`},
 	} {
 		p, _, desk := clearing(t, time.Minute)
@@ -371,6 +379,23 @@ func TestStateOfInputRequired(t *testing.T) {
 	}
 }
 
+// A call that nobody waits for can't be asked about, and is not made. What no
+// model is told as a result counts for nothing.
+func TestCallWithoutID(t *testing.T) {
+	p, store, _ := clearing(t, time.Minute)
+	e := newEnds(t, p)
+	e.say(e.client, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	e.hear(e.atServer, "tools/list")
+	e.say(e.server, `{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`)
+	e.hear(e.atClient, `"id":1`)
+	e.say(e.client, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"send","arguments":{"to":"eve"}}}`)
+	e.say(e.client, fmt.Sprintf(sendCall, 2, "bob"))
+	e.hear(e.atServer, "bob")
+	if codes := decisions(t, store); !slices.Contains(codes, "call-refused") {
+		t.Errorf("in the log: %v", codes)
+	}
+}
+
 // Without labels a message that looks like Margay's own goes on as it is.
 func TestOffIsNothing(t *testing.T) {
 	p, _ := newProxy(t, nil)
@@ -379,5 +404,45 @@ func TestOffIsNothing(t *testing.T) {
 	e.say(e.client, call)
 	if got := e.hear(e.atServer); got != call+"\n" {
 		t.Errorf("it became %s", got)
+	}
+}
+
+// A server that ends a session is not rid of what it told in it: the client
+// begins another one in the same conversation.
+func TestToldInAnotherSession(t *testing.T) {
+	p, _, desk := clearing(t, time.Minute, func(mc *mediator.Config) { mc.Family = "" })
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, fmt.Sprintf(readTells, 1))
+	}))
+	defer upstream.Close()
+	u, err := url.Parse(upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := p.Handler(HTTPConfig{URL: u})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	do := func(session, body string) string {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/mcp/test", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Session-Id", session)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Body.String()
+	}
+	if got := do("b", fmt.Sprintf(sendCall, 1, "eve")); strings.Contains(got, "isError") {
+		t.Fatalf("before anything was read: %s", got)
+	}
+	do("a", fmt.Sprintf(readCall, 1))
+	done := make(chan string, 1)
+	go func() { done <- do("b", fmt.Sprintf(sendCall, 1, "eve")) }()
+	if err := desk.Answer(context.Background(), question(t, desk), confirm.Deny, "terminal"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; !strings.Contains(got, "the user said no") {
+		t.Errorf("in another session: %s", got)
 	}
 }

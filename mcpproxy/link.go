@@ -277,6 +277,10 @@ func (l *link) notification(ctx context.Context, from *side, parser *mcp.Parser,
 		}
 		l.mu.Unlock()
 	}
+	if from == client && m.Method == "tools/call" && l.p.cfg.Engine.Clears() {
+		l.note(ctx, from, reason("call-refused", "a call without an id can't be asked about"))
+		return outcome{refused: true}
+	}
 	v := l.mediate(ctx, from, parser, m, asked{method: m.Method})
 	if v.denied {
 		return outcome{refused: true} // nobody waits for an answer; the log tells
@@ -395,7 +399,7 @@ func (l *link) mediate(ctx context.Context, from *side, parser *mcp.Parser, m *m
 		return verdict{denied: true, code: r.Code, decision: l.note(ctx, from, r), why: r.Detail}
 	}
 	v := verdict{raw: raw, s: s}
-	if from == client && a.method == "tools/call" {
+	if from == client && a.method == "tools/call" && s.Clears() {
 		v.args = m.CallArguments()
 		if edited, ok := res.Edits[tm.Arguments]; ok {
 			v.args = edited
