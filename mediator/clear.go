@@ -3,6 +3,7 @@ package mediator
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
@@ -50,6 +51,39 @@ func (t *trajectory) hasBegun() bool {
 	return t.stepped
 }
 
+// maxPermits bounds the calls that a trajectory remembers as let through.
+const maxPermits = 256
+
+// permit notes calls that a step has let through: whoever sees the same calls
+// after it does not ask again.
+func (t *trajectory) permit(key taint.Key, calls []flow.ToolCall) {
+	for _, c := range calls {
+		c.Arguments = Arguments(c.Arguments)
+		d, err := key.Digest(c)
+		if err != nil {
+			continue
+		}
+		t.mu.Lock()
+		t.permits = append(t.permits, d)
+		if n := len(t.permits); n > maxPermits {
+			t.permits = slices.Delete(t.permits, 0, n-maxPermits)
+		}
+		t.mu.Unlock()
+	}
+}
+
+// spend takes a permit, and reports whether there was one.
+func (t *trajectory) spend(d taint.Digest) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.permits, d)
+	if i < 0 {
+		return false
+	}
+	t.permits = slices.Delete(t.permits, i, i+1)
+	return true
+}
+
 // Told notes that a tool told something, in a result to a call: what the
 // trajectory's calls follow from has its label from then on.
 func (s *Session) Told(call flow.ToolCall, result string) {
@@ -79,13 +113,17 @@ type Pending struct {
 }
 
 // Clear decides whether a call may follow from what the trajectory's tools
-// have told. It returns nil where it may.
+// have told. It returns nil where it may, and for a call that a Step of the
+// trajectory has let through, once.
 func (s *Session) Clear(ctx context.Context, call flow.ToolCall) (*Pending, error) {
 	cfg := s.e.cfg.Taint
 	if cfg == nil {
 		return nil, nil //nolint:nilnil // it may
 	}
 	call.Arguments = Arguments(call.Arguments)
+	if d, err := cfg.Key.Digest(call); err == nil && s.t.spend(d) {
+		return nil, nil //nolint:nilnil // a step has let it through
+	}
 	under := s.t.highest(label.Label{})
 	st := &Step{s: s, cfg: cfg, h: &taint.History{Lattice: cfg.Policy.Scheme().Lattice}, context: under}
 	grants, err := st.grants(ctx)

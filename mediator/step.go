@@ -491,6 +491,7 @@ func (st *Step) told(v *taint.Verdict, why string) string {
 // Stand remembers the label of an answer that stands: what it said and called,
 // as the client got it.
 func (st *Step) Stand(texts []string, calls []flow.ToolCall, from View) {
+	st.s.t.permit(st.cfg.Key, calls)
 	if !from.replayed && st.cfg.Screen == nil {
 		return // it has the join of all before it, as has what is not known
 	}

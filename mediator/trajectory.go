@@ -51,6 +51,7 @@ type trajectory struct {
 	stepped  bool            // context is known
 	replayed int             // steps that were made again
 	faults   []confirm.Fault // what raised context, the latest last
+	permits  []taint.Digest  // of calls that were let through and not seen since
 }
 
 // mediated is the result for a text that went out before.
