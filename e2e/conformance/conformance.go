@@ -50,7 +50,7 @@ func chat(stream, partial bool, raw []byte) error {
 		return json.Unmarshal(raw, &c)
 	}
 	if bytes.Contains(raw, []byte(`"object":"text_completion"`)) {
-		s := openaistream.NewStream[openai.Completion](openaistream.NewDecoder(response(raw)), nil)
+		s := openaistream.NewStream[openai.Completion](openaistream.NewDecoder(response(raw)), nil) //nolint:bodyclose // it has none but the bytes
 		for s.Next() {
 			if len(s.Current().Choices) == 0 {
 				return errors.New("a completion without choices")
@@ -58,7 +58,7 @@ func chat(stream, partial bool, raw []byte) error {
 		}
 		return s.Err()
 	}
-	s := openaistream.NewStream[openai.ChatCompletionChunk](openaistream.NewDecoder(response(raw)), nil)
+	s := openaistream.NewStream[openai.ChatCompletionChunk](openaistream.NewDecoder(response(raw)), nil) //nolint:bodyclose // it has none but the bytes
 	var acc openai.ChatCompletionAccumulator
 	for s.Next() {
 		if c := s.Current(); !acc.AddChunk(c) {
@@ -91,7 +91,7 @@ func whole(stream, partial bool, raw []byte) error {
 		var r responses.Response
 		return json.Unmarshal(raw, &r)
 	}
-	s := openaistream.NewStream[responses.ResponseStreamEventUnion](openaistream.NewDecoder(response(raw)), nil)
+	s := openaistream.NewStream[responses.ResponseStreamEventUnion](openaistream.NewDecoder(response(raw)), nil) //nolint:bodyclose // it has none but the bytes
 	text, ended := "", false
 	for s.Next() {
 		switch e := s.Current().AsAny().(type) {
@@ -128,7 +128,7 @@ func messages(stream, partial bool, raw []byte) error {
 		var m anthropic.Message
 		return json.Unmarshal(raw, &m)
 	}
-	s := anthropicstream.NewStream[anthropic.MessageStreamEventUnion](anthropicstream.NewDecoder(response(raw)), nil)
+	s := anthropicstream.NewStream[anthropic.MessageStreamEventUnion](anthropicstream.NewDecoder(response(raw)), nil) //nolint:bodyclose // it has none but the bytes
 	var m anthropic.Message
 	for s.Next() {
 		if err := m.Accumulate(s.Current()); err != nil {

@@ -25,7 +25,7 @@ type step struct {
 
 func call(name string, args ...any) step {
 	s := step{Do: "call", Name: name, Args: map[string]any{}}
-	for i := 0; i < len(args); i += 2 {
+	for i := 0; i+1 < len(args); i += 2 {
 		s.Args[args[i].(string)] = args[i+1]
 	}
 	return s

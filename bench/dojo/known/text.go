@@ -1,6 +1,7 @@
 package known
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -16,6 +17,9 @@ type Text struct {
 	durations map[int]bool       // minutes
 }
 
+// spaces are read as one, within a line.
+var spaces = regexp.MustCompile(`[ \t]+`)
+
 // Read reads a text.
 func Read(s string) *Text {
 	s = unescape(s)
@@ -23,7 +27,7 @@ func Read(s string) *Text {
 	for i, w := range t.words {
 		t.at[w] = append(t.at[w], int32(i))
 	}
-	t.dates, t.times, t.durations = calendar(strings.ToLower(s))
+	t.dates, t.times, t.durations = calendar(spaces.ReplaceAllString(strings.ToLower(s), " "))
 	return t
 }
 
