@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"screen/judge":   {"internal/strictjson", "screen"},
 	"taint":          {"flow", "internal/strictjson", "label"},
 	"taint/pack":     {"flow", "label", "taint"},
+	"declassify/smt": {},
 	// L4
 	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
@@ -116,6 +117,7 @@ var forbidden = map[string][]string{
 	"internal/sse":         {"net/http"},
 	"secret/recognise":     {"database/sql"},
 	"wire/openairesponses": {"net/http", "os/exec", "database/sql"},
+	"declassify/smt":       {"net", "net/http", "os/exec", "database/sql"},
 }
 
 type pkg struct {
