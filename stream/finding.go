@@ -31,6 +31,7 @@ type Finding struct {
 	Capped      bool    // taken for a secret because it could not be decided in bounds
 	Fragment    bool    // a part of the registered secret
 	Risk        float64 // in [0,1], for RuleRisk
+	own         extent  // what was found, where the URL around it goes with it
 	continues   bool    // goes on where a capped or open finding ended
 }
 

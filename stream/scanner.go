@@ -206,15 +206,22 @@ func (s *Scanner) advance(safe int64) {
 // take decides about one finding that starts before safe. Findings come in
 // the order of leads.
 func (s *Scanner) take(f *Finding, safe int64) {
+	// A finding is decided about and told as it was found, and cut out with the
+	// URL that goes with it.
+	out, grown := extent{f.Start, f.End}, f.own != (extent{})
+	if grown {
+		f.Start, f.End, f.own = f.own.start, f.own.end, extent{}
+	}
 	raw := s.raw(f.Start, f.End)
 	part := false // of what is reported already
 	if n := len(s.found); n > 0 {
-		// The same thing seen in several views is one finding.
 		l := &s.found[n-1]
-		if l.Start == f.Start && l.End == f.End && l.Rule == f.Rule && l.ID == f.ID {
+		same := l.Start == f.Start && l.End == f.End && l.Rule == f.Rule && l.ID == f.ID
+		// The same thing seen in several views is one finding.
+		if same && !grown {
 			return
 		}
-		part = f.Fragment && l.ID == f.ID && l.Start <= f.Start && f.Start < l.End
+		part = same || f.Fragment && l.ID == f.ID && l.Start <= f.Start && f.Start < l.End
 	}
 	f.Action = s.cfg.decide(f, raw)
 	if f.continues && s.region >= f.Start {
@@ -222,6 +229,7 @@ func (s *Scanner) take(f *Finding, safe int64) {
 	} else if f.Action != flow.ActAllow && !f.continues && !part && !s.told(f) {
 		s.found = append(s.found, *f)
 	}
+	f.Start, f.End = out.start, out.end
 	switch f.Action {
 	case flow.ActAllow, flow.ActReport:
 		return

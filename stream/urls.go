@@ -95,8 +95,7 @@ func (s *Scanner) decideURL(at extent) {
 	if best == nil {
 		return
 	}
-	f := *best
-	f.Start, f.End = min(f.Start, at.start), max(f.End, at.end)
-	f.View += "+url"
-	s.pend = append(s.pend, f)
+	// It is told as it was found, however much goes with it.
+	best.own = extent{best.Start, best.End}
+	best.Start, best.End = min(best.Start, at.start), max(best.End, at.end)
 }
