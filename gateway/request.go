@@ -180,7 +180,7 @@ func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
 			p := &parts[i]
 			out = append(out, mediator.Text{
 				ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Fixed, Opaque: p.Opaque,
-				Path: func() string { return req.Path(p) }, Private: p.Role == flow.RoleTool,
+				Path: func() string { return req.Path(p) },
 			})
 		}
 	}

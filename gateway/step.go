@@ -60,11 +60,14 @@ func (c *call) shown(v *mediator.View) []byte {
 // errReplay says that a step could not be made again.
 var errReplay = errors.New("the upstream did not answer when the step was made again")
 
-// again asks the upstream for the step from another view. The caller closes
+// askedFor is the body of the request for a view, as it goes to the upstream.
+func (c *call) askedFor(v *mediator.View) []byte { return c.paid(c.shown(v)) }
+
+// again asks the upstream for the step with another request. The caller closes
 // the response's body.
-func (g *Gateway) again(ctx context.Context, c *call, first *http.Request, v *mediator.View, typ string) (*http.Response, error) {
+func (g *Gateway) again(ctx context.Context, first *http.Request, body []byte, typ string) (*http.Response, error) {
 	r := first.Clone(ctx)
-	setBody(r, c.paid(c.shown(v)))
+	setBody(r, body)
 	resp, err := g.cfg.Transport.RoundTrip(r)
 	if err != nil {
 		g.cfg.Log.Warn("a step could not be made again", "upstream", g.cfg.Name, "error", reachError(err))
@@ -137,8 +140,8 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 		return nil, g.stepFailed(err)
 	}
 	var other *answer // without a call, to fall back to
-	if v, ok := c.step.Again(&r); ok {
-		if b, err := g.replayed(ctx, c, first, &v); err == nil {
+	if v, body, ok := c.step.Again(&r, c.askedFor); ok {
+		if b, err := g.replayed(ctx, c, first, body); err == nil {
 			r2, err := c.step.Rule(ctx, b.calls, v)
 			if err != nil {
 				return nil, g.stepFailed(err)
@@ -147,6 +150,7 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 				c.step.Stand(b.said(), b.calls, v)
 				return b, c.step.Note(ctx, &r)
 			}
+			c.step.Barren(body)
 			if len(b.calls) == 0 {
 				other = b
 				c.step.Stand(b.said(), nil, v)
@@ -178,17 +182,17 @@ func (g *Gateway) stepFailed(err error) error {
 }
 
 // replayed makes a step again and looks at the answer.
-func (g *Gateway) replayed(ctx context.Context, c *call, first *http.Request, v *mediator.View) (*answer, error) {
-	resp, err := g.again(ctx, c, first, v, "application/json")
+func (g *Gateway) replayed(ctx context.Context, c *call, first *http.Request, body []byte) (*answer, error) {
+	resp, err := g.again(ctx, first, body, "application/json")
 	if err != nil {
 		return nil, err
 	}
-	body, err := readAll(resp.Body, g.cfg.MaxBody)
+	told, err := readAll(resp.Body, g.cfg.MaxBody)
 	_ = resp.Body.Close()
 	if err != nil {
 		return nil, errReplay
 	}
-	a, halted, err := g.look(ctx, c, body)
+	a, halted, err := g.look(ctx, c, told)
 	if err != nil || halted != nil {
 		return nil, errReplay
 	}
@@ -210,7 +214,8 @@ type settling struct {
 	first *attempt          // the one that was made again
 	wait  chan settledCalls // what a person says to the first; nil while nobody is asked
 	view  mediator.View
-	late  bool // a part of the answer went out before
+	body  []byte // the request for the step that was made again
+	late  bool   // a part of the answer went out before
 }
 
 type settledCalls struct {
@@ -248,6 +253,9 @@ func (e *events) settle() {
 		e.stand(this, nil)
 	case h.first == nil && !h.late && e.replay(this):
 	default:
+		if h.body != nil {
+			e.c.step.Barren(h.body)
+		}
 		if h.first == nil {
 			h.first = this
 		}
@@ -263,15 +271,15 @@ func (e *events) settle() {
 // replay opens the stream of a step that is made again. It reports false where
 // that failed.
 func (e *events) replay(first *attempt) bool {
-	v, ok := e.c.step.Again(&first.ruling)
+	v, body, ok := e.c.step.Again(&first.ruling, e.c.askedFor)
 	if !ok {
 		return false
 	}
-	resp, err := e.g.again(e.ctx, e.c, e.resp.Request, &v, "text/event-stream") //nolint:bodyclose // e.open owns the body
+	resp, err := e.g.again(e.ctx, e.resp.Request, body, "text/event-stream") //nolint:bodyclose // e.open owns the body
 	if err != nil {
 		return false
 	}
-	e.held.first, e.held.view = first, v
+	e.held.first, e.held.view, e.held.body = first, v, body
 	e.open(resp.Body)
 	return true
 }

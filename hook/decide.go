@@ -273,7 +273,7 @@ const maxLeaves = 4096
 func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 	if in.doc.Nodes[top].Next-top > maxLeaves {
 		m.Texts = append(m.Texts, mediator.Text{
-			ID: top, Text: string(in.doc.Value(top)), JSON: true, Tool: in.tool, Fixed: fixed, Private: true, Path: func() string { return in.doc.Path(top) },
+			ID: top, Text: string(in.doc.Value(top)), JSON: true, Tool: in.tool, Fixed: fixed, Path: func() string { return in.doc.Path(top) },
 		})
 		return
 	}
@@ -281,7 +281,7 @@ func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 		n := &in.doc.Nodes[i]
 		add := func(id int, text string, json, fixed bool) {
 			m.Texts = append(m.Texts, mediator.Text{
-				ID: id, Text: text, JSON: json, Tool: in.tool, Fixed: fixed, Private: true, Path: func() string { return in.doc.Path(i) },
+				ID: id, Text: text, JSON: json, Tool: in.tool, Fixed: fixed, Path: func() string { return in.doc.Path(i) },
 			})
 		}
 		if i != top && n.KeyEnd > n.KeyStart {

@@ -371,7 +371,7 @@ func (l *link) mediate(ctx context.Context, from *side, parser *mcp.Parser, m *m
 	for i := range parts {
 		p := &parts[i]
 		tm.Texts[i] = mediator.Text{
-			ID: p.ID, Text: p.Text, Field: p.Field, Tool: a.target, Fixed: p.Key, Opaque: p.Opaque, JSON: p.JSON, Private: from == server,
+			ID: p.ID, Text: p.Text, Field: p.Field, Tool: a.target, Fixed: p.Key, Opaque: p.Opaque, JSON: p.JSON,
 			Path: func() string { return strings.TrimSuffix(a.method+" "+m.Path(p), " ") },
 		}
 	}

@@ -22,8 +22,6 @@ type Text struct {
 	Fixed  bool          // it can't be edited, such as an object's key
 	Opaque string        // what it is, where it is no text
 	JSON   bool          // a JSON value as it is written, and must stay one
-	// Private: it is what a tool told, or a file.
-	Private bool
 	// Tokens are what the server tells about the tokens of an answer's text.
 	Tokens    []flow.Token
 	Telemetry []byte

@@ -52,6 +52,7 @@ type trajectory struct {
 	replayed int             // steps that were made again
 	faults   []confirm.Fault // what raised context, the latest last
 	permits  []taint.Digest  // of calls that were let through and not seen since
+	barren   [][32]byte      // requests for a step made again that led nowhere
 }
 
 // mediated is the result for a text that went out before.

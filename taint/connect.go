@@ -1,6 +1,9 @@
 package taint
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 )
@@ -29,6 +32,28 @@ func Argument(call flow.ToolCall, name string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Alike reports whether two calls do the same, as far as that can be told: they
+// have the same arguments, or the same ones among those that say where
+// something goes.
+func (p *Policy) Alike(a, b flow.ToolCall) bool {
+	if a.Name != b.Name {
+		return false
+	}
+	x, y := arguments(a.Arguments), arguments(b.Arguments)
+	if x == nil || y == nil {
+		return true // nothing is known of what one of them does
+	}
+	var without []string
+	if t := p.tools[a.Name]; t != nil && len(t.Destinations) > 0 {
+		for _, n := range append(x.top(), y.top()...) {
+			if !slices.Contains(t.Destinations, n) {
+				without = append(without, n)
+			}
+		}
+	}
+	return bytes.Equal(x.canonical(nil, 0, without), y.canonical(nil, 0, without))
 }
 
 // Fits reports whether a label could keep no call of a tool from being made,

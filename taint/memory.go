@@ -124,17 +124,6 @@ func (m *Memory) Say(t Turn, l label.Label) {
 	m.new.said[h] = keptSaid{t, l}
 }
 
-// Endorse remembers that a person allowed exactly this call: it now has a
-// label that the person vouches for, and replaces what was remembered of it.
-func (m *Memory) Endorse(t Turn, l label.Label) {
-	h := m.turnHash(&t)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.old.said, h)
-	m.room(len(t.Text) + overhead)
-	m.new.said[h] = keptSaid{t, l}
-}
-
 // Said implements Steps.
 func (m *Memory) Said(t *Turn) (label.Label, bool) {
 	h := m.turnHash(t)
