@@ -35,6 +35,9 @@ var allowed = map[string][]string{
 	"secret/canon":         {},
 	"secret/recognise":     {"secret"},
 	"monitor":              {"flow"},
+	"rubric":               {"flow", "internal/strictjson", "rubric/population", "rubric/predicate"},
+	"rubric/population":    {"flow"},
+	"rubric/predicate":     {},
 	"wire":                 {"flow", "internal/sse", "internal/strictjson"},
 	"wire/openaichat":      {"flow", "internal/sse", "internal/strictjson", "wire"},
 	"wire/mcp":             {"flow", "internal/strictjson"},
@@ -105,6 +108,7 @@ var allowed = map[string][]string{
 var forbidden = map[string][]string{
 	"taint":                {"net/http", "os/exec", "database/sql"},
 	"label":                {"net/http", "os/exec", "database/sql"},
+	"rubric":               {"net/http", "os/exec", "database/sql"},
 	"flow":                 {"net/http", "os/exec", "database/sql"},
 	"secret":               {"net/http", "os/exec", "database/sql"},
 	"secret/canon":         {"net/http", "os/exec", "database/sql"},
