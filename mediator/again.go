@@ -20,9 +20,11 @@ type View struct {
 	replayed bool
 }
 
-// view is the history at a level, as the request's codec writes it.
-func (st *Step) view(level taint.Level) View {
+// view is the history at a level, as the request's codec writes it; again: the
+// step is made a second time.
+func (st *Step) view(level taint.Level, again bool) View {
 	v := st.h.Redact(level)
+	defer st.traceWithheld(&v, again)
 	w := &flow.Withheld{Instead: map[int]string{}, Without: map[int]bool{}, Before: map[int]string{}, Hidden: map[int]bool{}, Edits: map[int]string{}}
 	shown := make([]*taint.Shown, len(st.place))
 	answer := "" // that stands for what was left out before the next message
@@ -116,7 +118,7 @@ func (st *Step) Again(r *Ruling, body func(*View) []byte) (View, []byte, bool) {
 	if !r.Replay {
 		return View{}, nil, false
 	}
-	v := st.view(r.Level)
+	v := st.view(r.Level, true)
 	v.replayed = true
 	b := body(&v)
 	if st.s.t.isBarren(sha256.Sum256(b)) || !st.s.t.mayReplay(cmp.Or(st.cfg.MaxReplays, 256)) {

@@ -203,6 +203,10 @@ type Answered struct {
 // Answer decides about a whole answer. It edits as a stream of it is edited.
 func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 	out := Answered{Refused: map[int]string{}}
+	var trace *answerTrace
+	if a.told() {
+		trace = s.traceAnswer()
+	}
 	out.Result = s.guard(ctx, flow.Generate, func() (Result, error) {
 		r := Result{Decision: s.decision(flow.Generate), Edits: map[int]string{}}
 		overlay, _ := s.t.discovered()
@@ -223,14 +227,17 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 			cfg.HoldURLs = !s.e.cfg.Observe
 			var edited []byte
 			var found []stream.Finding
+			seen := trace.wholeText(t, i)
 			if c, ok := calls[t.ID]; ok {
 				v := s.arguments(cfg, a.Calls[c].Name, []byte(t.Text))
+				trace.wholeCall(a.Calls[c].Name, i)
+				seen.decided(int64(len(t.Text)), v.edits, v.found)
 				edited, found = apply(v.edits, 0, []byte(t.Text)), v.found
 				if v.refusal != "" {
 					out.Refused[c] = v.refusal
 				}
 			} else {
-				edited, found = s.text(cfg, t)
+				edited, found = s.text(cfg, t, seen)
 			}
 			for k := range found {
 				j.add(s, &found[k], t, flow.Generate)
@@ -248,16 +255,25 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 		}
 		return r, s.record(ctx, &r)
 	})
+	trace.end(AnswerTrace{Halted: out.Denied()})
 	return out
 }
 
+// told reports whether an answer has texts that those who look on are told of.
+func (a *Answer) told() bool {
+	return len(a.Calls) > 0 || slices.ContainsFunc(a.Texts, func(t Text) bool { return t.Field != flow.FieldOther })
+}
+
 // text edits one text of an answer.
-func (s *Session) text(cfg *stream.Config, t *Text) ([]byte, []stream.Finding) {
+func (s *Session) text(cfg *stream.Config, t *Text, seen *textTrace) ([]byte, []stream.Finding) {
 	raw := []byte(t.Text)
 	key := flow.StreamKey{Field: t.Field}
 	r := s.judge(key)
-	if r == nil && s.watch.Edited == nil {
+	if r == nil && s.watch.Edited == nil && seen == nil {
 		return cfg.Text(raw)
+	}
+	if r != nil {
+		r.trace = seen
 	}
 	sc := cfg.NewScanner()
 	if r != nil {
@@ -267,6 +283,7 @@ func (s *Session) text(cfg *stream.Config, t *Text) ([]byte, []stream.Finding) {
 	sc.Close()
 	edits := sc.Edits(nil)
 	s.edited(key, edits)
+	seen.decided(int64(len(raw)), edits, sc.Findings())
 	return apply(edits, 0, raw), sc.Findings()
 }
 

@@ -59,6 +59,7 @@ func (g *Generation) endArguments(t *text) {
 	v := g.s.arguments(g.cfg, name, t.win)
 	g.note(t, v.found)
 	t.edits, t.all = v.edits, v.edits
+	t.trace.decided(t.len, v.edits, v.found)
 	g.seal(t)
 	c := g.calls[choice]
 	if v.refusal == "" || c.dropped[item] {

@@ -43,6 +43,8 @@ type Config struct {
 	// Ephemeral are secrets of this process alone; they are not stored.
 	Ephemeral []secret.Record
 	Listener  Listener
+	// Trace is what those who look on are told; nil for nothing.
+	Trace *Trace
 	// Observe reports findings and changes nothing.
 	Observe bool
 	// OnErrorPass lets a flow through when Margay itself fails. It is for
@@ -220,6 +222,7 @@ type Session struct {
 	now    time.Time
 
 	watch    Watch
+	size     *TraceSize        // of what is decided about; nil where nobody looks on
 	replaced map[string][]byte // values that became pseudonyms in this call, by name
 
 	// What the risk model knows of the context.

@@ -72,7 +72,8 @@ type Generation struct {
 	settled text                // stands for them
 	fresh   []FindingRecord     // found, not yet recorded
 	halted  bool
-	hold    int // bytes that may be held until Let; 0: nothing is held
+	trace   *answerTrace // nil where nobody looks on
+	hold    int          // bytes that may be held until Let; 0: nothing is held
 	holding int
 	gate    func(flow.ToolCall) bool
 	most    int   // bytes that are held from the gate on
@@ -93,6 +94,7 @@ type text struct {
 	key    flow.StreamKey
 	scan   *stream.Scanner // nil for a call's arguments, which are decided when complete
 	risk   *risk           // nil where the risk model does not judge
+	trace  *textTrace      // nil where nobody looks on
 	win    []byte          // the bytes from base on: what waits, and all of a call's arguments
 	base   int64
 	len    int64         // bytes so far
@@ -136,6 +138,7 @@ func (s *Session) Generate(ctx context.Context) *Generation {
 	g := &Generation{s: s, ctx: ctx, room: rooms.Get().(*room), text: map[flow.StreamKey]*text{}, calls: map[int]*calls{}}
 	g.cfg = s.config(flow.Generate, overlay, nil, nil)
 	g.cfg.HoldURLs = !s.e.cfg.Observe
+	g.trace = s.traceAnswer()
 	return g
 }
 
@@ -196,6 +199,9 @@ func (g *Generation) Release() (out []flow.Outgoing, err error) {
 		}
 	}
 	g.news = g.news[:0]
+	if g.trace != nil {
+		g.trace.waiting(g)
+	}
 	return g.release()
 }
 
@@ -213,20 +219,6 @@ func (g *Generation) Close() (out []flow.Outgoing, err error) {
 		}
 	}
 	return g.release()
-}
-
-// Free gives the generation's memory to the next one. Neither the generation
-// nor what it returned may be used after it. It need not be called.
-func (g *Generation) Free() {
-	r := g.room
-	if r == nil {
-		return
-	}
-	g.room = nil
-	clear(r.out[:cap(r.out)])
-	clear(r.queue[:cap(r.queue)])
-	r.out, r.queue = r.out[:0], r.queue[:0]
-	rooms.Put(r)
 }
 
 // Held returns the bytes of text that wait.
@@ -316,6 +308,7 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 	t.pieces++
 	t.len = p.to
 	t.win = append(t.win, d.Text...)
+	t.trace.write(d.Text)
 	t.fixed = t.fixed || d.Fixed
 	if t.sum != nil {
 		t.sum.Write(d.Text)
@@ -423,6 +416,9 @@ func (g *Generation) begin(k flow.StreamKey) (*text, error) {
 	if k.Field != flow.FieldToolArguments {
 		t.scan, t.risk = g.cfg.NewScanner(), g.s.judge(k)
 	}
+	if t.trace = g.trace.text(k); t.risk != nil {
+		t.risk.trace = t.trace
+	}
 	g.text[k] = t
 	return t, nil
 }
@@ -491,7 +487,11 @@ func (g *Generation) take(t *text) {
 	}
 	g.seal(t)
 	g.s.edited(t.key, t.edits[n:])
-	if found := t.scan.Findings(); len(found) > t.found {
+	found := t.scan.Findings()
+	if t.trace != nil {
+		t.trace.decided(t.cut, t.edits[n:], found[t.found:])
+	}
+	if len(found) > t.found {
 		g.note(t, found[t.found:])
 		t.found = len(found)
 	}

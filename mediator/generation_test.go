@@ -33,6 +33,7 @@ type answer struct {
 func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 	a := answer{text: map[flow.StreamKey]string{}, refused: map[int]bool{}}
 	g := s.Generate(context.Background())
+	defer g.Free()
 	var events []mediator.Event
 	take := func(out []flow.Outgoing) {
 		for _, o := range out {

@@ -45,7 +45,10 @@ func (s *Session) Prompt(ctx context.Context, texts []Text) Result {
 	for i := range texts {
 		s.show(texts[i].Text)
 	}
-	return s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts, nil) })
+	defer s.sizing(texts, "")()
+	r := s.guard(ctx, flow.Prompt, func() (Result, error) { return s.outgoing(ctx, flow.Prompt, texts, nil) })
+	s.passed(&r)
+	return r
 }
 
 // guard turns errors and panics into denials. A panic's value may quote
@@ -100,6 +103,7 @@ func (s *Session) decision(verb flow.Verb) flow.Decision {
 }
 
 func (s *Session) tell(en LogEntry) {
+	s.traceDecision(en)
 	if f := s.e.cfg.Listener.Decided; f != nil {
 		f(en)
 	}

@@ -215,3 +215,19 @@ func apply(edits []stream.Edit, from int64, text []byte) []byte {
 	}
 	return append(out, text[at-from:]...)
 }
+
+// Free gives the generation's memory to the next one. Neither the generation
+// nor what it returned may be used after it. It need not be called, but those
+// who look on are told of the answer then.
+func (g *Generation) Free() {
+	g.trace.end(g.traced())
+	r := g.room
+	if r == nil {
+		return
+	}
+	g.room = nil
+	clear(r.out[:cap(r.out)])
+	clear(r.queue[:cap(r.queue)])
+	r.out, r.queue = r.out[:0], r.queue[:0]
+	rooms.Put(r)
+}

@@ -60,7 +60,7 @@ func (s *Session) judge(key flow.StreamKey) *risk {
 		s.source = monitor.NewSource()
 	}
 	m := s.e.cfg.Monitor.New(monitor.Options{Vocabulary: s.policy.Vocabulary, Source: s.source, Tool: s.tool})
-	return &risk{judge: m.Next, key: key, watch: s.watch.Judged}
+	return &risk{judge: m.Next, entropy: m.Entropy, key: key, watch: s.watch.Judged}
 }
 
 // show notes what the model is shown, to know it again in the answer.
@@ -84,6 +84,8 @@ func (s *Session) show(text string) {
 //   - YELLOW masks the token. The space before it stays.
 type risk struct {
 	judge   func(*monitor.Token) monitor.Verdict
+	entropy func() (least, most float64, ok bool) // of the last token
+	trace   *textTrace
 	key     flow.StreamKey
 	watch   func(flow.StreamKey, int64, int64, monitor.Verdict)
 	at      int64 // bytes judged
@@ -130,6 +132,10 @@ func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
 	r.at += int64(len(t.Text))
 	if r.watch != nil {
 		r.watch(r.key, from, r.at, v)
+	}
+	if r.trace != nil {
+		least, most, ok := r.entropy()
+		r.trace.judged(r.at, &v, least, most, ok)
 	}
 	lead := 0
 	for lead < len(t.Text) && boundary(t.Text[lead]) {

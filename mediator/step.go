@@ -92,6 +92,7 @@ func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bo
 		st.context = scheme.Lattice.Join(st.context, s.t.highest(scheme.Worst()))
 	}
 	s.t.rise(scheme.Lattice, st.context)
+	st.traceStep()
 	return st
 }
 
@@ -250,7 +251,7 @@ func (st *Step) First(ctx context.Context) (View, bool) {
 	if err != nil {
 		level = taint.Everything() // an adviser that fails costs questions, never security
 	}
-	return st.view(level), true
+	return st.view(level, false), true
 }
 
 // Settle asks about the calls that need it, and returns those that are not

@@ -47,7 +47,10 @@ func (s *Session) Observe(ctx context.Context, m *ToolMessage) Result {
 		s.show(m.Texts[i].Text)
 	}
 	s.tool = true
-	return s.guard(ctx, flow.Observe, func() (Result, error) { return s.outgoing(ctx, flow.Observe, m.Texts, m) })
+	defer s.sizing(m.Texts, m.Tool)()
+	r := s.guard(ctx, flow.Observe, func() (Result, error) { return s.outgoing(ctx, flow.Observe, m.Texts, m) })
+	s.passed(&r)
+	return r
 }
 
 // Send decides about a message to a tool. Secrets are redacted; a call whose
@@ -55,6 +58,7 @@ func (s *Session) Observe(ctx context.Context, m *ToolMessage) Result {
 // back, is refused in words for the model.
 func (s *Session) Send(ctx context.Context, m *ToolMessage) ToolResult {
 	var out ToolResult
+	defer s.sizing(m.Texts, m.Tool)()
 	out.Result = s.guard(ctx, flow.Call, func() (Result, error) {
 		r := Result{Decision: s.decision(flow.Call), Edits: map[int]string{}}
 		overlay, _ := s.t.discovered()
@@ -101,6 +105,7 @@ func (s *Session) Send(ctx context.Context, m *ToolMessage) ToolResult {
 		s.conclude(&r, j)
 		return r, s.record(ctx, &r)
 	})
+	s.passed(&out.Result)
 	return out
 }
 

@@ -51,6 +51,7 @@ type trajectory struct {
 	stepped  bool            // context is known
 	replayed int             // steps that were made again
 	faults   []confirm.Fault // what raised context, the latest last
+	traced   int             // messages that those who look on were told of
 	permits  []taint.Digest  // of calls that were let through and not seen since
 	barren   [][32]byte      // requests for a step made again that led nowhere
 }

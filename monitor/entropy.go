@@ -136,3 +136,21 @@ func (v *vocabulary) look(t *Token) (d distribution, ok bool) {
 }
 
 func unit(x float64) float64 { return math.Min(math.Max(x, 0), 1) }
+
+// Entropy returns bounds of the last token's normalised entropy; ok is false
+// where it is not known.
+func (m *Monitor) Entropy() (least, most float64, ok bool) {
+	s := &m.sample
+	if s.Available&logits == 0 {
+		return 0, 0, false
+	}
+	return 1 - s.AtLeast.LowEntropy, 1 - s.AtMost.LowEntropy, true
+}
+
+// Thresholds returns the risks from which a token is Yellow and Red.
+func (m *Model) Thresholds(blackBox bool) (yellow, red float64) {
+	if blackBox {
+		return m.black.tau1, m.black.tau2
+	}
+	return m.white.tau1, m.white.tau2
+}

@@ -36,6 +36,7 @@ type Store struct {
 	pins    map[[32]byte]map[[32]byte][32]byte // of servers
 
 	questions map[string]*confirm.Row
+	events    events
 }
 
 // logged is an entry with its number in the order of arrival.

@@ -59,3 +59,7 @@ func BenchmarkPutSecrets(b *testing.B) {
 		}
 	}
 }
+
+func TestEventsBounded(t *testing.T) {
+	storetest.EventsBounded(t, memory.New(memory.MaxEvents(100)), 100)
+}

@@ -58,6 +58,25 @@ CREATE TABLE questions (
   used INTEGER NOT NULL CHECK (used IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX questions_granted ON questions (trajectory, id) WHERE answer = 'trajectory';
+`, `
+INSERT INTO meta VALUES ('events', 0), ('event_bytes', 0);
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY, id TEXT NOT NULL, trajectory TEXT NOT NULL, at INTEGER NOT NULL,
+  kind TEXT NOT NULL, verb TEXT NOT NULL, sink TEXT NOT NULL, outcome TEXT NOT NULL,
+  size INTEGER NOT NULL, payload TEXT NOT NULL, detail TEXT
+) STRICT;
+CREATE INDEX events_trajectory ON events (trajectory, seq);
+CREATE INDEX events_at ON events (at);
+CREATE TABLE trajectories (
+  id TEXT PRIMARY KEY CHECK (id <> ''), first INTEGER NOT NULL, last INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+  events INTEGER NOT NULL, answers INTEGER NOT NULL, findings INTEGER NOT NULL, denied INTEGER NOT NULL, asked INTEGER NOT NULL,
+  edited INTEGER NOT NULL, sink TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX trajectories_last ON trajectories (last_seq);
+CREATE TABLE tallies (
+  minute INTEGER NOT NULL, verb TEXT NOT NULL, outcome TEXT NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY (minute, verb, outcome)
+) STRICT, WITHOUT ROWID;
 `}
 
 // cheapCheck is the size in bytes up to which a file is always checked when
@@ -108,10 +127,11 @@ type querier interface {
 // formatOf returns the version of a database, 0 for an empty one.
 func formatOf(ctx context.Context, q querier, known int) (version int, err error) {
 	var app, tables int
-	if err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
+	// In this order: another process may be making the tables and the id.
+	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
 		return 0, err
 	}
-	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+	if err := q.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app); err != nil {
 		return 0, err
 	}
 	switch {

@@ -24,6 +24,9 @@ import (
 const (
 	DefaultBusy         = 2 * time.Second
 	DefaultMaxDecisions = 1_000_000
+	DefaultMaxEvents    = 1_000_000
+	// DefaultMaxEventBytes are bytes of payloads and details.
+	DefaultMaxEventBytes = 1 << 30
 )
 
 // readers is the size of the pool for reads. An iteration over Secrets holds
@@ -39,6 +42,11 @@ type Options struct {
 	// Once there are more, those with the lowest ids go, in batches: up to an
 	// eighth of MaxDecisions, at most 1,024, below the bound.
 	MaxDecisions int
+	// MaxEvents and MaxEventBytes bound what is kept for those who look on;
+	// DefaultMaxEvents and DefaultMaxEventBytes if they are not positive. The
+	// oldest go first, in batches.
+	MaxEvents     int
+	MaxEventBytes int64
 }
 
 // Store implements mediator.Store. It is safe for concurrent use, by several
@@ -54,6 +62,7 @@ type Store struct {
 	decision, finding, page, arrived, last      *sql.Stmt // on r
 	putSecret, bump                             *sql.Stmt // on w, as the following
 	newEntry, setEntry, unlink, link, n, oldest *sql.Stmt
+	newEvent, sumEvent, tally                   *sql.Stmt
 
 	log    chan appendRequest
 	quit   chan struct{} // closed by Close
@@ -75,6 +84,12 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	}
 	if opt.MaxDecisions <= 0 {
 		opt.MaxDecisions = DefaultMaxDecisions
+	}
+	if opt.MaxEvents <= 0 {
+		opt.MaxEvents = DefaultMaxEvents
+	}
+	if opt.MaxEventBytes <= 0 {
+		opt.MaxEventBytes = DefaultMaxEventBytes
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -126,6 +141,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		{&s.unlink, s.w, "DELETE FROM findings WHERE decision = ?"},
 		{&s.link, s.w, "INSERT INTO findings (id, decision) VALUES (?,?) ON CONFLICT DO NOTHING"},
 		{&s.n, s.w, "UPDATE meta SET value = value + ? WHERE key = 'decisions' RETURNING value"},
+		{&s.newEvent, s.w, "INSERT INTO events (id, trajectory, at, kind, verb, sink, outcome, size, payload, detail) VALUES (?,?,?,?,?,?,?,?,?,?)"},
+		{&s.sumEvent, s.w, sumEvent},
+		{&s.tally, s.w, "INSERT INTO tallies (minute, verb, outcome, n) VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"},
 		{&s.oldest, s.w, "DELETE FROM decisions WHERE id IN (SELECT id FROM decisions ORDER BY id LIMIT ?)"},
 	} {
 		if *p.stmt, err = p.db.PrepareContext(ctx, p.query); err != nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/margaydev/margay/mediator"
 )
 
 // A database of every earlier format is brought up to date when it is opened,
@@ -42,6 +44,9 @@ func TestEarlierFormats(t *testing.T) {
 			t.Errorf("from format %d: %v", v, err)
 		}
 		if err := s.PutValues(ctx, [32]byte{1}, map[string][]byte{"margay-token-a": {1}}, time.Now()); err != nil {
+			t.Errorf("from format %d: %v", v, err)
+		}
+		if err := s.AppendEvents(ctx, []mediator.TraceEvent{{ID: "E", Trajectory: "T", Kind: mediator.EventStep, At: time.Now()}}); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}
 	}

@@ -63,12 +63,14 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"values", u.sealedValues},
 		{"pins", u.toolPins},
 		{"questions", u.questions},
+		{"events", u.events},
 		{"concurrency", u.concurrency},
 		{"cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.f(t, open(t)) })
 	}
 	t.Run("model", func(t *testing.T) { u.model(t, open) })
+	t.Run("event model", func(t *testing.T) { u.eventModel(t, open) })
 }
 
 // at is any time with the precision that stores keep.
