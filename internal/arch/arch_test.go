@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	// L1
 	"flow": {"label"},
 	// L2
+	"ledger":               {"flow"},
 	"secret":               {"secret/canon"},
 	"secret/canon":         {},
 	"secret/recognise":     {"secret"},
@@ -55,9 +56,9 @@ var allowed = map[string][]string{
 	// L4
 	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
-	"store/memory":    {"confirm", "flow", "mediator", "secret"},
-	"store/sqlite":    {"confirm", "flow", "mediator", "secret"},
-	"store/storetest": {"confirm", "mediator", "secret", "flow"},
+	"store/memory":    {"confirm", "flow", "ledger", "mediator", "secret"},
+	"store/sqlite":    {"confirm", "flow", "ledger", "mediator", "secret"},
+	"store/storetest": {"confirm", "ledger", "mediator", "secret", "flow"},
 	// L5
 	"gateway":             {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/sse", "internal/strictjson"},
 	"hook":                {"flow", "mediator", "internal/strictjson"},
@@ -107,6 +108,7 @@ var allowed = map[string][]string{
 // others: the trusted base does no input or output.
 var forbidden = map[string][]string{
 	"taint":                {"net/http", "os/exec", "database/sql"},
+	"ledger":               {"net/http", "os/exec", "database/sql"},
 	"label":                {"net/http", "os/exec", "database/sql"},
 	"rubric":               {"net/http", "os/exec", "database/sql"},
 	"flow":                 {"net/http", "os/exec", "database/sql"},

@@ -37,6 +37,7 @@ type Store struct {
 
 	questions map[string]*confirm.Row
 	events    events
+	book      book
 }
 
 // logged is an entry with its number in the order of arrival.

@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// Hash is a SHA-256 hash, or a keyed hash of that size.
+type Hash [32]byte
+
+// String returns the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// IsZero reports whether the hash is none: what comes before the first entry.
+func (h Hash) IsZero() bool { return h == Hash{} }
+
+// Classes is the size of arrays by flow.Class; the place of class 0, which no
+// sink has, is unused and zero.
+const Classes = 4
+
+// Op is an operator on an atom, in the order of what it discloses. The numbers
+// are those of the encoding.
+type Op uint8
+
+// Operators.
+const (
+	Drop       Op = 1
+	Redact     Op = 2
+	Substitute Op = 3
+	Generalize Op = 4
+	Identity   Op = 5
+)
+
+// String returns the operator's name.
+func (o Op) String() string {
+	switch o {
+	case Drop:
+		return "drop"
+	case Redact:
+		return "redact"
+	case Substitute:
+		return "substitute"
+	case Generalize:
+		return "generalize"
+	case Identity:
+		return "identity"
+	default:
+		return "unknown"
+	}
+}
+
+// Limits are what a family may spend. Its first entry fixes them, from the
+// signed rubric of the task; an entry that has others is refused.
+type Limits struct {
+	// B bounds the weighted charge of all values.
+	B flow.Bits
+	// Cap bounds the unweighted cost of all views that went to sinks of a
+	// class or worse. It never grows with the class.
+	Cap [Classes]flow.Bits
+	// Lambda weighs the classes, in thousandths. It never falls with the
+	// class, is at least 1000 and at most MaxLambda.
+	Lambda [Classes]int64
+}
+
+// Bounds of what an entry may hold. They keep sums from overflowing and bound
+// the memory that reading an entry takes.
+const (
+	MaxLambda           = 1_000_000           // thousandths
+	MaxAmount flow.Bits = 1 << 42             // of After: over four million bits
+	MaxAtoms            = 4096                // of an entry
+	MaxHashes           = 64                  // rubrics of an entry
+	MaxModels           = 32                  // of an entry
+	MaxName             = 64                  // bytes of an id, field, template, model, answer
+	MaxSink             = 512                 // bytes of a sink's name
+	maxTime             = 253_402_300_800_000 // the year 10000 in Unix milliseconds
+)
+
+// Atom is one part of a release, and what became of it.
+type Atom struct {
+	Field    string // a field of the ontology, or what stands for an unknown one
+	Op       Op
+	Level    uint8  // of Generalize, 1 the finest; else 0
+	Template string // of Substitute; else empty
+	// Value is a keyed fingerprint of the value that the atom is a view of,
+	// parts and dependent fields of one value alike.
+	Value Hash
+	// Cost is what this view alone tells.
+	Cost flow.Bits
+	// After has, for each class, what all views of the value together tell
+	// that went to sinks of this class or worse, this release included.
+	// Atoms of one value have the same.
+	After [Classes]flow.Bits
+}
+
+// Model is a model that had a part in a decision.
+type Model struct{ Name, Version string }
+
+// Entry is one link of a family's chain.
+type Entry struct {
+	Seq        uint64            // 1, 2, 3, … in its family
+	Family     flow.TrajectoryID // whose budget it is charged to
+	Trajectory flow.TrajectoryID
+	Prev       Hash      // of the entry before; zero in the first
+	At         time.Time // UTC, whole milliseconds; never before that of the entry before
+	Channel    flow.Channel
+	Sink       string
+	Class      flow.Class // of the sink, one of the three
+	Rubrics    []Hash     // one at least, ascending, each once
+	Variant    Hash       // keyed hash of what was released
+	Limits     Limits
+	Atoms      []Atom
+	Charge     flow.Bits          // by which Total grows
+	Total      flow.Bits          // weighted charge of all values, this entry included
+	Caps       [Classes]flow.Bits // unweighted, by class, this entry included
+	Models     []Model            // ascending by name, each once
+	Decision   string             // id of the mediator's decision; may be empty
+	Outcome    flow.Outcome       // of the four; Deny releases nothing
+	Answer     string             // the person's, where one was asked
+	Sig        [64]byte           // Ed25519; see SignedText
+}
+
+// Charges reports whether the entry let something out that is charged. What a
+// user is told is audited only, and a denial releases nothing.
+func (e *Entry) Charges() bool {
+	return e.Channel != flow.ChannelUser && e.Outcome != flow.Deny
+}
+
+// Sum is what a release comes to.
+type Sum struct {
+	Charge flow.Bits
+	Total  flow.Bits
+	Caps   [Classes]flow.Bits
+}

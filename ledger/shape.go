@@ -1,0 +1,145 @@
+package ledger
+
+import (
+	"bytes"
+	"time"
+	"unicode/utf8"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// Check reports whether limits are within their bounds.
+func (l *Limits) Check() error {
+	if l.B < 0 || l.Cap[0] != 0 || l.Lambda[0] != 0 {
+		return Shape.broken("the budget is below zero, or class 0 has a limit")
+	}
+	least := int64(1000)
+	most := flow.MaxBits
+	for k := 1; k < Classes; k++ {
+		if l.Lambda[k] < least || l.Lambda[k] > MaxLambda {
+			return Shape.broken("weights are at least one, at most %d thousandths, and never fall with the class", MaxLambda)
+		}
+		if l.Cap[k] < 0 || l.Cap[k] > most {
+			return Shape.broken("caps are not below zero, and never grow with the class")
+		}
+		least, most = l.Lambda[k], l.Cap[k]
+	}
+	return nil
+}
+
+// Check reports whether the entry, taken alone, is one that an encoding
+// exists for. It says nothing of its place in a chain.
+func (e *Entry) Check() error {
+	switch {
+	case e.Seq == 0:
+		return Shape.broken("entries are counted from 1")
+	case !isID(e.Family) || !isID(e.Trajectory):
+		return Shape.broken("family and trajectory are up to %d letters, digits, '-' and '_'", MaxName)
+	case !isTime(e.At):
+		return Shape.broken("the time is no whole number of milliseconds of UTC from 1970 to 9999")
+	case !isName(string(e.Channel), MaxName) || e.Channel == "":
+		return Shape.broken("the channel is missing, too long or no plain text")
+	case !isName(e.Sink, MaxSink) || e.Sink == "":
+		return Shape.broken("the sink's name is missing, too long or no plain text")
+	case e.Class < flow.RequiredService || e.Class > flow.Adversarial:
+		return Shape.broken("the sink has no class")
+	case len(e.Rubrics) == 0 || len(e.Rubrics) > MaxHashes:
+		return Shape.broken("an entry names one to %d rubrics", MaxHashes)
+	case e.Variant.IsZero():
+		return Shape.broken("the hash of what was released is missing")
+	case len(e.Atoms) > MaxAtoms:
+		return Shape.broken("more than %d atoms", MaxAtoms)
+	case len(e.Models) > MaxModels:
+		return Shape.broken("more than %d models", MaxModels)
+	case e.Charge < 0 || e.Total < 0:
+		return Shape.broken("a sum is below zero")
+	case !isName(e.Decision, MaxName) || !isName(e.Answer, MaxName):
+		return Shape.broken("decision or answer is too long or no plain text")
+	}
+	switch e.Outcome {
+	case flow.Allow, flow.Rewrite, flow.Confirm, flow.Deny:
+	default:
+		return Shape.broken("the outcome is none of the four")
+	}
+	for i := 1; i < len(e.Rubrics); i++ {
+		if bytes.Compare(e.Rubrics[i-1][:], e.Rubrics[i][:]) >= 0 {
+			return Shape.broken("rubrics are not ascending")
+		}
+	}
+	for i, m := range e.Models {
+		if m.Name == "" || !isName(m.Name, MaxName) || !isName(m.Version, MaxName) || i > 0 && m.Name <= e.Models[i-1].Name {
+			return Shape.broken("models are not ascending, or a name is missing, too long or no plain text")
+		}
+	}
+	if !isAmounts(e.Caps, flow.MaxBits) {
+		return Shape.broken("a sum by class is below zero, or class 0 has one")
+	}
+	for i := range e.Atoms {
+		if err := e.Atoms[i].check(); err != nil {
+			return err
+		}
+	}
+	return e.Limits.Check()
+}
+
+func (a *Atom) check() error {
+	switch {
+	case a.Field == "" || !isName(a.Field, MaxName):
+		return Shape.broken("an atom's field is missing, too long or no plain text")
+	case a.Op < Drop || a.Op > Identity:
+		return Shape.broken("an atom has no operator")
+	case (a.Op == Generalize) != (a.Level > 0):
+		return Shape.broken("an atom that is generalised has a level, another has none")
+	case (a.Op == Substitute) != (a.Template != "") || !isName(a.Template, MaxName):
+		return Shape.broken("an atom that is substituted has a template, another has none")
+	case a.Value.IsZero():
+		return Shape.broken("an atom's value has no fingerprint")
+	case a.Cost < 0:
+		return Shape.broken("an atom's cost is below zero")
+	case !isAmounts(a.After, MaxAmount):
+		return Shape.broken("an amount by class is below zero or over %v, or class 0 has one", MaxAmount)
+	}
+	return nil
+}
+
+func isAmounts(by [Classes]flow.Bits, most flow.Bits) bool {
+	for _, b := range by {
+		if b < 0 || b > most {
+			return false
+		}
+	}
+	return by[0] == 0
+}
+
+func isTime(t time.Time) bool {
+	ms := t.UnixMilli()
+	return ms >= 0 && ms < maxTime && t.Nanosecond()%int(time.Millisecond) == 0
+}
+
+// isName reports whether s is UTF-8 without control characters, at most so
+// many bytes long. It may be empty.
+func isName(s string, most int) bool {
+	if len(s) > most || !utf8.ValidString(s) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func isID(id flow.TrajectoryID) bool {
+	if id == "" || len(id) > MaxName {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
