@@ -66,6 +66,9 @@ bench: build ## Measure, and write docs/bench and the pages that cite it
 	bin/margay bench vectors --json docs/bench/vectors.json
 	bin/margay bench gateway --json docs/bench/gateway.json
 	bin/margay bench prism --json docs/bench/prism.json
+	bin/margay bench mcp --json docs/bench/mcp.json
+	bin/margay bench dojo --json docs/bench/dojo.json
+	bin/margay bench leakage --json docs/bench/leakage.json
 	$(GO) generate ./internal/app
 
 bench-quick: ## Run every benchmark small, to see that it works

@@ -8,22 +8,18 @@
 package gateway
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/httpedge"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/wire"
 )
@@ -77,6 +73,7 @@ type Gateway struct {
 	cfg   Config
 	proxy *httputil.ReverseProxy
 	apis  apis
+	guard httpedge.Guard
 	mute  mute
 	owed  owed
 }
@@ -105,13 +102,13 @@ func New(cfg Config) (*Gateway, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Transport == nil {
-		t, err := transport(&cfg)
+		t, err := httpedge.Transport(cfg.CAFile, cfg.Idle)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("gateway: %w", err)
 		}
 		cfg.Transport = t
 	}
-	g := &Gateway{cfg: cfg, apis: newAPIs()}
+	g := &Gateway{cfg: cfg, apis: newAPIs(), guard: httpedge.Guard{Hosts: cfg.Hosts, Origins: cfg.Origins, Auth: cfg.Auth}}
 	if cfg.AskLogprobs {
 		cfg.Transport = asker{g, cfg.Transport}
 	}
@@ -125,36 +122,6 @@ func New(cfg Config) (*Gateway, error) {
 		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
 	}
 	return g, nil
-}
-
-func transport(cfg *Config) (*http.Transport, error) {
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: cfg.Idle,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // what is compressed can't be looked at
-		ForceAttemptHTTP2:     true,
-		ReadBufferSize:        4 << 10,
-		WriteBufferSize:       4 << 10,
-	}
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("gateway: certificates: %w", err)
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("gateway: %s holds no certificate", cfg.CAFile)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return t, nil
 }
 
 // Close releases the idle connections to the upstream.
@@ -188,7 +155,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		path = rest
 	}
-	if code, detail := g.stranger(r); code != "" {
+	if code, detail := g.guard.Stranger(r); code != "" {
 		refuse(http.StatusForbidden, code, detail)
 		return
 	}
@@ -222,27 +189,6 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		refuse(http.StatusNotImplemented, "not-covered", "margay mediates "+covered+" under /v1; other paths are refused unless pass_paths lists them")
 	}
-}
-
-// stranger says why a request may not come from the user's own programs: a
-// web page that reaches for loopback gives itself away by Host or Origin.
-func (g *Gateway) stranger(r *http.Request) (code, detail string) {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	if !(host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(g.cfg.Hosts, host) || slices.Contains(g.cfg.Hosts, "*")) {
-		return "foreign-host", "the Host header names neither loopback nor a configured host"
-	}
-	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(g.cfg.Origins, o) {
-		return "foreign-origin", "requests from web pages are refused unless origins lists the page's origin"
-	}
-	if g.cfg.Auth != "" && !equal(r.Header.Get("Margay-Token"), g.cfg.Auth) {
-		return "unauthorized", "the header Margay-Token is missing or wrong"
-	}
-	return "", ""
 }
 
 // call is one request on its way.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +19,6 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/wire"
 )
-
-func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // mediate decides about a request and forwards it.
 func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, rt route) {

@@ -4,24 +4,20 @@ import (
 	"bytes"
 	"container/list"
 	"context"
-	"crypto/hmac"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/httpedge"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/wire/mcp"
 )
@@ -48,8 +44,9 @@ type HTTPConfig struct {
 // Handler serves the streamable HTTP transport in front of a server. Requests
 // that a web page may have sent are refused. Close releases its connections.
 type Handler struct {
-	p   *Proxy
-	cfg HTTPConfig
+	p     *Proxy
+	cfg   HTTPConfig
+	guard httpedge.Guard
 
 	mu       sync.Mutex
 	sessions map[[32]byte]*list.Element // of *session
@@ -75,41 +72,13 @@ func (p *Proxy) Handler(cfg HTTPConfig) (*Handler, error) {
 		cfg.Idle = 10 * time.Minute
 	}
 	if cfg.Transport == nil {
-		t, err := transport(&cfg)
+		t, err := httpedge.Transport(cfg.CAFile, cfg.Idle)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("mcpproxy: %w", err)
 		}
 		cfg.Transport = t
 	}
-	return &Handler{p: p, cfg: cfg, sessions: map[[32]byte]*list.Element{}}, nil
-}
-
-func transport(cfg *HTTPConfig) (*http.Transport, error) {
-	t := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: cfg.Idle,
-		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // what is compressed can't be looked at
-		ForceAttemptHTTP2:     true,
-	}
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("mcpproxy: certificates: %w", err)
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("mcpproxy: %s holds no certificate", cfg.CAFile)
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	}
-	return t, nil
+	return &Handler{p: p, cfg: cfg, guard: httpedge.Guard{Hosts: cfg.Hosts, Origins: cfg.Origins, Auth: cfg.Auth}, sessions: map[[32]byte]*list.Element{}}, nil
 }
 
 // Close waits for what is still sent to the server and releases the idle
@@ -135,7 +104,7 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if code, detail := h.stranger(r); code != "" {
+	if code, detail := h.guard.Stranger(r); code != "" {
 		refuse(w, http.StatusForbidden, mcp.NullID, code, detail, "")
 		return
 	}
@@ -155,27 +124,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, mcp.NullID, "method", "the endpoint takes GET, POST and DELETE", "")
 	}
-}
-
-// stranger says why a request may not come from the user's own programs: a
-// web page that reaches for loopback gives itself away by Host or Origin.
-func (h *Handler) stranger(r *http.Request) (code, detail string) {
-	host := r.Host
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	if !(host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(h.cfg.Hosts, host) || slices.Contains(h.cfg.Hosts, "*")) {
-		return "foreign-host", "the Host header names neither loopback nor a configured host"
-	}
-	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(h.cfg.Origins, o) {
-		return "foreign-origin", "requests from web pages are refused unless origins lists the page's origin"
-	}
-	if h.cfg.Auth != "" && !hmac.Equal([]byte(r.Header.Get("Margay-Token")), []byte(h.cfg.Auth)) {
-		return "unauthorized", "the header Margay-Token is missing or wrong"
-	}
-	return "", ""
 }
 
 // refuse answers with an error message.

@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"label":               {},
 	"internal/sse":        {},
 	"internal/strictjson": {},
+	"internal/httpedge":   {},
 	"internal/testkit":    {},
 	"internal/arch":       {},
 	// L1
@@ -60,9 +61,9 @@ var allowed = map[string][]string{
 	"store/sqlite":    {"confirm", "flow", "ledger", "mediator", "secret"},
 	"store/storetest": {"confirm", "ledger", "mediator", "secret", "flow"},
 	// L5
-	"gateway":             {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/sse", "internal/strictjson"},
+	"gateway":             {"flow", "mediator", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/httpedge", "internal/sse", "internal/strictjson"},
 	"hook":                {"flow", "mediator", "internal/strictjson"},
-	"mcpproxy":            {"confirm", "flow", "mediator", "wire/mcp", "internal/sse"},
+	"mcpproxy":            {"confirm", "flow", "mediator", "wire/mcp", "internal/httpedge", "internal/sse"},
 	"connectortest":       {},
 	"gateway/gatewaytest": {"connectortest", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	// L6
@@ -93,7 +94,7 @@ var allowed = map[string][]string{
 	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":     {"confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
-	"internal/doctor":    {"internal/config", "internal/environ", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
+	"internal/doctor":    {"internal/config", "internal/environ", "internal/httpedge", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":     {"internal/problem"},
 	"internal/harness":   {},
 	"internal/localsock": {},

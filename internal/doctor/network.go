@@ -2,18 +2,16 @@ package doctor
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/httpedge"
 )
 
 func checkNetwork(ctx context.Context, c *config.Config, offline bool, cs *checkups) {
@@ -49,24 +47,12 @@ func checkNetwork(ctx context.Context, c *config.Config, offline bool, cs *check
 func checkReach(ctx context.Context, name string, up *config.Upstream, cs *checkups) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
-	defer t.CloseIdleConnections()
-	if up.CAFile != "" {
-		pem, err := os.ReadFile(filepath.Clean(up.CAFile))
-		if err != nil {
-			cs.add("upstream", Fail, "see ca_file of this upstream", "%s: %v", name, err)
-			return
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			cs.add("upstream", Fail, "see ca_file of this upstream", "%s: %s holds no certificate", name, up.CAFile)
-			return
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	t, err := httpedge.Transport(up.CAFile, 0)
+	if err != nil {
+		cs.add("upstream", Fail, "see ca_file of this upstream", "%s: %v", name, err)
+		return
 	}
+	defer t.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(up.URL, "/")+"/models", nil)
 	if err != nil {
 		cs.add("upstream", Fail, "see url of this upstream", "%s has no valid URL", name)
