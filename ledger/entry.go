@@ -21,16 +21,16 @@ func (h Hash) IsZero() bool { return h == Hash{} }
 const Classes = 4
 
 // Op is an operator on an atom, in the order of what it discloses. The numbers
-// are those of the encoding.
+// are those of rubrics and of the encoding.
 type Op uint8
 
 // Operators.
 const (
-	Drop       Op = 1
-	Redact     Op = 2
-	Substitute Op = 3
-	Generalize Op = 4
-	Identity   Op = 5
+	Drop       Op = 0
+	Redact     Op = 1
+	Substitute Op = 2
+	Generalize Op = 3
+	Identity   Op = 4
 )
 
 // String returns the operator's name.

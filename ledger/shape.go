@@ -86,7 +86,7 @@ func (a *Atom) check() error {
 	switch {
 	case a.Field == "" || !isName(a.Field, MaxName):
 		return Shape.broken("an atom's field is missing, too long or no plain text")
-	case a.Op < Drop || a.Op > Identity:
+	case a.Op > Identity:
 		return Shape.broken("an atom has no operator")
 	case (a.Op == Generalize) != (a.Level > 0):
 		return Shape.broken("an atom that is generalised has a level, another has none")

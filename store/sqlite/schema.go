@@ -77,6 +77,13 @@ CREATE TABLE tallies (
   minute INTEGER NOT NULL, verb TEXT NOT NULL, outcome TEXT NOT NULL, n INTEGER NOT NULL,
   PRIMARY KEY (minute, verb, outcome)
 ) STRICT, WITHOUT ROWID;
+`, `
+CREATE TABLE ledger (
+  arrival INTEGER PRIMARY KEY, family TEXT NOT NULL CHECK (family <> ''), seq INTEGER NOT NULL CHECK (seq > 0),
+  hash BLOB NOT NULL CHECK (length(hash) = 32), entry BLOB NOT NULL,
+  UNIQUE (family, seq)
+) STRICT;
+CREATE TABLE rubrics (hash BLOB PRIMARY KEY CHECK (length(hash) = 32), canonical BLOB NOT NULL) STRICT, WITHOUT ROWID;
 `}
 
 // cheapCheck is the size in bytes up to which a file is always checked when

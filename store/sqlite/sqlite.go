@@ -50,7 +50,8 @@ type Options struct {
 }
 
 // Store implements mediator.Store. It is safe for concurrent use, by several
-// processes too. One goroutine of its own writes the log; Close ends it.
+// processes too. Two goroutines of its own
+// write the log and the ledger; Close ends them.
 type Store struct {
 	path string
 	opt  Options
@@ -63,6 +64,7 @@ type Store struct {
 	putSecret, bump                             *sql.Stmt // on w, as the following
 	newEntry, setEntry, unlink, link, n, oldest *sql.Stmt
 	newEvent, sumEvent, tally                   *sql.Stmt
+	book                                        book
 
 	log    chan appendRequest
 	quit   chan struct{} // closed by Close
@@ -99,10 +101,12 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: target, opt: opt, log: make(chan appendRequest), quit: make(chan struct{}), done: make(chan struct{})}
+	s.book = book{in: make(chan commitRequest), done: make(chan struct{})}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.closeAll())
 	}
 	go s.commit()
+	go s.commitEntries()
 	return s, nil
 }
 
@@ -144,6 +148,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		{&s.newEvent, s.w, "INSERT INTO events (id, trajectory, at, kind, verb, sink, outcome, size, payload, detail) VALUES (?,?,?,?,?,?,?,?,?,?)"},
 		{&s.sumEvent, s.w, sumEvent},
 		{&s.tally, s.w, "INSERT INTO tallies (minute, verb, outcome, n) VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"},
+		{&s.book.append, s.w, appendEntry},
+		{&s.book.page, s.r, "SELECT arrival, entry FROM ledger WHERE family = ? AND seq > ? ORDER BY seq LIMIT ?"},
+		{&s.book.rubric, s.r, "SELECT canonical FROM rubrics WHERE hash = ?"},
 		{&s.oldest, s.w, "DELETE FROM decisions WHERE id IN (SELECT id FROM decisions ORDER BY id LIMIT ?)"},
 	} {
 		if *p.stmt, err = p.db.PrepareContext(ctx, p.query); err != nil {
@@ -181,6 +188,7 @@ func (s *Store) Close() error {
 	s.closed.Do(func() {
 		close(s.quit)
 		<-s.done
+		<-s.book.done
 		s.end = s.closeAll()
 	})
 	return s.end

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/mediator"
 )
 
@@ -44,6 +45,9 @@ func TestEarlierFormats(t *testing.T) {
 			t.Errorf("from format %d: %v", v, err)
 		}
 		if err := s.PutValues(ctx, [32]byte{1}, map[string][]byte{"margay-token-a": {1}}, time.Now()); err != nil {
+			t.Errorf("from format %d: %v", v, err)
+		}
+		if err := s.AppendEntry(ctx, ledger.Hash{}, ledger.Head{Family: "F", Seq: 1, Hash: ledger.Hash{1}}, []byte{1}); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}
 		if err := s.AppendEvents(ctx, []mediator.TraceEvent{{ID: "E", Trajectory: "T", Kind: mediator.EventStep, At: time.Now()}}); err != nil {

@@ -64,12 +64,15 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"pins", u.toolPins},
 		{"questions", u.questions},
 		{"events", u.events},
+		{"ledger/chains", u.chains},
+		{"ledger/race", u.race},
 		{"concurrency", u.concurrency},
 		{"cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.f(t, open(t)) })
 	}
 	t.Run("model", func(t *testing.T) { u.model(t, open) })
+	t.Run("ledger/model", func(t *testing.T) { u.ledgerModel(t, open) })
 	t.Run("event model", func(t *testing.T) { u.eventModel(t, open) })
 }
 
