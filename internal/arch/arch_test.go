@@ -46,14 +46,15 @@ var allowed = map[string][]string{
 	"wire/anthropic":       {"flow", "internal/sse", "internal/strictjson", "wire"},
 	"wire/openairesponses": {"flow", "internal/sse", "internal/strictjson", "wire"},
 	// L3
-	"stream":         {"flow", "secret", "secret/canon", "secret/recognise"},
-	"confirm":        {"flow"},
-	"screen":         {"flow", "label", "taint"},
-	"screen/lexical": {"screen"},
-	"screen/judge":   {"internal/strictjson", "screen"},
-	"taint":          {"flow", "internal/strictjson", "label"},
-	"taint/pack":     {"flow", "label", "taint"},
-	"declassify/smt": {},
+	"stream":            {"flow", "secret", "secret/canon", "secret/recognise"},
+	"confirm":           {"flow"},
+	"screen":            {"flow", "label", "taint"},
+	"screen/lexical":    {"screen"},
+	"screen/judge":      {"internal/strictjson", "screen"},
+	"taint":             {"flow", "internal/strictjson", "label"},
+	"taint/pack":        {"flow", "label", "taint"},
+	"declassify/smt":    {},
+	"declassify/credal": {},
 	// L4
 	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
@@ -110,6 +111,7 @@ var allowed = map[string][]string{
 var forbidden = map[string][]string{
 	"taint":                {"net/http", "os/exec", "database/sql"},
 	"ledger":               {"net/http", "os/exec", "database/sql"},
+	"declassify/credal":    {"net/http", "os/exec", "database/sql"},
 	"label":                {"net/http", "os/exec", "database/sql"},
 	"rubric":               {"net/http", "os/exec", "database/sql"},
 	"flow":                 {"net/http", "os/exec", "database/sql"},

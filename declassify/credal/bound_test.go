@@ -1,0 +1,171 @@
+package credal
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// source draws from a seed of rapid's.
+func source(t *rapid.T) *rand.Rand {
+	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+}
+
+// TestDegenerateIsExact: with intervals of width zero, the bound is what
+// enumeration finds.
+func TestDegenerateIsExact(t *testing.T) {
+	seen := 0
+	rapid.Check(t, func(t *rapid.T) {
+		r := source(t)
+		sh := shape{
+			vars: 1 + r.IntN(6), states: 2 + r.IntN(3), factors: r.IntN(8), members: true,
+			tables: []float64{0, 0.5, 1}[r.IntN(3)], zeros: []float64{0, 0.2}[r.IntN(2)],
+		}
+		g, p := sh.random(r)
+		tree, err := Compile(g, Limits{Treewidth: 6})
+		if err != nil {
+			if sh.zeros > 0 {
+				t.Skip("an impossible state")
+			}
+			t.Fatal(err)
+		}
+		view := sh.view(r, &g)
+		want, ok := enumerate(&g, p, view)
+		got, err := tree.Bound(view)
+		if !ok {
+			if !errors.Is(err, ErrInconsistent) {
+				t.Fatalf("impossible view: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		for v, w := range want {
+			w = math.Max(w, 0)
+			if got[v] < w-1e-12 || got[v] > w+1e-9 {
+				t.Fatalf("variable %d: bound %v, exactly %v", v, got[v], w)
+			}
+		}
+	})
+	if seen < 20 {
+		t.Errorf("only %d possible views", seen)
+	}
+}
+
+// TestBoundsVertices: with intervals, the bound is at least what any vertex of
+// the credal set gives, and what points within it do.
+func TestBoundsVertices(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := source(t)
+		sh := shape{
+			vars: 2 + r.IntN(3), states: 2 + r.IntN(2), factors: 2 + r.IntN(3), members: true,
+			width: []float64{0.1, 0.5, 1}[r.IntN(3)], wide: 0.3, tables: 0.5, zeros: []float64{0, 0.2}[r.IntN(2)],
+		}
+		g, p := sh.random(r)
+		cs := choices(&g)
+		tree, err := Compile(g, Limits{})
+		if err != nil {
+			t.Skip("an impossible state")
+		}
+		view := sh.view(r, &g)
+		got, bad := tree.Bound(view)
+		if bad != nil && !errors.Is(bad, ErrInconsistent) {
+			t.Fatal(bad)
+		}
+		check := func(q point) {
+			bits, ok := enumerate(&g, q, view)
+			if !ok {
+				return
+			}
+			if bad != nil {
+				t.Fatalf("a view that is possible: %v", bad)
+			}
+			for v, b := range bits {
+				if got[v] < b-1e-12 {
+					t.Fatalf("variable %d: bound %v, a point has %v", v, got[v], b)
+				}
+			}
+		}
+		total := 1
+		for _, c := range cs {
+			total = min(total*len(c.ends), 1<<20)
+		}
+		if total <= 512 {
+			for i := range total {
+				q := p.clone()
+				for _, c := range cs {
+					q.set(c, i%len(c.ends))
+					i /= len(c.ends)
+				}
+				check(q)
+			}
+		}
+		for range 100 {
+			q := p.clone()
+			for _, c := range cs {
+				q.set(c, r.IntN(len(c.ends)))
+			}
+			check(q)
+			q.mix(cs, r)
+			check(q)
+		}
+	})
+}
+
+// TestSlack: the bound is not vacuous. It is compared with the greatest value
+// that a search over the vertices finds.
+func TestSlack(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		sh         shape
+		mean, most float64 // bits
+	}{
+		{"tables±5%", shape{vars: 5, states: 3, factors: 7, width: 0.05, wide: 1, tables: 1}, 0.3, 1.5},
+		{"tables±20%", shape{vars: 5, states: 3, factors: 7, width: 0.2, wide: 1, tables: 1}, 0.3, 1.5},
+		{"potentials±5%", shape{vars: 5, states: 3, factors: 7, width: 0.05, wide: 1}, 0.3, 1.5},
+		{"potentials±20%", shape{vars: 5, states: 3, factors: 7, width: 0.2, wide: 1}, 0.5, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(5, 6))
+			var sum, most, bits float64
+			n := 0
+			for n < 60 {
+				slack, real := tt.sh.slack(t, r)
+				sum += slack
+				bits += real
+				most = math.Max(most, slack)
+				n++
+			}
+			t.Logf("slack: mean %.4f, most %.4f bits of %.4f on average", sum/float64(n), most, bits/float64(n))
+			if sum/float64(n) > tt.mean || most > tt.most {
+				t.Errorf("slack: mean %.4f, most %.4f bits", sum/float64(n), most)
+			}
+		})
+	}
+}
+
+// slack draws a graph, a view and a variable, and returns how far the bound is
+// above what climb finds, and that.
+func (sh shape) slack(t testing.TB, r *rand.Rand) (slack, real float64) {
+	g, p := sh.random(r)
+	tree, err := Compile(g, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := sh.view(r, &g)
+	got, err := tree.Bound(view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := r.IntN(len(g.Variables))
+	real = math.Max(0, climb(&g, p, view, v, 2, r))
+	if got[v] < real-1e-9 {
+		t.Fatalf("bound %v below %v", got[v], real)
+	}
+	return got[v] - real, real
+}

@@ -1,0 +1,63 @@
+// Package credal bounds what a released view tells about secrets that depend
+// on one another: the posterior audit of OCELOT (§4.4, phase 3; Lemma 2 in
+// Appendix A), with other, tighter bounds.
+//
+// A Graph declares secret fields and interval potentials between them. Its
+// credal set is the set of all joint distributions
+//
+//	P(x) ∝ Π_f φ_f(x_f),  low_f ≤ φ_f ≤ high_f, rows of conditional tables summing to one,
+//
+// and Scratch.Bound returns for every variable i an upper bound, over the whole
+// credal set, on the dynamic min-entropy leakage of the view v about its value,
+//
+//	Δ_i = log2 max_x P(x_i=x | v) − log2 max_x P(x_i=x),
+//
+// also where i was not released itself. Values, not states: where a state
+// stands for m members, a value in it has 1/m of its mass, and a release that
+// leaves k of them costs log2 m/k more than one that tells the state alone.
+//
+// # Why it is sound
+//
+// Let λ_j(x_j) be the likelihood of what was seen of variable j. For a junction
+// tree with separator S, let g_S(x_S) be the likelihood of all that was seen
+// behind S given x_S. It is an average of what comes in at the next clique C,
+//
+//	g_S(t) = Σ_{x_S=t} W(x)·Π λ_j(x_j)·Π g_k(x_k) / Σ_{x_S=t} W(x),
+//
+// with W the prior weight of clique state x behind S: the potentials of C times
+// the prior mass behind the other separators. Compile bounds W by a box, once
+// (products of sums of the ends of intervals). Bound propagates boxes of g: the
+// range of an average over a box of weights is a linear-fractional problem with
+// a threshold solution (average.go). Averages contract: g is 1 where nothing
+// was seen, and never leaves the range of what it averages, so that the width of
+// far intervals does not pile up, as it does in the paper's bound, which
+// multiplies upper and lower ends of all factors. At last, with g the
+// likelihood of all that was seen elsewhere, and π in the box of priors,
+//
+//	P(x_i=x | v) = π(s)/m·λ_i(x)·g(s) / Σ_{s'} π(s')·λ̄_i(s')·g(s')  for x in state s,
+//
+// is maximised for each s against the least possible mode of the prior
+// (Scratch.gain). Every step bounds each member of the credal set, so the
+// result does. It is loose where one potential makes several boxes wide, which
+// are then taken as independent; with intervals of width zero it is exact.
+//
+// Conditional tables keep boxes tight: a table whose variable is summed out and
+// is in nothing else sums to one, so Compile leaves it out of W, and masses that
+// are distributions are cut with the simplex.
+//
+// Observations count as what an adversary sees who knows the graph. That the
+// choice of what is released does not depend on the value is the caller's part.
+//
+// # Rounding
+//
+// Bounds hold in floating point: every box is widened by the error bound of the
+// operations that made it (round.go), and a round of the search is never
+// trusted, only its certificate. Bounds are the same bits on every machine.
+//
+// # Cost
+//
+// Compile refuses treewidth above 4 and cliques of more than 4,096 states. Bound
+// takes a few passes over each clique for each separator and variable of it;
+// what nothing was seen behind is skipped. It allocates nothing, and does no
+// input or output.
+package credal
