@@ -79,6 +79,13 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 			g.ask(c, req)
 		}
 	}
+	if req == nil && rt.previous != "" {
+		// What the server keeps has calls, too, and they were made from what
+		// is not shown here.
+		if c.step = c.session.Step(nil, nil, true, nil); c.step != nil {
+			c.view, _ = c.step.First(r.Context())
+		}
+	}
 	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
 }
 

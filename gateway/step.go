@@ -96,7 +96,10 @@ func (a *answer) proposed() {
 		if _, ok := a.res.Refused[i]; ok {
 			continue
 		}
-		args := a.resp.Parts()[tc.Arguments].Text
+		args := ""
+		if tc.Arguments >= 0 {
+			args = a.resp.Parts()[tc.Arguments].Text
+		}
 		if text, ok := a.res.Edits[tc.Arguments]; ok {
 			args = text
 		}

@@ -41,6 +41,7 @@ type bank struct {
 	url    string
 	desk   *confirm.Desk
 	store  *memory.Store
+	up     *upstream
 	mu     sync.Mutex
 	bodies []string
 }
@@ -70,7 +71,7 @@ func newBank(t *testing.T, taints func(*mediator.Taint), model reads) *bank {
 		}
 		chatSays(w, strings.Contains(body, `"stream":true`), text, tool, args)
 	}
-	b.url = r.url
+	b.url, b.up = r.url, r.up
 	return b
 }
 

@@ -191,7 +191,7 @@ type Answer struct {
 // ToolCallText is a call in an Answer: which text has its arguments.
 type ToolCallText struct {
 	Name      string
-	Arguments int // Text.ID
+	Arguments int // Text.ID; negative for none
 }
 
 // Answered is what becomes of an Answer.
@@ -212,7 +212,9 @@ func (s *Session) Answer(ctx context.Context, a *Answer) Answered {
 		overlay, _ := s.t.discovered()
 		calls := map[int]int{}
 		for i, c := range a.Calls {
-			calls[c.Arguments] = i
+			if c.Arguments >= 0 {
+				calls[c.Arguments] = i
+			}
 		}
 		var j judged
 		for i := range a.Texts {

@@ -119,7 +119,7 @@ type LogprobAsker interface {
 // Call is a tool call that a whole answer proposes.
 type Call struct {
 	Name      string
-	Arguments int // ID of the part that has them
+	Arguments int // ID of the part that has them; -1 for none
 }
 
 // Response is a whole answer, or an error's body.

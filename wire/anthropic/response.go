@@ -20,7 +20,7 @@ type Response struct {
 // callAt is a call that an answer proposes.
 type callAt struct {
 	wire.Call
-	block, input int // nodes
+	block, input int // nodes; input is -1 for none
 }
 
 // ParseResponse reads a whole answer. Errors are of type *strictjson.Error.
@@ -55,6 +55,7 @@ func (r *Response) block(b int) {
 		s.Fixed = true
 	case callBlock, serverCall:
 		s.Tool = d.Text(d.Find(b, "name"))
+		call := callAt{Call: wire.Call{Name: s.Tool, Arguments: -1}, block: b, input: -1}
 		d.Children(b, func(c int) bool {
 			in := s
 			switch {
@@ -66,14 +67,15 @@ func (r *Response) block(b int) {
 				}
 				r.Whole[c] = true
 				r.Walk(c, in)
-				if id := r.PartOf(c); id >= 0 {
-					r.calls = append(r.calls, callAt{Call: wire.Call{Name: s.Tool, Arguments: id}, block: b, input: c})
-				}
+				call.Arguments, call.input = r.PartOf(c), c
 				return true
 			}
 			r.Walk(c, in)
 			return true
 		})
+		if kind == callBlock {
+			r.calls = append(r.calls, call)
+		}
 		return
 	}
 	r.Walk(b, s)
@@ -112,8 +114,8 @@ func (r *Response) Rewrite(edits, refused map[int]string) []byte {
 	}
 	left := len(r.calls)
 	for i, c := range r.calls {
-		n := &d.Nodes[c.input]
 		text, edited := edits[c.Arguments]
+		edited = edited && c.Arguments >= 0
 		delete(written, c.Arguments)
 		if say, ok := refused[i]; ok {
 			left--
@@ -126,6 +128,7 @@ func (r *Response) Rewrite(edits, refused map[int]string) []byte {
 			b := strictjson.AppendQuote([]byte(`{"type":"text","text":`), []byte(say))
 			sp = append(sp, strictjson.Splice{Start: block.Start, End: block.End, Text: append(b, '}')})
 		} else if edited {
+			n := &d.Nodes[c.input]
 			sp = append(sp, strictjson.Splice{Start: n.Start, End: n.End, Text: asValue(text)})
 		}
 	}

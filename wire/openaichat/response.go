@@ -122,32 +122,47 @@ func (r *Response) choice(i int) {
 		}
 	}
 	r.eachCall(msg, func(fn, args, node int) {
-		if id := r.PartOf(args); id >= 0 {
-			r.Part(id).Field = flow.FieldToolArguments
-			r.calls = append(r.calls, callAt{Call: wire.Call{Name: d.Text(d.Find(fn, "name")), Arguments: id}, choice: s.Choice, node: node, message: msg})
+		id := -1
+		if args >= 0 {
+			id = r.PartOf(args)
 		}
+		if id >= 0 {
+			r.Part(id).Field = flow.FieldToolArguments
+		}
+		r.calls = append(r.calls, callAt{Call: wire.Call{Name: d.Text(d.Find(fn, "name")), Arguments: id}, choice: s.Choice, node: node, message: msg})
 	})
 }
 
 // eachCall calls f for each tool call of a message: where its function is, or
-// its custom tool, its arguments, and what is taken out with it.
+// its custom tool, its arguments, and what is taken out with it. Of a call
+// without a function, or without arguments, that one is -1.
 func (r *Response) eachCall(msg int, f func(fn, args, node int)) {
 	d := &r.Doc
 	note := func(fn, node int) {
+		none := true
 		for _, key := range [...]string{"arguments", "input"} {
 			if args := d.Find(fn, key); args >= 0 && d.Nodes[args].Kind != strictjson.Null {
 				f(fn, args, node)
+				none = false
 			}
+		}
+		if none {
+			f(fn, -1, node)
 		}
 	}
 	if tc := d.Find(msg, "tool_calls"); tc >= 0 && d.Nodes[tc].Kind == strictjson.Array {
 		d.Children(tc, func(c int) bool {
-			note(d.Find(c, "function"), c)
-			note(d.Find(c, "custom"), c)
+			fn, custom := d.Find(c, "function"), d.Find(c, "custom")
+			if fn >= 0 || custom < 0 {
+				note(fn, c)
+			}
+			if custom >= 0 {
+				note(custom, c)
+			}
 			return true
 		})
 	}
-	if fc := d.Find(msg, "function_call"); fc >= 0 {
+	if fc := d.Find(msg, "function_call"); fc >= 0 && d.Nodes[fc].Kind != strictjson.Null {
 		note(fc, fc)
 	}
 }
@@ -155,7 +170,7 @@ func (r *Response) eachCall(msg int, f func(fn, args, node int)) {
 // written finds arguments that are JSON and not a string of it.
 func (r *Response) written(msg int) {
 	r.eachCall(msg, func(_, args, _ int) {
-		if r.Doc.Nodes[args].Kind == strictjson.String {
+		if args < 0 || r.Doc.Nodes[args].Kind == strictjson.String {
 			return
 		}
 		if r.Whole == nil {

@@ -75,10 +75,15 @@ func (r *Response) item(i int) {
 	from := len(r.Parts())
 	walkItem(&r.Document, i, s)
 	call := isCall(d.Bytes(max(d.Find(i, "type"), 0)))
+	some := false
 	for _, p := range r.Parts()[from:] {
 		if call && p.Field == flow.FieldToolArguments && !p.Key {
 			r.calls = append(r.calls, callAt{wire.Call{Name: s.Tool, Arguments: p.ID}, i})
+			some = true
 		}
+	}
+	if call && !some {
+		r.calls = append(r.calls, callAt{wire.Call{Name: s.Tool, Arguments: -1}, i})
 	}
 }
 
