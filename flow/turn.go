@@ -12,6 +12,9 @@ type Turn struct {
 	// Foreign: it holds what a tool of the model's server told, which nobody
 	// here called.
 	Foreign bool
+	// Opaque: it holds what is no text, such as a picture, which nobody here
+	// has read. Kept: it stands for what the server keeps.
+	Opaque, Kept bool
 }
 
 // TurnCall is a call that a turn of the assistant's made.

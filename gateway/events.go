@@ -413,8 +413,12 @@ func (e *events) finish() {
 	if err != nil && !e.end {
 		e.halt(err)
 	}
-	if e.gen.Holds() && !e.end {
+	switch {
+	case e.end:
+	case e.gen.Holds():
 		e.settle()
+	case e.c.step != nil:
+		e.c.step.Stand(e.gen.Said(), nil, e.gen.Gone(), e.c.view)
 	}
 }
 

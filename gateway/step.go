@@ -7,6 +7,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -26,7 +27,11 @@ func (g *Gateway) plan(ctx context.Context, c *call, req wire.Request, edits map
 		return
 	}
 	parts := req.Parts()
-	c.step = c.session.Step(conv.Turns(), conv.Tools(), req.Previous() != "", func(p int) string {
+	turns := conv.Turns()
+	for i := range turns {
+		turns[i].Opaque = slices.ContainsFunc(turns[i].Parts, func(p int) bool { return parts[p].Opaque != "" })
+	}
+	c.step = c.session.Step(turns, conv.Tools(), req.Previous() != "", func(p int) string {
 		if text, ok := edits[p]; ok {
 			return text
 		}
@@ -135,7 +140,7 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 	}
 	a.proposed()
 	if len(a.calls) == 0 {
-		c.step.Stand(a.said(), nil, c.view)
+		c.step.Stand(a.said(), nil, nil, c.view)
 		return a, nil
 	}
 	r, err := c.step.Rule(ctx, a.calls, c.view)
@@ -150,13 +155,13 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 				return nil, g.stepFailed(err)
 			}
 			if r2.Serves() {
-				c.step.Stand(b.said(), b.calls, v)
+				c.step.Stand(b.said(), b.calls, nil, v)
 				return b, c.step.Note(ctx, &r)
 			}
 			c.step.Barren(body)
 			if len(b.calls) == 0 {
 				other = b
-				c.step.Stand(b.said(), nil, v)
+				c.step.Stand(b.said(), nil, nil, v)
 			}
 		}
 	}
@@ -176,7 +181,7 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 			made = append(made, a.calls[i])
 		}
 	}
-	c.step.Stand(a.said(), made, c.view)
+	c.step.Stand(a.said(), made, nil, c.view)
 	return a, nil
 }
 
@@ -318,7 +323,7 @@ func (e *events) stand(a *attempt, refused map[int]string) {
 		}
 		made = append(made, a.calls[i].Call)
 	}
-	e.c.step.Stand(e.gen.Said(), made, a.view)
+	e.c.step.Stand(e.gen.Said(), made, e.gen.Gone(), a.view)
 	e.held = nil
 	e.gen.Let()
 	e.release()

@@ -24,6 +24,7 @@ func mailbox(t *testing.T) *taint.Policy {
 	t.Helper()
 	p, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
 		{Name: "read_mail", Args: []string{"folder"}, Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
+		{Name: "now", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}, Result: taint.Annotation{Default: taint.Mark{Trusted: true, Public: true}}},
 		{Name: "list_files", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
 		{Name: "send_money", Args: []string{"to", "amount"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}, Destinations: []string{"to"}},
 		{Name: "wipe", Rules: []taint.Rule{{Deny: true, Why: "it can't be undone"}}},

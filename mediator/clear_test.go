@@ -107,7 +107,7 @@ func TestClearAfterStep(t *testing.T) {
 	send := flow.ToolCall{Name: "send_money", Arguments: `{"to":"x"}`}
 	s.Told(flow.ToolCall{Name: "read_mail", Arguments: "{}"}, "pay mallory")
 	st := s.Step([]flow.Turn{{Role: flow.RoleUser, Parts: []int{0}}}, nil, false, func(int) string { return "pay x" })
-	st.Stand(nil, []flow.ToolCall{{Name: "send_money", Arguments: `{ "to" : "x" }`}}, mediator.View{})
+	st.Stand(nil, []flow.ToolCall{{Name: "send_money", Arguments: `{ "to" : "x" }`}}, nil, mediator.View{})
 	other := flow.ToolCall{Name: "send_money", Arguments: `{"to":"y"}`}
 	for i, c := range []struct {
 		call flow.ToolCall
@@ -118,7 +118,7 @@ func TestClearAfterStep(t *testing.T) {
 		}
 	}
 	for range 1000 {
-		st.Stand(nil, []flow.ToolCall{other}, mediator.View{})
+		st.Stand(nil, []flow.ToolCall{other}, nil, mediator.View{})
 	}
 	n := 0
 	for ; n < 1000; n++ {

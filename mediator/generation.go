@@ -76,8 +76,9 @@ type Generation struct {
 	hold    int          // bytes that may be held until Let; 0: nothing is held
 	holding int
 	gate    func(flow.ToolCall) bool
-	most    int   // bytes that are held from the gate on
-	blocks  []int // scratch: choices that wait
+	most    int             // bytes that are held from the gate on
+	gone    []flow.ToolCall // that the gate let through
+	blocks  []int           // scratch: choices that wait
 }
 
 // room is the memory that a generation leaves to the next one.
@@ -96,6 +97,7 @@ type text struct {
 	risk   *risk           // nil where the risk model does not judge
 	trace  *textTrace      // nil where nobody looks on
 	win    []byte          // the bytes from base on: what waits, and all of a call's arguments
+	said   []byte          // all that was said, where calls are looked at as they come
 	base   int64
 	len    int64         // bytes so far
 	sum    hash.Hash     // of all bytes, where the wire may repeat them
@@ -310,6 +312,9 @@ func (g *Generation) delta(h *held, d *flow.Delta) error {
 	t.win = append(t.win, d.Text...)
 	t.trace.write(d.Text)
 	t.fixed = t.fixed || d.Fixed
+	if g.gate != nil && says(d.Key) && len(t.said) < g.most {
+		t.said = append(t.said, d.Text...)
+	}
 	if t.sum != nil {
 		t.sum.Write(d.Text)
 	}
@@ -348,9 +353,13 @@ func (g *Generation) copied(h *held, t *text, d *flow.Delta) error {
 	own := append([]byte(nil), d.Text...)
 	c := &text{key: d.Key, done: true, win: own, len: int64(len(own)), cut: int64(len(own)), fixed: t.fixed || d.Fixed}
 	sum := sha256.Sum256(own)
+	call := d.Key.Field == flow.FieldToolArguments || d.Key.Field == flow.FieldToolName
 	switch {
 	case c.len == t.len && string(sum[:]) == string(t.sum.Sum(nil)):
 		c.edits = t.all
+	case call && (g.gate != nil || g.hold > 0):
+		// What was decided is the call as it was streamed.
+		return g.deny("copies-differ", "the stream repeats a tool call, and not as it was")
 	case d.Key.Field == flow.FieldToolArguments:
 		v := g.s.arguments(g.cfg, "", own)
 		g.note(c, v.found)
@@ -366,7 +375,7 @@ func (g *Generation) copied(h *held, t *text, d *flow.Delta) error {
 	}
 	g.seal(c)
 	h.pieces = append(h.pieces, piece{t: c, to: c.len})
-	h.calls = h.calls || d.Key.Field == flow.FieldToolArguments || d.Key.Field == flow.FieldToolName
+	h.calls = h.calls || call
 	c.pieces++
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/taint"
@@ -80,14 +81,18 @@ func (g *Generation) proposed(choice, item int) flow.ToolCall {
 // pass asks the gate about a complete call.
 func (g *Generation) pass(choice, item int) {
 	if c := g.calls[choice]; g.gate != nil && g.hold == 0 && !c.dropped[item] {
-		if c.passed[item] = g.gate(g.proposed(choice, item)); !c.passed[item] {
+		call := g.proposed(choice, item)
+		if c.passed[item] = g.gate(call); !c.passed[item] {
 			g.hold = g.most
+			return
 		}
+		g.gone = append(g.gone, call)
 	}
 }
 
 // Arguments are those of a call in one canonical form. Of texts that are no
-// JSON object, those of tools that take a text, it makes one.
+// JSON object, those of tools that take a text, it makes one. What looks like
+// an object and is not a strict one stays as it is: its call is never made.
 func Arguments(texts ...string) string {
 	if len(texts) == 0 {
 		return "{}"
@@ -95,6 +100,9 @@ func Arguments(texts ...string) string {
 	if len(texts) == 1 {
 		if c, ok := taint.Canonical(texts[0]); ok {
 			return c
+		}
+		if strings.HasPrefix(strings.TrimSpace(texts[0]), "{") {
+			return texts[0] // an object that can be read in several ways is none
 		}
 	}
 	var input any = texts
@@ -108,15 +116,28 @@ func Arguments(texts ...string) string {
 	return string(out)
 }
 
-// Said returns what an answer that is held says besides its calls.
+// Gone are the calls that the gate let through.
+func (g *Generation) Gone() []flow.ToolCall { return g.gone }
+
+// Said returns what an answer says besides its calls. Of one that was neither
+// held nor gated it is not known.
 func (g *Generation) Said() []string {
 	var out []string
 	for k, t := range g.text {
-		if k.Choice >= 0 && (k.Field == flow.FieldContent || k.Field == flow.FieldRefusal) && t.len > 0 {
+		switch {
+		case !says(k) || t.len == 0:
+		case g.gate != nil:
+			out = append(out, string(t.said))
+		default:
 			out = append(out, string(apply(t.edits, 0, t.win)))
 		}
 	}
 	return out
+}
+
+// says reports whether a text is what the model says to the user.
+func says(k flow.StreamKey) bool {
+	return k.Choice >= 0 && (k.Field == flow.FieldContent || k.Field == flow.FieldRefusal)
 }
 
 // Refuse takes a call out of an answer that is held. The text is said instead.

@@ -66,6 +66,7 @@ func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bo
 	if cfg == nil {
 		return nil
 	}
+	elsewhere = elsewhere || slices.ContainsFunc(turns, func(t flow.Turn) bool { return t.Kept })
 	st := &Step{s: s, cfg: cfg, turns: turns, tools: tools, partial: elsewhere, text: text}
 	mem := s.t.labels(cfg)
 	said := saidBy{mem, map[*taint.Turn]label.Label{}}
@@ -110,7 +111,7 @@ func (st *Step) texts() []taint.Turn {
 			for k, p := range t.Parts {
 				texts[k] = st.text(p)
 			}
-			add(taint.Turn{Role: flow.RoleTool, Kind: taint.KindResult, Text: strings.Join(texts, "\n"), Call: t.Result}, place{i, -1})
+			add(taint.Turn{Role: flow.RoleTool, Kind: taint.KindResult, Text: strings.Join(texts, "\n"), Call: t.Result, Opaque: t.Opaque}, place{i, -1})
 			continue
 		}
 		for k, p := range t.Parts {
@@ -224,8 +225,13 @@ func (st *Step) Holds(from View) bool {
 // Passes reports whether one call of an answer that was made from a view may
 // be made unasked. It fails closed.
 func (st *Step) Passes(ctx context.Context, call flow.ToolCall, from View) bool {
-	r, err := st.Rule(ctx, []flow.ToolCall{call}, from)
-	return err == nil && r.Outcome() == flow.Allow
+	calls := []flow.ToolCall{call}
+	r, err := st.Rule(ctx, calls, from)
+	if err != nil || r.Outcome() != flow.Allow {
+		return false
+	}
+	st.s.t.permit(st.cfg.Key, calls)
+	return true
 }
 
 // Note writes to the log that a step was made again, and why.
@@ -401,17 +407,25 @@ func (st *Step) told(v *taint.Verdict, why string) string {
 }
 
 // Stand remembers the label of an answer that stands: what it said and called,
-// as the client got it.
-func (st *Step) Stand(texts []string, calls []flow.ToolCall, from View) {
+// as the client got it. Gone are calls that passed already.
+func (st *Step) Stand(texts []string, calls, gone []flow.ToolCall, from View) {
 	st.s.t.permit(st.cfg.Key, calls)
-	if !from.replayed && st.cfg.Screen == nil {
-		return // it has the join of all before it, as has what is not known
-	}
 	mem := st.s.t.labels(st.cfg)
-	for _, t := range texts {
-		mem.Say(toSay(&taint.Turn{Role: flow.RoleAssistant, Text: t}), from.Label)
+	say := func(t taint.Turn) {
+		t = toSay(&t)
+		// What is not known has the join of all before it. That is this step's
+		// label, unless a lower step has said the same before.
+		if !from.replayed && st.cfg.Screen == nil {
+			if _, known := mem.Said(&t); !known {
+				return
+			}
+		}
+		mem.Say(t, from.Label)
 	}
-	for _, c := range calls {
-		mem.Say(toSay(&taint.Turn{Role: flow.RoleAssistant, Kind: taint.KindCall, Text: canonical(c.Arguments), Tool: c.Name}), from.Label)
+	for _, t := range texts {
+		say(taint.Turn{Role: flow.RoleAssistant, Text: t})
+	}
+	for _, c := range slices.Concat(calls, gone) {
+		say(taint.Turn{Role: flow.RoleAssistant, Kind: taint.KindCall, Text: canonical(c.Arguments), Tool: c.Name})
 	}
 }

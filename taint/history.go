@@ -172,6 +172,9 @@ func (h *History) Redact(level Level) View {
 			continue
 		}
 		switch {
+		case m.Kind == KindCall:
+			delete(hidden, m.Call) // one before it may have had the same id
+			answered = false
 		case m.Kind == KindText && m.Role == flow.RoleUser:
 			if !answered && !m.Part {
 				v.Messages = append(v.Messages, Shown{Message: -1, Text: WithheldAnswer, Changed: true})

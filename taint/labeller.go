@@ -1,6 +1,8 @@
 package taint
 
 import (
+	"slices"
+
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 )
@@ -13,6 +15,8 @@ type Turn struct {
 	Tool string // of a call or a result
 	Call string // joins a call and its result
 	Part bool   // goes on with the message before it
+	// Opaque: a result that holds more than its text, which nobody has read.
+	Opaque bool
 	// Pasted are parts of a user's or developer's text that others wrote.
 	// They are untrusted; they are in order and do not overlap.
 	Pasted []Span
@@ -72,13 +76,16 @@ func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) Re
 
 // History labels a conversation. Tools are what is offered to the model
 // (Policy.Describe). A result whose call is not there, or is another tool's,
-// has the worst label.
+// has the worst label, and so has one where several calls that wait for their
+// results have one id: which of them it answers is not known.
 func (l *Labeller) History(turns []Turn, tools []Description) *History {
 	lat := l.Policy.scheme.Lattice
 	h := &History{Lattice: lat, Messages: make([]Message, 0, len(turns)), Tools: tools}
 	type made struct {
-		call  flow.ToolCall
-		under label.Label
+		call      flow.ToolCall
+		under     label.Label
+		answered  bool
+		ambiguous bool
 	}
 	calls := map[string]made{}
 	var context label.Label
@@ -91,13 +98,25 @@ func (l *Labeller) History(turns []Turn, tools []Description) *History {
 		switch {
 		case t.Kind == KindResult:
 			c, ok := calls[t.Call]
-			if !ok || c.call.Name != t.Tool && t.Tool != "" {
+			if ok {
+				known := c
+				known.answered = true
+				calls[t.Call] = known
+			}
+			if !ok || c.ambiguous || c.answered || c.call.Name != t.Tool && t.Tool != "" {
 				// Who asked for it and with what is not known.
-				c = made{flow.ToolCall{Name: t.Tool, Arguments: "?"}, lat.Join(context, l.Policy.scheme.Worst())}
+				c = made{call: flow.ToolCall{Name: t.Tool, Arguments: "?"}, under: lat.Join(context, l.Policy.scheme.Worst())}
 			}
 			m.Tool = c.call.Name
 			r := l.Result(c.call, c.under, t.Text)
 			m.Regions, m.Worst = r.Regions, r.Worst
+			if t.Opaque {
+				m.Worst = lat.Join(m.Worst, l.Policy.scheme.Worst())
+				m.Regions = slices.Clone(m.Regions) // they are shared
+				for j := range m.Regions {
+					m.Regions[j].Label = lat.Join(m.Regions[j].Label, l.Policy.scheme.Worst())
+				}
+			}
 		case speaks(t.Role):
 			m.Regions = l.own(t, i)
 		default:
@@ -110,7 +129,10 @@ func (l *Labeller) History(turns []Turn, tools []Description) *History {
 			}
 			m.Regions = []flow.Region{{End: len(t.Text), Label: said, From: flow.Provenance{Role: t.Role, Step: i, Tool: t.Tool}}}
 			if t.Kind == KindCall {
-				calls[t.Call] = made{flow.ToolCall{ID: t.Call, Name: t.Tool, Arguments: t.Text}, said}
+				before, again := calls[t.Call]
+				calls[t.Call] = made{
+					call: flow.ToolCall{ID: t.Call, Name: t.Tool, Arguments: t.Text}, under: said, ambiguous: again && !before.answered,
+				}
 			}
 		}
 		for j := range m.Regions {

@@ -101,8 +101,15 @@ func (r *Request) Tools() []flow.OfferedTool {
 			return true
 		})
 	}
+	if d.Find(0, serversKey) >= 0 {
+		out = append(out, flow.OfferedTool{Name: serversKey, Server: true})
+	}
 	return out
 }
+
+// serversKey names the MCP servers whose tools the server runs: the last of the
+// tools.
+const serversKey = "mcp_servers"
 
 // local reports whether a tool that the API defines is run by the client.
 func local(kind string) bool {
@@ -118,7 +125,8 @@ func local(kind string) bool {
 func (r *Request) Withhold(w *flow.Withheld) []byte {
 	d := &r.Doc
 	system, messages := d.Find(0, "system"), d.Find(0, "messages")
-	some := len(r.Tools()) > len(w.Hidden)
+	tools := len(r.Tools())
+	some := tools > len(w.Hidden)
 	turns := r.turns()
 	var more []wire.Member
 	if t := d.Find(0, "thinking"); t < 0 || d.Text(d.Find(t, "type")) == "disabled" {
@@ -149,7 +157,12 @@ func (r *Request) Withhold(w *flow.Withheld) []byte {
 				i++
 				return true
 			})
+			if len(out) == 1 {
+				return nil
+			}
 			return append(out, ']')
+		case key == serversKey && w.Hidden[tools-1]:
+			return nil
 		case key == "tool_choice":
 			if kind := r.kind(c); !some || kind == "tool" {
 				return nil // the tool that it names may be hidden

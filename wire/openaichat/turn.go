@@ -75,11 +75,20 @@ func (r *Request) Tools() []flow.OfferedTool {
 			return true
 		})
 	}
+	if fns := d.Find(0, functionsKey); fns >= 0 {
+		d.Children(fns, func(f int) bool {
+			out = append(out, flow.OfferedTool{Name: d.Text(d.Find(f, "name")), Parts: r.Below(f)})
+			return true
+		})
+	}
 	if d.Find(0, searchKey) >= 0 {
 		out = append(out, flow.OfferedTool{Name: searchKey, Server: true})
 	}
 	return out
 }
+
+// functionsKey has the tools as older clients write them, after those of tools.
+const functionsKey = "functions"
 
 // searchKey asks for a search that the server makes: the last of the tools.
 const searchKey = "web_search_options"
@@ -93,18 +102,23 @@ func (r *Request) Withhold(w *flow.Withheld) []byte {
 		switch key {
 		case "messages":
 			return r.shown(w)
-		case "tools":
-			if !some {
-				return nil
+		case "tools", functionsKey:
+			before := 0
+			if key == functionsKey {
+				before = count(d, d.Find(0, "tools"))
 			}
-			return list(d, c, func(i, node int) []byte {
-				if w.Hidden[i] {
+			offered := list(d, c, func(i, node int) []byte {
+				if w.Hidden[before+i] {
 					return nil
 				}
 				return r.Edited(node, w.Edits)
 			})
-		case "tool_choice", "parallel_tool_calls":
-			if !some || key == "tool_choice" && d.Nodes[c].Kind == strictjson.Object {
+			if len(offered) == len("[]") {
+				return nil
+			}
+			return offered
+		case "tool_choice", "parallel_tool_calls", "function_call":
+			if !some || key != "parallel_tool_calls" && d.Nodes[c].Kind == strictjson.Object {
 				return nil // the tool that it names may be hidden
 			}
 		case searchKey:
@@ -164,6 +178,13 @@ func (r *Request) turn(i, m int, w *flow.Withheld) []byte {
 		}
 		return nil
 	}, wire.Member{Key: "content", Value: quoted})
+}
+
+func count(d *strictjson.Doc, node int) (n int) {
+	if node >= 0 {
+		d.Children(node, func(int) bool { n++; return true })
+	}
+	return n
 }
 
 // list writes an array anew, without the elements for which of returns nil.

@@ -24,6 +24,7 @@ func (r *Request) turns() []turn {
 		m := r.messages[i]
 		if m.role != flow.RoleAssistant {
 			t := turn{Turn: flow.Turn{Role: m.role, Parts: r.texts(m.node)}, items: []int{i}}
+			t.Kept = d.Text(d.Find(m.node, "type")) == "item_reference"
 			if m.role == flow.RoleTool {
 				t.Result = d.Text(d.Find(m.node, "call_id"))
 			}
