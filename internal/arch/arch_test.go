@@ -86,6 +86,7 @@ var allowed = map[string][]string{
 	"bench/dojo/harness": {"flow", "internal/sse"},
 	"bench/dojo/known":   {},
 	"bench/leakage":      {"bench", "bench/stats", "flow", "label", "screen"},
+	"bench/traj/world":   {"flow"},
 	"bench/prism/method": {
 		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
