@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"screen/judge":      {"internal/strictjson", "screen"},
 	"taint":             {"flow", "internal/strictjson", "label"},
 	"taint/pack":        {"flow", "label", "taint"},
+	"declassify":        {"declassify/credal", "declassify/smt", "flow", "internal/strictjson", "ledger", "rubric"},
 	"declassify/smt":    {},
 	"declassify/credal": {},
 	// L4
@@ -112,6 +113,7 @@ var allowed = map[string][]string{
 var forbidden = map[string][]string{
 	"taint":                {"net/http", "os/exec", "database/sql"},
 	"ledger":               {"net/http", "os/exec", "database/sql"},
+	"declassify":           {"net/http", "os/exec", "database/sql"},
 	"declassify/credal":    {"net/http", "os/exec", "database/sql"},
 	"label":                {"net/http", "os/exec", "database/sql"},
 	"rubric":               {"net/http", "os/exec", "database/sql"},

@@ -1,0 +1,162 @@
+package declassify_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric"
+)
+
+func TestRelease(t *testing.T) {
+	v := verifier(t, travel(), nil)
+	book := candidate("T1", airline(), "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17", "from", "SFO")
+	for i, c := range []struct {
+		name    string
+		c       declassify.Candidate
+		outcome flow.Outcome
+		sent    string
+		charge  flow.Bits
+	}{
+		{"nothing is private", candidate("T1", broker(), "from", "SFO"), flow.Allow, "SFO", 0},
+		{"the airline needs both", book, flow.Allow, "Ada Lovelace|1990-05-17|SFO", 27_200_000},
+		{"again is free", book, flow.Allow, "Ada Lovelace|1990-05-17|SFO", 0},
+		// 3.5 bits that class 2 learns, weighed by λ2 − λ1.
+		{"a curious sink gets the year", candidate("T1", broker(), "passengers.0.dob", "1990-05-17"), flow.Rewrite, "1990", 3_500_000},
+		{"and no name", candidate("T1", broker(), "passengers.0.name", "Ada Lovelace"), flow.Rewrite, "[REDACTED]", 1000},
+		{"an adversary gets nothing", candidate("T1", stranger(), "passengers.0.dob", "1990-05-17"), flow.Rewrite, "[REDACTED]", 2000},
+		{"a key in a note", candidate("T1", broker(), "note", "use sk-abcdefgh1234 please"), flow.Rewrite, "use [REDACTED] please", 2000},
+	} {
+		r := release(t, v, c.c)
+		if r.Outcome != c.outcome || sent(&r) != c.sent {
+			t.Fatalf("%d %s: %s, %q, %v", i, c.name, r.Outcome, sent(&r), r.Reasons)
+		}
+		if r.Entry.Charge != c.charge {
+			t.Errorf("%d %s: charged %v, want %v", i, c.name, r.Entry.Charge, c.charge)
+		}
+	}
+}
+
+// What does not fit is made to disclose less; what the sink needs is not.
+func TestEscalation(t *testing.T) {
+	w := travel()
+	w.limits.Cap[2] = 3 * bit // a year is 3.5 bits
+	v := verifier(t, w, nil)
+	r := release(t, v, candidate("T1", broker(), "passengers.0.dob", "1990-05-17", "note", "call +1-555-1234"))
+	if r.Outcome != flow.Rewrite || sent(&r) != "[REDACTED]|call +1" {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+	w = travel()
+	w.limits.B = 20 * bit
+	c := candidate("T1", airline(), "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17")
+	r = release(t, verifier(t, w, nil), c)
+	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) || strings.Join(r.Missing, " ") != "dob legal-name" || r.Parts != nil {
+		t.Fatalf("%s %q %v %v", r.Outcome, sent(&r), r.Reasons, r.Missing)
+	}
+	v = verifier(t, w, func(cfg *declassify.Config) { cfg.Ask = true })
+	if r = release(t, v, c); r.Outcome != flow.Confirm {
+		t.Fatalf("%s %v", r.Outcome, r.Reasons)
+	}
+	c.Waived, c.Answer = []string{"dob"}, "A1"
+	if r = release(t, v, c); r.Outcome != flow.Rewrite || sent(&r) != "Ada Lovelace|[REDACTED]" || r.Entry.Answer != "A1" {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+}
+
+// Without labels only what is residual passes, and what the sink needs can't
+// be sent.
+func TestWithoutLabels(t *testing.T) {
+	v := verifier(t, travel(), func(cfg *declassify.Config) { cfg.Defender = nil })
+	r := release(t, v, candidate("T1", broker(), "from", "SFO", "passengers.0.dob", "1990-05-17", "note", "born 1990-05-17, flies"))
+	if r.Outcome != flow.Rewrite || sent(&r) != "SFO|[REDACTED]|born [REDACTED], flies" || !hasRule(&r, declassify.Unlabelled) || !hasRule(&r, declassify.Coverage) {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+	r = release(t, v, candidate("T1", airline(), "passengers.0.dob", "1990-05-17"))
+	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Utility) {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+	w := travel()
+	w.residual = false
+	v = verifier(t, w, nil)
+	r = release(t, v, candidate("T1", broker(), "note", "born 1990-05-17, flies"))
+	if r.Outcome != flow.Rewrite || sent(&r) != "[REDACTED]1990[REDACTED]" {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+}
+
+// A value outside of its population is top risk.
+func TestOutsideOfThePopulation(t *testing.T) {
+	v := verifier(t, travel(), nil)
+	r := release(t, v, candidate("T1", broker(), "passengers.0.dob", "in May"))
+	if r.Outcome != flow.Rewrite || sent(&r) != "[REDACTED]" {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+	r = release(t, v, candidate("T1", airline(), "passengers.0.dob", "in May"))
+	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Utility) {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+}
+
+func TestPseudonyms(t *testing.T) {
+	v := verifier(t, travel(), nil)
+	known := names{}
+	model := declassify.Tool{Name: "model", Action: "prompt", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []declassify.Arg{{Path: "messages.*", Free: true}}}
+	with := func(c declassify.Candidate) declassify.Candidate {
+		c.Names = known
+		return c
+	}
+	r := release(t, v, with(candidate("T1", model, "messages.0", "I am Ada Lovelace, key sk-abcdefgh1234")))
+	if r.Outcome != flow.Rewrite || strings.Contains(sent(&r), "Ada") || strings.Contains(sent(&r), "sk-") || len(r.Named) != 2 {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+	name, key := r.Named[0].Name, r.Named[1].Name
+	if r.Named[0].Value != "Ada Lovelace" || !strings.Contains(sent(&r), name) {
+		t.Fatalf("%v", r.Named)
+	}
+	for _, c := range []struct {
+		tool             declassify.Tool
+		path, text, want string
+	}{
+		{airline(), "passengers.0.name", name, "Ada Lovelace"},                       // its rubric admits it there
+		{airline(), "note", "for " + name, "for " + name},                            // not in free text
+		{broker(), "passengers.0.name", name, name},                                  // nor for that sink
+		{airline(), "from", key, key},                                                // nor as another argument
+		{broker(), "note", "margay-api-key-0000000000", "margay-api-key-0000000000"}, // nobody's
+	} {
+		r = release(t, v, with(candidate("T1", c.tool, c.path, c.text)))
+		if !r.Released() || sent(&r) != c.want {
+			t.Errorf("%s %s: %s %q %v", c.tool.Name, c.path, r.Outcome, sent(&r), r.Reasons)
+		}
+	}
+	// The airline's argument of one field is not given a value of another.
+	r = release(t, v, with(candidate("T1", airline(), "passengers.0.dob", name)))
+	if r.Released() {
+		t.Errorf("a name went out as a date: %q", sent(&r))
+	}
+	// What comes from outside never gets the pseudonym of a value.
+	c := with(candidate("T1", model, "messages.0", "Is it Ada Lovelace?"))
+	c.Parts[0].Untrusted = true
+	if r = release(t, v, c); sent(&r) != "Is it [REDACTED]?" {
+		t.Errorf("a planted guess became %q", sent(&r))
+	}
+	// Turning one back is charged.
+	v = verifier(t, travel(), nil)
+	if r = release(t, v, with(candidate("T2", airline(), "passengers.0.name", name))); r.Entry.Charge != 12*bit {
+		t.Errorf("turning a name back costs %v", r.Entry.Charge)
+	}
+}
+
+// A task's rubric fixes what all releases may come to; those of a release
+// tighten it.
+func TestLimits(t *testing.T) {
+	w := travel()
+	w.limits.B = 10 * bit
+	v := verifier(t, w, func(cfg *declassify.Config) {
+		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error) { return travel().limits, nil }
+	})
+	r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
+	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) {
+		t.Fatalf("%s %v", r.Outcome, r.Reasons)
+	}
+}
