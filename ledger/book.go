@@ -23,6 +23,8 @@ var (
 	ErrRubric = errors.New("the ledger has not kept the rubric")
 	// ErrNotFound says that the store has no such rubric.
 	ErrNotFound = errors.New("not in the ledger")
+
+	errNoKey = errors.New("ledger: the book has no key to sign with")
 )
 
 // Head is the end of a family's chain.
@@ -94,10 +96,13 @@ func NewBook(cfg Config) (*Book, error) {
 	if cfg.Store == nil {
 		return nil, errors.New("ledger: a book needs a store")
 	}
+	if cfg.Key != nil && len(cfg.Key) != ed25519.PrivateKeySize {
+		return nil, errors.New("ledger: the key is no Ed25519 key")
+	}
 	if cfg.Public == nil && cfg.Key != nil {
 		cfg.Public, _ = cfg.Key.Public().(ed25519.PublicKey)
 	}
-	if len(cfg.Public) != ed25519.PublicKeySize || cfg.Key != nil && len(cfg.Key) != ed25519.PrivateKeySize {
+	if len(cfg.Public) != ed25519.PublicKeySize {
 		return nil, errors.New("ledger: a book needs an Ed25519 key")
 	}
 	if cfg.Now == nil {
@@ -113,6 +118,9 @@ func (b *Book) Public() ed25519.PublicKey { return b.cfg.Public }
 // hash, which it returns.
 func (b *Book) KeepRubric(ctx context.Context, canonical []byte) (Hash, error) {
 	h := Hash(sha256.Sum256(canonical))
+	if len(canonical) > MaxRubric {
+		return h, fmt.Errorf("ledger: a rubric of %d bytes; at most %d can be exported", len(canonical), MaxRubric)
+	}
 	if b.hasRubric(h) {
 		return h, nil
 	}
@@ -176,7 +184,7 @@ func (b *Book) refresh(ctx context.Context, from *State) (*State, error) {
 		}
 		for i := range got {
 			if last, err = Decode(got[i].Bytes); err == nil {
-				err = s.apply(last, body(got[i].Bytes))
+				err = s.apply(last, hashOf(body(got[i].Bytes)))
 			}
 			if err != nil {
 				return nil, fmt.Errorf("the store's ledger is not sound: family %s, entry %d: %w", s.Family, s.Seq+1, err)
@@ -231,7 +239,7 @@ func (b *Book) forget(s *State) {
 // wastes budget and tells nobody anything.
 func (b *Book) Commit(ctx context.Context, e *Entry) error {
 	if b.cfg.Key == nil {
-		return errors.New("ledger: the book has no key to sign with")
+		return errNoKey
 	}
 	s, err := b.state(ctx, e.Family)
 	if err != nil {
@@ -266,7 +274,7 @@ func (b *Book) Commit(ctx context.Context, e *Entry) error {
 	}
 	encoded := e.AppendBody(nil)
 	next := s.Clone()
-	if err := next.apply(e, encoded); err != nil {
+	if err := next.apply(e, hashOf(encoded)); err != nil {
 		return err
 	}
 	copy(e.Sig[:], ed25519.Sign(b.cfg.Key, SignedText(next.Head)))

@@ -29,6 +29,19 @@ const (
 	Cap       Rule = "cap"       // the sum of a class is over its cap
 )
 
+// Rules of an export as a whole.
+const (
+	Framing Rule = "framing" // it is cut short, or something is where it does not belong
+	Foreign Rule = "foreign" // it was made under another key
+	Ending  Rule = "ending"  // a family does not end where its head says
+	Arrival Rule = "arrival" // entries did not arrive in the order of their chain
+	Rubrics Rule = "rubrics" // a rubric that entries name is missing, or another is there
+	Anchor  Rule = "anchor"  // the checkpoint is of other entries
+	Seal    Rule = "seal"    // bytes were changed after the export was made
+	Older   Rule = "older"   // it is older than a checkpoint that is known
+	Forked  Rule = "forked"  // it does not have the history of a checkpoint that is known
+)
+
 // Error says what the rule is.
 func (r Rule) Error() string { return "ledger rule " + string(r) }
 

@@ -189,11 +189,14 @@ func (s *State) Next(e *Entry) error {
 // the state's last. The error wraps the rule that was broken, and the state is
 // as it was.
 func (s *State) Apply(e *Entry) error {
-	return s.apply(e, nil)
+	if err := e.Check(); err != nil {
+		return err
+	}
+	return s.apply(e, e.Hash())
 }
 
-// apply is Apply with the entry's canonical body, where that is at hand.
-func (s *State) apply(e *Entry, body []byte) error {
+// apply is Apply for an entry that has passed Check and has this hash.
+func (s *State) apply(e *Entry, h Hash) error {
 	switch {
 	case e.Family != s.Family:
 		return Family.broken("the entry is of %s, not of %s", e.Family, s.Family)
@@ -201,14 +204,6 @@ func (s *State) apply(e *Entry, body []byte) error {
 		return Sequence.broken("entry %d comes after entry %d", e.Seq, s.Seq)
 	case e.Prev != s.Head:
 		return Previous.broken("entry %d does not follow the entry before", e.Seq)
-	}
-	if body == nil { // a body was decoded, and checked then
-		if err := e.Check(); err != nil {
-			return err
-		}
-		body = e.AppendBody(nil)
-	}
-	switch {
 	case e.At.Before(s.At):
 		return Time.broken("entry %d is earlier than the entry before", e.Seq)
 	case s.Seq > 0 && e.Limits != s.Limits:
@@ -229,7 +224,7 @@ func (s *State) apply(e *Entry, body []byte) error {
 	if err := e.Limits.Exceeds(&sum); err != nil {
 		return err
 	}
-	s.Seq, s.Head, s.At, s.Limits = e.Seq, hashOf(body), e.At, e.Limits
+	s.Seq, s.Head, s.At, s.Limits = e.Seq, h, e.At, e.Limits
 	s.Total, s.Caps = sum.Total, sum.Caps
 	s.settle(changed)
 	return nil

@@ -1,0 +1,145 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+)
+
+const (
+	exportMagic  = "mglx\x01"
+	exportDomain = "margay ledger export v1\x00"
+)
+
+// Kinds of an export's records, in the order in which they come.
+const (
+	recFamily     = 1 // the head of a family, whose entries follow
+	recEntry      = 2
+	recRubric     = 3
+	recCheckpoint = 4
+	recSeal       = 5 // the last
+)
+
+// MaxRubric bounds a rubric's canonical bytes in an export.
+const MaxRubric = 4 << 20
+
+// maxRubrics bounds the rubrics that entries of an export name: they are
+// remembered until all are there.
+const maxRubrics = 1 << 16
+
+// exporter writes records and hashes them.
+type exporter struct {
+	w   *bufio.Writer
+	sum hash.Hash
+	buf []byte
+}
+
+func (x *exporter) write(b []byte) error {
+	x.sum.Write(b)
+	_, err := x.w.Write(b)
+	return err
+}
+
+// record begins one in the exporter's buffer.
+func (x *exporter) record(kind byte) { x.buf = append(x.buf[:0], kind, 0, 0, 0, 0) }
+
+func (x *exporter) end() error {
+	binary.BigEndian.PutUint32(x.buf[1:], uint32(len(x.buf)-5))
+	return x.write(x.buf)
+}
+
+// Export writes all entries as they are at one point in time, the rubrics that
+// they name, and a signed checkpoint. What is written is not checked: an
+// unsound ledger can be exported, and Verify says what is wrong with it.
+func (b *Book) Export(ctx context.Context, w io.Writer) (*Checkpoint, error) {
+	if b.cfg.Key == nil {
+		return nil, errNoKey
+	}
+	x := &exporter{w: bufio.NewWriterSize(w, 1<<16), sum: sha256.New()}
+	if err := x.write(append([]byte(exportMagic), b.cfg.Public...)); err != nil {
+		return nil, err
+	}
+	r, named := newRoots(), map[Hash]bool{}
+	for h, err := range b.cfg.Store.Heads(ctx) {
+		if err == nil {
+			r.add(&h)
+			err = b.exportFamily(ctx, x, &h, named)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, hash := range slices.SortedFunc(maps.Keys(named), func(a, b Hash) int { return bytes.Compare(a[:], b[:]) }) {
+		canonical, err := b.cfg.Store.Rubric(ctx, hash)
+		if errors.Is(err, ErrNotFound) {
+			continue // Verify tells
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ledger: rubric %s: %w", hash, err)
+		}
+		x.record(recRubric)
+		x.buf = append(x.buf, canonical...)
+		if err := x.end(); err != nil {
+			return nil, err
+		}
+	}
+	c := b.sign(r)
+	x.record(recCheckpoint)
+	x.buf = c.Append(x.buf)
+	if err := x.end(); err != nil {
+		return nil, err
+	}
+	x.record(recSeal)
+	x.buf = append(x.buf, ed25519.Sign(b.cfg.Key, sealedText(x.sum))...)
+	if err := x.end(); err != nil {
+		return nil, err
+	}
+	return c, x.w.Flush()
+}
+
+// sealedText is what the seal is over: all bytes before its record.
+func sealedText(sum hash.Hash) []byte { return sum.Sum([]byte(exportDomain)) }
+
+// exportFamily writes a family's entries up to a head.
+func (b *Book) exportFamily(ctx context.Context, x *exporter, h *Head, named map[Hash]bool) error {
+	x.record(recFamily)
+	x.buf = appendHead(x.buf, h)
+	if err := x.end(); err != nil {
+		return err
+	}
+	const page = 256
+	for seq := uint64(0); seq < h.Seq; {
+		got, err := b.cfg.Store.Entries(ctx, h.Family, seq, int(min(page, h.Seq-seq)))
+		if err != nil {
+			return err
+		}
+		if len(got) == 0 {
+			return fmt.Errorf("ledger: the store has lost entry %d of family %s", seq+1, h.Family)
+		}
+		for i := range got {
+			seq++
+			if e, err := Decode(got[i].Bytes); err == nil { // else Verify tells
+				seq = max(seq, e.Seq)
+				for _, r := range e.Rubrics {
+					named[r] = true
+				}
+			}
+			x.record(recEntry)
+			x.buf = binary.BigEndian.AppendUint64(x.buf, uint64(got[i].Arrival))
+			x.buf = append(x.buf, got[i].Bytes...)
+			if err := x.end(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

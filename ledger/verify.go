@@ -1,0 +1,389 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// maxFindings bounds the findings that a report lists.
+const maxFindings = 1000
+
+// Finding is one thing that is wrong with an export.
+type Finding struct {
+	// Entry counts the entries of the export from 1; 0 where the finding is
+	// of the export as a whole, which stands behind the others.
+	Entry  uint64
+	Family flow.TrajectoryID // of the entry; empty for none
+	Seq    uint64            // of the entry, as it says or as it should be
+	Rule   Rule
+	Detail string // in a line
+}
+
+// String returns the finding in a line.
+func (f *Finding) String() string {
+	where := "the export"
+	if f.Entry > 0 {
+		where = fmt.Sprintf("entry %d (family %s, number %d)", f.Entry, f.Family, f.Seq)
+	}
+	return where + ": " + string(f.Rule) + ": " + f.Detail
+}
+
+// Report is what the check of an export came to.
+type Report struct {
+	Entries    uint64 // that were read
+	Families   uint64
+	Rubrics    int
+	Checkpoint *Checkpoint // nil where the export ends before it
+	Findings   []Finding   // nothing is wrong where there are none
+	More       int         // findings that are not listed
+}
+
+// Check is how an export is verified.
+type Check struct {
+	// Key is the ledger's public key, from a source other than the export.
+	Key ed25519.PublicKey
+	// Head is a checkpoint that was kept; nil for none. Without it an older
+	// export, which was whole when it was made, can't be told from a new one.
+	Head *Checkpoint
+	// Unsigned leaves out all signatures, and with them what makes the rest
+	// worth something: it is there to be measured.
+	Unsigned bool
+}
+
+// Verify reads an export and holds every entry to every rule, the same by
+// which entries are committed. It needs nothing but the export and the key.
+// Memory is bounded by the largest entry and by what is known of the values of
+// one family, not by the length of the export. The error is of reading alone;
+// what is wrong with the export is in the report.
+//
+// Of each family whose chain or sums break, the first entry that does is
+// reported; what follows in that family can't be judged. Signatures are judged
+// apart, each on its own.
+func Verify(ctx context.Context, r io.Reader, c Check) (*Report, error) {
+	if len(c.Key) != ed25519.PublicKeySize {
+		return nil, errors.New("ledger: an Ed25519 public key is needed to verify an export")
+	}
+	v := &verifier{
+		check: c, in: bufio.NewReaderSize(r, 1<<16), sum: sha256.New(),
+		named: map[Hash]bool{}, roots: newRoots(), known: newRoots(),
+	}
+	if !c.Unsigned {
+		v.sigs = newSignatures(c.Key)
+	}
+	err := v.run(ctx)
+	if v.sigs != nil {
+		v.findings = append(v.findings, v.sigs.wait()...)
+		v.more += v.sigs.more
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(v.findings, func(a, b Finding) int { return cmp.Compare(a.Entry-1, b.Entry-1) })
+	if n := len(v.findings) - maxFindings; n > 0 {
+		v.findings, v.more = v.findings[:maxFindings], v.more+n
+	}
+	v.report.Findings, v.report.More = v.findings, v.more
+	return &v.report, nil
+}
+
+// verifier reads one export.
+type verifier struct {
+	check    Check
+	in       *bufio.Reader
+	sum      hash.Hash
+	buf      []byte
+	report   Report
+	findings []Finding
+	more     int
+	sigs     *signatures
+
+	stage  int           // kind of the last record
+	head   Head          // of the family that is being read; Seq 0 for none
+	state  *State        // of its entries so far; nil once one broke
+	last   Head          // of its entries so far
+	before Head          // the same as of check.Head
+	roots  *roots        // over the heads that were read
+	known  *roots        // over what they were as of check.Head
+	named  map[Hash]bool // rubrics, and whether they were there
+	rub    Hash          // the last that was
+}
+
+func (v *verifier) found(f *Finding) {
+	if len(v.findings) >= maxFindings {
+		v.more++
+		return
+	}
+	v.findings = append(v.findings, *f)
+}
+
+// whole reports what is wrong with the export as a whole.
+func (v *verifier) whole(rule Rule, format string, args ...any) {
+	v.found(&Finding{Rule: rule, Detail: fmt.Sprintf(format, args...)})
+}
+
+// breaks reports the entry that is being read, by an error that wraps a rule.
+func (v *verifier) breaks(seq uint64, err error) {
+	rule := Framing
+	_ = errors.As(err, &rule)
+	detail := err.Error()
+	if _, after, ok := bytes.Cut([]byte(detail), []byte(rule.Error()+": ")); ok {
+		detail = string(after)
+	}
+	v.found(&Finding{Entry: v.report.Entries, Family: v.head.Family, Seq: seq, Rule: rule, Detail: detail})
+}
+
+// errEnd ends the reading of an export whose rest can't be read.
+var errEnd = errors.New("the rest can't be read")
+
+func (v *verifier) run(ctx context.Context) error {
+	err := v.begin()
+	for n := 0; err == nil; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err = v.record()
+	}
+	if !errors.Is(err, errEnd) {
+		return err
+	}
+	return nil
+}
+
+// cut reports an export that ends early, or the reader's error.
+func (v *verifier) cut(err error) error {
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	v.whole(Framing, "it is cut short behind entry %d", v.report.Entries)
+	return errEnd
+}
+
+func (v *verifier) misplaced(format string, args ...any) error {
+	v.whole(Framing, "behind entry %d, %s", v.report.Entries, fmt.Sprintf(format, args...))
+	return errEnd
+}
+
+// begin reads what stands before the records.
+func (v *verifier) begin() error {
+	var b [len(exportMagic) + ed25519.PublicKeySize]byte
+	if _, err := io.ReadFull(v.in, b[:]); err != nil {
+		return v.cut(err)
+	}
+	if string(b[:len(exportMagic)]) != exportMagic {
+		v.whole(Framing, "it does not begin like an export of version 1")
+		return errEnd
+	}
+	if !bytes.Equal(b[len(exportMagic):], v.check.Key) {
+		v.whole(Foreign, "it says that it was made under another key than the one given")
+	}
+	v.sum.Write(b[:])
+	return nil
+}
+
+// most is how long a record of a kind may be.
+func most(kind byte) uint32 {
+	switch kind {
+	case recFamily:
+		return 2 + MaxName + 8 + 32
+	case recEntry:
+		return 8 + MaxEntry
+	case recRubric:
+		return MaxRubric
+	case recCheckpoint:
+		return uint32(checkpointSize)
+	case recSeal:
+		return ed25519.SignatureSize
+	default:
+		return 0
+	}
+}
+
+// record reads a record, and judges it.
+func (v *verifier) record() error {
+	var h [5]byte
+	if _, err := io.ReadFull(v.in, h[:]); err != nil {
+		return v.cut(err)
+	}
+	kind, n := h[0], binary.BigEndian.Uint32(h[1:])
+	if n > most(kind) {
+		return v.misplaced("a record of kind %d and %d bytes", kind, n)
+	}
+	if uint32(cap(v.buf)) < n {
+		v.buf = make([]byte, max(n, 4096))
+	}
+	b := v.buf[:n]
+	if _, err := io.ReadFull(v.in, b); err != nil {
+		return v.cut(err)
+	}
+	was := v.stage
+	v.stage = int(kind)
+	if int(kind) < was && !(kind == recFamily && was == recEntry) || kind == recEntry && was == 0 ||
+		kind == recRubric && was == recFamily || kind >= recCheckpoint && int(kind) == was || kind == recSeal && was != recCheckpoint {
+		return v.misplaced("a record of kind %d follows one of kind %d", kind, was)
+	}
+	if kind != recEntry && v.head.Seq > 0 {
+		v.endFamily()
+	}
+	if kind == recSeal {
+		return v.seal(b)
+	}
+	v.sum.Write(h[:])
+	v.sum.Write(b)
+	switch kind {
+	case recFamily:
+		return v.family(b)
+	case recEntry:
+		v.entry(b)
+	case recRubric:
+		v.rubric(b)
+	case recCheckpoint:
+		return v.checkpoint(b)
+	}
+	return nil
+}
+
+func (v *verifier) family(b []byte) error {
+	r := reader{b: b}
+	h := Head{Family: flow.TrajectoryID(r.text()), Seq: r.u64()}
+	r.hash(&h.Hash)
+	if r.bad || len(r.b) > 0 || !isID(h.Family) || h.Seq == 0 {
+		return v.misplaced("a family that can't be read")
+	}
+	if h.Family <= v.head.Family {
+		return v.misplaced("family %s, out of order", h.Family)
+	}
+	v.report.Families++
+	v.roots.add(&h)
+	v.head, v.state = h, NewState(h.Family)
+	v.last, v.before = Head{Family: h.Family}, Head{Family: h.Family}
+	return nil
+}
+
+func (v *verifier) entry(b []byte) {
+	v.report.Entries++
+	should := v.last.Seq + 1
+	if len(b) < 8+ed25519.SignatureSize {
+		v.breaks(should, Encoding.broken("it is too short"))
+		v.state = nil
+		return
+	}
+	arrival, b := int64(binary.BigEndian.Uint64(b)), b[8:]
+	e, err := Decode(b)
+	if err != nil {
+		v.breaks(should, err)
+		v.state, v.last.Seq = nil, should
+		return
+	}
+	if len(v.named) < maxRubrics {
+		for _, r := range e.Rubrics {
+			v.named[r] = v.named[r]
+		}
+	}
+	h := hashOf(body(b))
+	if v.sigs != nil {
+		v.sigs.check(&signed{entry: v.report.Entries, family: e.Family, seq: e.Seq, hash: h, sig: e.Sig})
+	}
+	if v.state != nil {
+		if err := v.state.apply(e, h); err != nil {
+			v.breaks(e.Seq, err)
+			v.state = nil
+		}
+	}
+	if arrival <= v.last.Arrival {
+		v.breaks(e.Seq, Arrival.broken("it arrived as %d, the entry before as %d", arrival, v.last.Arrival))
+	}
+	v.last.Seq, v.last.Hash, v.last.Arrival = e.Seq, h, arrival
+	if v.check.Head != nil && arrival >= 0 && uint64(arrival) <= v.check.Head.Entries {
+		v.before = v.last
+	}
+}
+
+// endFamily compares a family's last entry with its head.
+func (v *verifier) endFamily() {
+	switch {
+	case v.last.Seq == 0:
+		v.whole(Ending, "family %s has no entries, and its head is entry %d", v.head.Family, v.head.Seq)
+	case v.last.Seq != v.head.Seq || v.last.Hash != v.head.Hash:
+		v.breaks(v.last.Seq, Ending.broken("family %s ends with entry %d, and its head is entry %d", v.head.Family, v.last.Seq, v.head.Seq))
+	}
+	if v.before.Seq > 0 {
+		v.known.add(&v.before)
+	}
+	v.head.Seq = 0
+}
+
+func (v *verifier) rubric(b []byte) {
+	v.report.Rubrics++
+	h := Hash(sha256.Sum256(b))
+	if _, named := v.named[h]; named {
+		v.named[h] = true
+	} else {
+		v.whole(Rubrics, "rubric %s is there, and no entry names it", h)
+	}
+	if bytes.Compare(h[:], v.rub[:]) <= 0 {
+		v.whole(Rubrics, "rubric %s is out of order", h)
+	}
+	v.rub = h
+}
+
+func (v *verifier) checkpoint(b []byte) error {
+	for h, there := range v.named {
+		if !there {
+			v.whole(Rubrics, "rubric %s, which entries name, is missing", h)
+		}
+	}
+	c, err := decodeCheckpoint(b)
+	if err != nil {
+		return v.misplaced("a checkpoint that can't be read")
+	}
+	v.report.Checkpoint = c
+	if !v.check.Unsigned && c.Verify(v.check.Key) != nil {
+		v.whole(Signature, "the checkpoint is not signed by this ledger's key")
+	}
+	if c.Root != v.roots.root() || c.Families != v.roots.families || c.Entries != v.report.Entries {
+		v.whole(Anchor, "the checkpoint is of %d entries of %d families, here are %d of %d%s", c.Entries, c.Families, v.report.Entries, v.report.Families,
+			map[bool]string{true: ", and heads differ"}[c.Root != v.roots.root()])
+	}
+	v.history(c)
+	return nil
+}
+
+// history compares with a checkpoint that was kept.
+func (v *verifier) history(c *Checkpoint) {
+	old := v.check.Head
+	if old == nil {
+		return
+	}
+	switch {
+	case old.Verify(v.check.Key) != nil:
+		v.whole(Signature, "the checkpoint that was kept is not signed by this ledger's key")
+	case c.Entries < old.Entries:
+		v.whole(Older, "it has %d entries, and there were %d at %s", c.Entries, old.Entries, old.At.Format("2006-01-02 15:04:05"))
+	case v.known.root() != old.Root || v.known.entries != old.Entries || v.known.families != old.Families:
+		v.whole(Forked, "its first %d entries are not those of the checkpoint that was kept", old.Entries)
+	}
+}
+
+func (v *verifier) seal(b []byte) error {
+	if len(b) != ed25519.SignatureSize || !v.check.Unsigned && !ed25519.Verify(v.check.Key, sealedText(v.sum), b) {
+		v.whole(Seal, "bytes were changed after the export was made")
+	}
+	if _, err := v.in.ReadByte(); err == nil {
+		v.whole(Framing, "something follows its end")
+	} else if !errors.Is(err, io.EOF) {
+		return err
+	}
+	return errEnd
+}
