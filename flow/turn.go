@@ -33,6 +33,12 @@ type OfferedTool struct {
 	Server bool
 }
 
+// RefusedCall is a call that a model made and that was not made.
+type RefusedCall struct {
+	ToolCall
+	Told string // what the model is told instead of a result
+}
+
 // Withheld says what a model does not see when a step is generated again.
 // Places are those of turns and of offered tools.
 type Withheld struct {

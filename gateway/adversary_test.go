@@ -229,7 +229,7 @@ func TestCopiesThatDiffer(t *testing.T) {
 func TestSaidTwice(t *testing.T) {
 	for _, streamed := range []bool{false, true} {
 		n := 0
-		b := newBank(t, nobody, nil)
+		b := newBank(t, func(c *mediator.Taint) { c.Desk, c.MaxTold = nil, -1 }, nil)
 		b.up.answer = func(w http.ResponseWriter, r *http.Request) {
 			raw, _ := io.ReadAll(r.Body)
 			b.mu.Lock()

@@ -92,7 +92,9 @@ type answer struct {
 	resp   wire.Response
 	res    mediator.Answered
 	calls  []flow.ToolCall
-	places []int // of calls, among all that it proposes
+	places []int         // of calls, among all that it proposes
+	open   bool          // it is to be settled in its turn
+	view   mediator.View // that it is made from, where that is not the call's
 }
 
 // proposed are the calls that an answer would make, as they would go out.
@@ -132,6 +134,31 @@ func (a *answer) said() []string {
 
 func (a *answer) body() []byte { return a.resp.Rewrite(a.res.Edits, a.res.Refused) }
 
+// refusedOf are the calls of an answer that are refused, where all of them are.
+func refusedOf(calls []flow.ToolCall, refused map[int]string) []flow.RefusedCall {
+	if len(refused) < len(calls) {
+		return nil
+	}
+	out := make([]flow.RefusedCall, len(calls))
+	for i := range calls {
+		out[i] = flow.RefusedCall{ToolCall: calls[i], Told: refused[i]}
+	}
+	return out
+}
+
+// goesOnWith is the request by which a model goes on that is told of its refused
+// calls; nil where it is told with the next request of the client's.
+func (c *call) goesOnWith(told int, said []string, refused []flow.RefusedCall) []byte {
+	if !c.step.GoesOn(told, refused) {
+		return nil
+	}
+	body := c.body
+	if !c.asked && c.plain != nil {
+		body = c.plain // the upstream tells no distributions
+	}
+	return c.conv.Refused(body, said, refused)
+}
+
 // settle holds the calls of a whole answer to what they may follow from, and
 // returns the answer that counts.
 func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *answer) (*answer, error) {
@@ -139,15 +166,31 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 		return a, nil
 	}
 	a.proposed()
+	var low *answer
+	for told := 0; ; told++ {
+		next, err := g.settleOnce(ctx, c, first, a, &low, told)
+		if err != nil || next == nil {
+			return a, err
+		}
+		if !next.open {
+			return next, nil
+		}
+		a = next
+	}
+}
+
+// settleOnce settles an answer. It returns another one where that one counts,
+// or is to be settled in its turn; nil where this one counts. Low is the answer
+// without a call that was made where the step was made again, to fall back to.
+func (g *Gateway) settleOnce(ctx context.Context, c *call, first *http.Request, a *answer, low **answer, told int) (*answer, error) {
 	if len(a.calls) == 0 {
 		c.step.Stand(a.said(), nil, nil, c.view)
-		return a, nil
+		return nil, nil //nolint:nilnil // this one counts
 	}
 	r, err := c.step.Rule(ctx, a.calls, c.view)
 	if err != nil {
 		return nil, g.stepFailed(err)
 	}
-	var other *answer // without a call, to fall back to
 	if v, body, ok := c.step.Again(&r, c.askedFor); ok {
 		if b, err := g.replayed(ctx, c, first, body); err == nil {
 			r2, err := c.step.Rule(ctx, b.calls, v)
@@ -160,8 +203,7 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 			}
 			c.step.Barren(body)
 			if len(b.calls) == 0 {
-				other = b
-				c.step.Stand(b.said(), nil, nil, v)
+				b.view, *low = v, b
 			}
 		}
 	}
@@ -169,8 +211,15 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 	if err != nil {
 		return nil, g.stepFailed(err)
 	}
-	if len(refused) > 0 && other != nil {
-		return other, nil
+	if body := c.goesOnWith(told, a.said(), refusedOf(a.calls, refused)); body != nil {
+		if b, err := g.replayed(ctx, c, first, body); err == nil {
+			b.open = true
+			return b, nil
+		}
+	}
+	if b := *low; len(refused) == len(a.calls) && b != nil {
+		c.step.Stand(b.said(), nil, nil, b.view)
+		return b, nil
 	}
 	for i, text := range refused {
 		a.res.Refused[a.places[i]] = text
@@ -182,7 +231,7 @@ func (g *Gateway) settle(ctx context.Context, c *call, first *http.Request, a *a
 		}
 	}
 	c.step.Stand(a.said(), made, nil, c.view)
-	return a, nil
+	return nil, nil //nolint:nilnil // this one counts
 }
 
 func (g *Gateway) stepFailed(err error) error {
@@ -222,8 +271,10 @@ type settling struct {
 	first *attempt          // the one that was made again
 	wait  chan settledCalls // what a person says to the first; nil while nobody is asked
 	view  mediator.View
-	body  []byte // the request for the step that was made again
-	late  bool   // a part of the answer went out before
+	body  []byte   // the request for the step that was made again
+	late  bool     // a part of the answer went out before
+	told  int      // how often the model was told of refused calls
+	low   *attempt // an answer without a call, from where the step was made again
 }
 
 type settledCalls struct {
@@ -251,6 +302,9 @@ func (e *events) settle() {
 	this := &attempt{e.reading, e.gen, calls, r, h.view}
 	switch {
 	case h.first == nil && (len(calls) == 0 || r.Outcome() == flow.Allow):
+		if h.low != nil {
+			e.drop(h.low)
+		}
 		e.stand(this, nil)
 	case h.first != nil && r.Serves():
 		if err := e.c.step.Note(e.ctx, &h.first.ruling); err != nil {
@@ -258,15 +312,24 @@ func (e *events) settle() {
 			return
 		}
 		e.drop(h.first)
+		if h.low != nil {
+			e.drop(h.low)
+		}
 		e.stand(this, nil)
 	case h.first == nil && !h.late && e.replay(this):
 	default:
 		if h.body != nil {
 			e.c.step.Barren(h.body)
 		}
-		if h.first == nil {
+		switch {
+		case h.first == nil:
 			h.first = this
+		case len(calls) == 0 && h.low == nil:
+			h.low = this
+		default:
+			e.drop(this) // of no use
 		}
+		e.reading, e.gen = h.first.reading, h.first.gen
 		wait := make(chan settledCalls, 1)
 		h.wait = wait
 		go func() { // ends with the answer, or with the request
@@ -296,21 +359,47 @@ func (e *events) replay(first *attempt) bool {
 func (e *events) answered(s settledCalls) {
 	h := e.held
 	h.wait = nil
-	this := &attempt{reading: e.reading, gen: e.gen, view: h.view}
-	this.calls = e.gen.Proposed()
 	switch {
 	case s.err != nil:
 		e.fail("store-failed", s.err.Error()+"; run margay doctor")
-	case len(s.refused) > 0 && h.first.gen != e.gen && len(this.calls) == 0:
+	case e.goOn(s.refused):
+	case len(s.refused) == len(h.first.calls) && h.low != nil:
+		low := h.low
 		e.drop(h.first)
-		e.stand(this, nil) // what was said without what the call followed from
+		e.reading, e.gen = low.reading, low.gen
+		e.stand(low, nil) // what was said without what the call followed from
 	default:
-		if h.first.gen != e.gen {
-			e.drop(this)
-			e.reading, e.gen = h.first.reading, h.first.gen
+		if h.low != nil {
+			e.drop(h.low)
 		}
 		e.stand(h.first, s.refused)
 	}
+}
+
+// goOn has the model told of its refused calls, and opens the stream of what it
+// says then. It reports false where the client has to tell it.
+func (e *events) goOn(refused map[int]string) bool {
+	h := e.held
+	if h.late {
+		return false
+	}
+	calls := make([]flow.ToolCall, len(h.first.calls))
+	for i := range calls {
+		calls[i] = h.first.calls[i].Call
+	}
+	body := e.c.goesOnWith(h.told, h.first.gen.Said(), refusedOf(calls, refused))
+	if body == nil {
+		return false
+	}
+	resp, err := e.g.again(e.ctx, e.resp.Request, body, "text/event-stream") //nolint:bodyclose // e.open owns the body
+	if err != nil {
+		return false
+	}
+	e.drop(h.first)
+	e.held = &settling{view: h.first.view, told: h.told + 1, low: h.low}
+	e.open(resp.Body)
+	e.idle.Reset(e.g.cfg.Idle)
+	return true
 }
 
 // stand lets an answer go, without the calls that are refused.

@@ -91,6 +91,18 @@ func (st *Step) Rule(ctx context.Context, calls []flow.ToolCall, from View) (Rul
 	return Ruling{r, from}, nil
 }
 
+// GoesOn reports whether a model that was told of refused calls so often may be
+// told once more: these calls are all that it made, and of tools that it is
+// offered.
+func (st *Step) GoesOn(told int, refused []flow.RefusedCall) bool {
+	if st.partial || st.cfg.Report || told >= cmp.Or(st.cfg.MaxTold, 1) {
+		return false
+	}
+	return len(refused) > 0 && !slices.ContainsFunc(refused, func(c flow.RefusedCall) bool {
+		return !slices.ContainsFunc(st.tools, func(t flow.OfferedTool) bool { return t.Name == c.Name })
+	})
+}
+
 // CodeRepeated is the code of the reason that a call was made before already.
 const CodeRepeated = "repeated"
 

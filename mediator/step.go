@@ -36,6 +36,10 @@ type Taint struct {
 	// whether one is made again is itself under the influence of what was
 	// read; 256 by default.
 	MaxReplays int
+	// MaxTold bounds how often in one step a model whose calls were all
+	// refused is told so and goes on at once, instead of with the next request;
+	// 1 by default, negative for never.
+	MaxTold int
 	// MaxMemory bounds the bytes of labels that one trajectory remembers;
 	// 4 MiB by default.
 	MaxMemory int
@@ -53,6 +57,7 @@ type Step struct {
 	partial bool    // the server keeps a part of the conversation
 	context label.Label
 	text    func(part int) string
+	denied  map[taint.Digest]bool // calls that were refused in this step
 }
 
 // place is what a message of the history is in the request.
@@ -280,7 +285,7 @@ func (st *Step) Settle(ctx context.Context, r *Ruling) (map[int]string, error) {
 		}
 		answer, why := confirm.Deny, ""
 		if v.Outcome == flow.Confirm {
-			answer, why = st.ask(ctx, v, r.view.Label)
+			answer, why = st.askOnce(ctx, v, r.view.Label)
 		}
 		if answer == confirm.Deny {
 			refused[i] = st.told(v, why)
@@ -298,6 +303,25 @@ func (st *Step) Settle(ctx context.Context, r *Ruling) (map[int]string, error) {
 	}
 	res := Result{Decision: d}
 	return refused, st.s.record(ctx, &res)
+}
+
+// askOnce asks a person about a call that was not refused in this step.
+func (st *Step) askOnce(ctx context.Context, v *taint.Verdict, under label.Label) (confirm.Answer, string) {
+	d, err := st.cfg.Key.Digest(v.Call)
+	if err != nil {
+		return confirm.Deny, err.Error()
+	}
+	if st.denied[d] {
+		return confirm.Deny, "it was refused before"
+	}
+	answer, why := st.ask(ctx, v, under)
+	if answer == confirm.Deny {
+		if st.denied == nil {
+			st.denied = map[taint.Digest]bool{}
+		}
+		st.denied[d] = true
+	}
+	return answer, why
 }
 
 // ask asks a person about a call. The error says why nobody said yes.

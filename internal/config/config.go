@@ -142,7 +142,7 @@ func (e *Error) Error() string {
 func Default() *Config {
 	return &Config{
 		Version: Version, Listen: DefaultListen, OnError: "deny", Discover: true, Personal: true,
-		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "four-point", Wait: "2m"}, MCP: MCP{ChangedTools: "report"},
+		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "four-point", Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
 		Limits: Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m"},
 		Log:    Log{Level: "info", Format: "text"},
 	}

@@ -19,6 +19,9 @@ type Taint struct {
 	Lists  map[string][]string `yaml:"lists"`
 	Screen string              `yaml:"screen"` // "replay", "all", "none" or "lexical"
 	Wait   string              `yaml:"wait"`   // longest wait for a person's answer
+	// GoOn is how often, in one turn, a model whose calls were all refused is
+	// told so and goes on at once.
+	GoOn int `yaml:"go_on"`
 }
 
 func (t *Taint) check() error {
@@ -30,6 +33,9 @@ func (t *Taint) check() error {
 	}
 	if err := oneOf("taint.screen", t.Screen, []string{"replay", "all", "none", "lexical"}); err != nil {
 		return err
+	}
+	if t.GoOn < 0 || t.GoOn > 8 {
+		return &Error{key: "taint.go_on", Detail: "taint.go_on must be between 0 and 8"}
 	}
 	if t.Lattice == "sets" && t.Self == "" {
 		return &Error{key: "taint.self", Detail: "taint.self is missing", Hint: "in the lattice of sets, name the user: usually the mail address"}

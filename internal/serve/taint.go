@@ -40,6 +40,9 @@ func taintOf(c *config.Config, st *state.State, asked func(*confirm.Question)) (
 		// underscores; what else is offered the harness describes itself.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
 	}
+	if t.MaxTold = c.Taint.GoOn; t.MaxTold == 0 {
+		t.MaxTold = -1
+	}
 	switch c.Taint.Screen {
 	case "all":
 		t.NoReplay = true

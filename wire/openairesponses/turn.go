@@ -170,8 +170,8 @@ func element(dst, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// said is a message item of ours.
-func said(role flow.Role, text string) []byte {
+// asSaid is a message item of ours.
+func asSaid(role flow.Role, text string) []byte {
 	out := strictjson.AppendQuote([]byte(`{"type":"message","role":`), []byte(role))
 	return append(strictjson.AppendQuote(append(out, `,"content":`...), []byte(text)), '}')
 }
@@ -184,7 +184,7 @@ func (r *Request) shown(w *flow.Withheld, turns []turn) []byte {
 	for i := range turns {
 		t := &turns[i]
 		if text, ok := w.Before[i]; ok {
-			out = element(out, said(flow.RoleAssistant, text))
+			out = element(out, asSaid(flow.RoleAssistant, text))
 		}
 		first := r.messages[t.items[0]].node
 		text, hidden := w.Instead[i]
@@ -202,7 +202,7 @@ func (r *Request) shown(w *flow.Withheld, turns []turn) []byte {
 			})
 			out = element(out, item)
 		case hidden:
-			out = element(out, said(t.Role, text))
+			out = element(out, asSaid(t.Role, text))
 		default:
 			for _, m := range t.items {
 				out = element(out, r.Edited(r.messages[m].node, w.Edits))
