@@ -100,7 +100,7 @@ func Range(from, to time.Time) Fact {
 func (f Fact) Days() (from, to time.Time, ok bool) {
 	a, b, ok := strings.Cut(f.Value, "..")
 	if !ok || f.Kind != KBorn {
-		return
+		return from, to, false
 	}
 	from, err1 := time.Parse(day, a)
 	to, err2 := time.Parse(day, b)
@@ -114,7 +114,7 @@ func Money(low, high int) Fact { return Fact{KPay, fmt.Sprintf("%d..%d", low, hi
 func (f Fact) Dollars() (low, high int, ok bool) {
 	a, b, ok := strings.Cut(f.Value, "..")
 	if !ok || f.Kind != KPay {
-		return
+		return 0, 0, false
 	}
 	low, err1 := strconv.Atoi(a)
 	high, err2 := strconv.Atoi(b)

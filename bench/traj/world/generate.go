@@ -36,7 +36,7 @@ func Generate(seed uint64, n int) *World {
 
 func (p *Population) task(seed uint64, i int, c *category) *Task {
 	d := stream(seed, "task", i)
-	x := p.Draw(stream(seed, "person", i))
+	x := p.Person(seed, i)
 	slots := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.slots)) {
 		slots[name] = pick(d, c.slots[name])

@@ -160,8 +160,10 @@ type Person struct {
 	pop                                 *Population
 }
 
-// Draw draws a person.
-func (p *Population) Draw(d draw) *Person {
+// Person is the i-th person of a seed.
+func (p *Population) Person(seed uint64, i int) *Person { return p.draw(stream(seed, "person", i)) }
+
+func (p *Population) draw(d draw) *Person {
 	x := &Person{pop: p, Region: d.weighted(p.Region), Decade: d.weighted(p.Decade)}
 	x.City = d.weighted(p.City[x.Region])
 	x.Street, x.Number = d.IntN(len(Streets)), d.between(1, MaxNumber)

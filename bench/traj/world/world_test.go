@@ -221,7 +221,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestTold(t *testing.T) {
-	x := Joint().Draw(stream(7, "test"))
+	x := Joint().Person(7, 0)
 	w := x.write("Call {legal-name} of {address}, born {dob:spelled}, soon.", nil)
 	p := &Part{Text: w.string, Free: true, Mentions: w.mentions}
 	put := func(s string, i int, by string) string {
@@ -277,7 +277,7 @@ func TestDistribution(t *testing.T) {
 	// code, where independence would give a thirtieth.
 	same, n := 0, 4000
 	for i := range n {
-		x := p.Draw(stream(1, "draw", i))
+		x := p.Person(1, i)
 		if slices.Contains(x.city().Areas, x.Phone[:3]) {
 			same++
 		}
