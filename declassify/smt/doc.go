@@ -12,10 +12,10 @@
 // members but those that are listed, and they differ.
 //
 // Where every function that occurs has a value, the problem is ground, and
-// [Native] decides it by one pass over the terms. [Problem.AppendDeclarations]
-// and its neighbours write the same problem as SMT-LIB 2.6 for Z3, which can
-// also search where functions are left free ([Solver]). [Both] asks two
-// validators and refuses where they disagree.
+// [Native] decides it by one pass over the terms. A [Script] is the same
+// problem in SMT-LIB 2.6, for Z3, which can also search where functions are
+// left free ([Solver]). [Both] asks two validators and refuses where they
+// disagree.
 //
 // # Arithmetic
 //

@@ -55,6 +55,7 @@ var allowed = map[string][]string{
 	"taint/pack":        {"flow", "label", "taint"},
 	"declassify":        {"declassify/credal", "declassify/smt", "flow", "internal/strictjson", "ledger", "rubric"},
 	"declassify/smt":    {},
+	"declassify/smt/z3": {"declassify/smt"},
 	"declassify/credal": {},
 	// L4
 	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
@@ -131,6 +132,7 @@ var forbidden = map[string][]string{
 	"secret/recognise":     {"database/sql"},
 	"wire/openairesponses": {"net/http", "os/exec", "database/sql"},
 	"declassify/smt":       {"net", "net/http", "os/exec", "database/sql"},
+	"declassify/smt/z3":    {"net", "net/http", "database/sql"},
 }
 
 type pkg struct {

@@ -1,0 +1,149 @@
+package z3
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/margaydev/margay/declassify/smt"
+)
+
+// worker is a process of Z3. One at a time may ask it; kill may be called by
+// anybody, at any time.
+type worker struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   io.ReadCloser
+	read  *bufio.Reader
+	cfg   *Config
+	mark  int // counts questions, so that no answer is taken for another's
+	asked int // queries
+	once  sync.Once
+	// vocabulary is what has been told below the scope of queries.
+	vocabulary []byte
+}
+
+// start runs a process. It is told nothing of the environment but where
+// libraries lie: that may hold secrets.
+func start(c *Config) (*worker, error) {
+	cmd := exec.Command(c.Path, "-smt2", "-in", "-memory:"+strconv.Itoa(c.Memory))
+	cmd.Env = []string{"LC_ALL=C"}
+	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "SYSTEMROOT"} {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start z3: %w", err)
+	}
+	return &worker{cmd: cmd, in: in, out: out, read: bufio.NewReaderSize(out, 16<<10), cfg: c}, nil
+}
+
+// kill ends the process and waits for its end. Both pipes are closed first, so
+// that whoever reads or writes stops even if a child of the process holds their
+// other ends.
+func (w *worker) kill() {
+	w.once.Do(func() {
+		_ = w.cmd.Process.Kill() // it may have ended
+		w.in.Close()
+		w.out.Close()
+		_ = w.cmd.Wait() // that it was killed is no news
+	})
+}
+
+// greet sets the session up and checks the version.
+func (w *worker) greet() error {
+	// Z3 stops by itself, too, should nobody be left to kill it.
+	limit := "(set-option :timeout " + strconv.FormatInt(w.cfg.Timeout.Milliseconds()+1000, 10) + ")\n"
+	out, err := w.ask([]byte(limit + smt.Prelude + "(get-info :version)\n"))
+	if err != nil {
+		return err
+	}
+	version, ok := strings.CutPrefix(strings.TrimSpace(string(out)), `(:version "`)
+	version, ok2 := strings.CutSuffix(version, `")`)
+	if !ok || !ok2 || !enough(version) {
+		return fmt.Errorf("%w: it says %.40q", ErrVersion, out)
+	}
+	return nil
+}
+
+// enough says if a version is 4.8 or later.
+func enough(version string) bool {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return false
+	}
+	major, err := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	return err == nil && err2 == nil && (major > 4 || major == 4 && minor >= 8)
+}
+
+// learn sees to it that the session has a vocabulary.
+func (w *worker) learn(vocabulary []byte) error {
+	if bytes.Equal(vocabulary, w.vocabulary) {
+		return nil
+	}
+	script := "(push)\n" + string(vocabulary)
+	if w.vocabulary != nil {
+		script = "(pop)\n" + script
+	}
+	w.vocabulary = bytes.Clone(vocabulary)
+	return w.tell(script)
+}
+
+// tell writes what has no answer.
+func (w *worker) tell(script string) error {
+	if _, err := io.WriteString(w.in, script); err != nil {
+		return fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	return nil
+}
+
+// ask writes a script and returns what Z3 writes until it echoes the mark. The
+// script must ask at its end: all of it is written before anything is read.
+func (w *worker) ask(script []byte) ([]byte, error) {
+	w.mark++
+	mark := "margay " + strconv.Itoa(w.mark)
+	if _, err := w.in.Write(script); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEnded, err)
+	}
+	if err := w.tell("(echo \"" + mark + "\")\n"); err != nil {
+		return nil, err
+	}
+	var out []byte
+	begin := 0 // of the line
+	for {
+		part, err := w.read.ReadSlice('\n')
+		if out = append(out, part...); len(out) > w.cfg.MaxOutput {
+			return nil, fmt.Errorf("%w: %d bytes", ErrOutput, w.cfg.MaxOutput)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case bytes.HasPrefix(out[begin:], []byte("(error")):
+			return nil, fmt.Errorf("%w: %.200q", smt.ErrAnswer, out[begin:])
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrEnded, err)
+		}
+		if string(bytes.TrimRight(out[begin:], "\r\n")) == mark {
+			return out[:begin], nil
+		}
+		begin = len(out)
+	}
+}
