@@ -1,0 +1,368 @@
+package rubric
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric/population"
+	"github.com/margaydev/margay/rubric/predicate"
+)
+
+// Rubric is a compiled rubric. It is immutable and safe for concurrent use.
+type Rubric struct {
+	source    *source
+	canonical []byte
+	hash      Hash
+	doc       document
+
+	expires   time.Time
+	names     []string // of fields, sorted
+	fields    map[string]*field
+	clauses   []predicate.Clause
+	covers    *predicate.Set
+	residual  [4][]*regexp.Regexp
+	limits    Limits
+	presence  flow.Bits
+	equality  flow.Bits
+	utility   [4][]Need
+	templates map[string]template
+	ties      []*tie
+}
+
+// field is a secret field.
+type field struct {
+	name   string
+	root   *field // whose population it has; itself where it is not a view of another
+	pop    *population.Population
+	chain  *population.Chain
+	levels []string // their names, the finest first
+	group  string
+	shape  Hash
+	needs  [4]Necessity
+	ops    [4][]Op // in disclosure order, Drop and Redact among them
+	tie    *tie    // of a root: what its population is tied to, or nil
+	memo   memo    // of a root: joint costs of views over its population
+}
+
+// Name returns the category that the rubric is for.
+func (r *Rubric) Name() string { return r.doc.Rubric }
+
+// Title returns what the rubric is for, in a line.
+func (r *Rubric) Title() string { return r.doc.Title }
+
+// Revision returns the rubric's revision, from 1.
+func (r *Rubric) Revision() int { return r.doc.Revision }
+
+// Expires returns the moment from which the rubric does not hold.
+func (r *Rubric) Expires() time.Time { return r.expires }
+
+// Signature returns what the rubric is for.
+func (r *Rubric) Signature() Signature { return r.doc.Signature }
+
+// LevelNames returns the names of a field's levels, the finest first.
+func (r *Rubric) LevelNames(name string) []string {
+	if f := r.fields[name]; f != nil {
+		return slices.Clone(f.levels)
+	}
+	return nil
+}
+
+// String names the rubric for people.
+func (r *Rubric) String() string {
+	return r.doc.Rubric + " revision " + strconv.Itoa(r.doc.Revision) + " (" + r.hash.Short() + ")"
+}
+
+var classOrder = [...]flow.Class{flow.RequiredService, flow.SemiTrusted, flow.Adversarial}
+
+func (r *Rubric) compile() (err error) {
+	r.hash = hashOf(r.canonical)
+	if r.expires, err = expiry(r.doc.Expires); err != nil {
+		return where(err, "expires")
+	}
+	r.templates = r.doc.Templates
+	r.fields = map[string]*field{}
+	r.names = slices.Sorted(maps.Keys(r.doc.Fields))
+	for _, step := range []func() error{
+		r.compileLimits, r.compileFields, r.compileCoverage, r.compileNecessity, r.compileTemplates, r.compileOperators, r.compileUtility,
+		r.compileTies, r.compileCaps, r.monotone,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compileFields makes the populations and levels. Fields that are views of one
+// population need it fine enough for all of them.
+func (r *Rubric) compileFields() error {
+	uses := map[string][]population.By{}
+	for _, name := range r.names {
+		d := r.doc.Fields[name]
+		root := name
+		if d.Of != "" {
+			if o, ok := r.doc.Fields[d.Of]; !ok || o.Of != "" {
+				return where(fmt.Errorf("%q is no field with a population of its own", d.Of), "fields", name, "of")
+			}
+			root = d.Of
+			uses[root] = append(uses[root], population.By(d.Reads))
+		}
+		for i := range d.Levels {
+			uses[root] = append(uses[root], population.By(d.Levels[i].By))
+		}
+	}
+	for _, name := range r.names {
+		d := r.doc.Fields[name]
+		if d.Of != "" {
+			continue
+		}
+		pop, err := population.New(d.Population, uses[name])
+		if err != nil {
+			return where(err, "fields", name, "population")
+		}
+		f := &field{name: name, pop: pop}
+		f.root = f
+		r.fields[name] = f
+	}
+	for _, name := range r.names {
+		d := r.doc.Fields[name]
+		f := r.fields[name]
+		if f == nil {
+			root := r.fields[d.Of]
+			f = &field{name: name, root: root, pop: root.pop}
+			r.fields[name] = f
+		}
+		var levels []population.Level
+		for i, l := range d.Levels {
+			bits, err := bitsOf(l.Bits, 0)
+			if err == nil && slices.Contains(f.levels, l.Name) {
+				err = fmt.Errorf("the level %q comes twice", l.Name)
+			}
+			if err == nil && slices.Contains([]string{"identity", Pseudonym, "redact", "drop"}, l.Name) {
+				err = fmt.Errorf("%s is no name for a level", l.Name)
+			}
+			if err != nil {
+				return where(err, "fields", name, "levels", strconv.Itoa(i))
+			}
+			f.levels = append(f.levels, l.Name)
+			levels = append(levels, population.Level{Name: l.Name, By: population.By(l.By), Bits: bits, As: l.As, Rest: l.Rest})
+		}
+		var err error
+		if f.chain, err = f.pop.Chain(population.By(d.Reads), levels); err != nil {
+			at := []string{"fields", name}
+			var le *population.LevelError
+			if errors.As(err, &le) {
+				at = append(at, "levels", strconv.Itoa(le.Level))
+			}
+			return where(err, at...)
+		}
+		f.shape = r.shape(name)
+	}
+	return nil
+}
+
+// shape hashes what a field's levels mean.
+func (r *Rubric) shape(name string) Hash {
+	d := r.doc.Fields[name]
+	parts := []any{name, d.Of}
+	for _, n := range []string{name, d.Of} {
+		if f, ok := r.doc.Fields[n]; ok {
+			parts = append(parts, f.Population, f.Reads, f.Levels)
+		}
+	}
+	return hashOf(fmt.Appendf(nil, "%s", mustJSON(parts)))
+}
+
+func (r *Rubric) compileCoverage() error {
+	seen := map[string]bool{}
+	for i := range r.doc.Coverage {
+		c := &r.doc.Coverage[i]
+		at := []string{"coverage", strconv.Itoa(i)}
+		switch {
+		case r.fields[c.Field] == nil:
+			return where(fmt.Errorf("there is no field %q", c.Field), append(at, "field")...)
+		case seen[c.ID]:
+			return where(fmt.Errorf("the clause %q comes twice", c.ID), append(at, "id")...)
+		}
+		seen[c.ID] = true
+		p := predicate.Clause{ID: c.ID, Path: c.Path, Text: c.Text, Entity: c.Entity, Lexicon: c.Lexicon.list}
+		if c.Lexicon.values {
+			spec := r.doc.Fields[c.Field].Population
+			if spec != nil {
+				p.Lexicon = spec.Values()
+			}
+			if p.Lexicon == nil {
+				return where(fmt.Errorf("the population of %s is no table of values", c.Field), append(at, "lexicon")...)
+			}
+		}
+		r.clauses = append(r.clauses, p)
+	}
+	for _, name := range r.names {
+		if !slices.ContainsFunc(r.doc.Coverage, func(c clauseDoc) bool { return c.Field == name }) {
+			return where(fmt.Errorf("nothing finds %s: it has no clause of coverage", name), "fields", name)
+		}
+	}
+	var err error
+	if r.covers, err = predicate.New(r.clauses); err != nil {
+		at := []string{"coverage"}
+		var pe *predicate.Error
+		if errors.As(err, &pe) {
+			at = append(at, strconv.Itoa(pe.Clause))
+		}
+		return where(err, at...)
+	}
+	for class, list := range r.doc.Residual {
+		for i, s := range list {
+			re, err := regexp.Compile(s)
+			if err != nil {
+				return where(err, "residual", class, strconv.Itoa(i))
+			}
+			r.residual[classNames[class]] = append(r.residual[classNames[class]], re)
+		}
+	}
+	return nil
+}
+
+func (r *Rubric) compileNecessity() error {
+	words := map[string]Necessity{"required": Required, "useful": Useful, "unnecessary": Unnecessary}
+	for _, name := range slices.Sorted(maps.Keys(r.doc.Necessity)) {
+		f := r.fields[name]
+		if f == nil {
+			return where(fmt.Errorf("there is no field %q", name), "necessity", name)
+		}
+		for class, word := range r.doc.Necessity[name] {
+			f.needs[classNames[class]] = words[word]
+		}
+	}
+	return nil
+}
+
+// op reads an operator's name: identity, a level, or a template.
+func (r *Rubric) op(f *field, name string) (Op, error) {
+	if name == "identity" {
+		return Op{Kind: Identity}, nil
+	}
+	if i := slices.Index(f.levels, name); i >= 0 {
+		return Op{Kind: Generalize, Level: i + 1}, nil
+	}
+	if _, ok := r.templates[name]; ok || name == Pseudonym {
+		return Op{Kind: Substitute, Template: name}, nil
+	}
+	switch name {
+	case "redact":
+		return Op{Kind: Redact}, nil
+	case "drop":
+		return Op{Kind: Drop}, nil
+	}
+	known := slices.Concat([]string{"identity"}, f.levels, []string{Pseudonym}, slices.Sorted(maps.Keys(r.templates)))
+	return Op{}, fmt.Errorf("%q is no operator on %s: they are %s", name, f.name, strings.Join(known, ", "))
+}
+
+func (r *Rubric) compileOperators() error {
+	for _, name := range r.names {
+		for _, class := range classOrder {
+			r.fields[name].ops[class] = []Op{{Kind: Drop}, {Kind: Redact}}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.doc.Operators)) {
+		f := r.fields[name]
+		if f == nil {
+			return where(fmt.Errorf("there is no field %q", name), "operators", name)
+		}
+		for _, class := range slices.Sorted(maps.Keys(r.doc.Operators[name])) {
+			k := classNames[class]
+			for i, word := range r.doc.Operators[name][class] {
+				op, err := r.op(f, word)
+				if err == nil && op.Kind == Identity && f.needs[k] == Unnecessary {
+					err = fmt.Errorf("%s is unnecessary for %s sinks, so never shown as it is", name, class)
+				}
+				if err != nil {
+					return where(err, "operators", name, class, strconv.Itoa(i))
+				}
+				if !slices.Contains(f.ops[k], op) {
+					f.ops[k] = append(f.ops[k], op)
+				}
+			}
+			slices.SortFunc(f.ops[k], Op.Compare)
+		}
+	}
+	return nil
+}
+
+func (r *Rubric) compileUtility() error {
+	for _, class := range slices.Sorted(maps.Keys(r.doc.Utility)) {
+		k := classNames[class]
+		for _, name := range slices.Sorted(maps.Keys(r.doc.Utility[class])) {
+			at := []string{"utility", class, name}
+			f := r.fields[name]
+			if f == nil {
+				return where(fmt.Errorf("there is no field %q", name), at...)
+			}
+			n := Need{Field: name}
+			if word := r.doc.Utility[class][name]; word != "identity" {
+				if n.Level = slices.Index(f.levels, word) + 1; n.Level == 0 {
+					return where(fmt.Errorf("%q is no level of %s", word, name), at...)
+				}
+			}
+			if !serves(f.ops[k], n.Level) {
+				return where(fmt.Errorf("%s must survive, and no operator for %s sinks lets it", name, class), at...)
+			}
+			if f.needs[k] == Unnecessary {
+				return where(fmt.Errorf("%s must survive, and is unnecessary for %s sinks", name, class), at...)
+			}
+			r.utility[k] = append(r.utility[k], n)
+		}
+	}
+	return nil
+}
+
+// serves reports whether an operator leaves a field at a level or finer.
+func serves(ops []Op, level int) bool {
+	return slices.ContainsFunc(ops, func(o Op) bool {
+		return o.Kind == Identity || o.Kind == Generalize && o.Level <= level
+	})
+}
+
+// cost of an operator on a field, which has the level.
+func (r *Rubric) cost(f *field, op Op) flow.Bits {
+	switch op.Kind {
+	case Drop:
+		return 0
+	case Redact:
+		return r.presence
+	case Substitute:
+		if op.Template == Pseudonym {
+			return r.presence.Add(r.equality)
+		}
+		return r.presence
+	case Generalize:
+		return f.chain.Cost(op.Level)
+	default:
+		return f.chain.Cost(0)
+	}
+}
+
+// monotone checks that costs don't fall along the disclosure order of what is
+// admissible.
+func (r *Rubric) monotone() error {
+	for _, name := range r.names {
+		f := r.fields[name]
+		for _, class := range classOrder {
+			ops := f.ops[class]
+			for i := 1; i < len(ops); i++ {
+				if a, b := r.cost(f, ops[i-1]), r.cost(f, ops[i]); a > b {
+					return where(fmt.Errorf("costs are not monotone: %s costs %s, and %s, which shows more, %s", ops[i-1], a, ops[i], b),
+						"operators", name, class.String())
+				}
+			}
+		}
+	}
+	return nil
+}

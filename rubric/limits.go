@@ -1,0 +1,116 @@
+package rubric
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// Defaults of limits that a rubric does not set.
+const (
+	DefaultCapSemiTrusted = 4 * flow.Bit
+	DefaultCapAdversarial = 1 * flow.Bit
+)
+
+func defaultWeights() [4]int64 { return [4]int64{0, 1000, 2000, 4000} }
+
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil { // of a document that came out of JSON
+		panic(err)
+	}
+	return b
+}
+
+func (r *Rubric) compileLimits() error {
+	d := &r.doc.Limits
+	var err error
+	for _, one := range []struct {
+		name string
+		n    json.Number
+		to   *flow.Bits
+	}{{"budget", d.Budget, &r.limits.B}, {"margin", d.Margin, &r.limits.Margin}, {"presence", d.Presence, &r.presence}, {"equality", d.Equality, &r.equality}} {
+		if *one.to, err = bitsOf(one.n, 0); err != nil {
+			return where(err, "limits", one.name)
+		}
+	}
+	r.limits.Lambda = defaultWeights()
+	for name, n := range d.Weights {
+		b, err := bitsOf(n, 0)
+		if err == nil && (b%1000 != 0 || b < flow.Bit) {
+			err = errors.New("a weight is at least 1 and has at most three decimal places")
+		}
+		if err != nil {
+			return where(err, "limits", "weights", name)
+		}
+		r.limits.Lambda[classNames[name]] = int64(b / 1000)
+	}
+	if !slices.IsSorted(r.limits.Lambda[:]) {
+		return where(errors.New("weights don't fall from required-service over semi-trusted to adversarial"), "limits", "weights")
+	}
+	return nil
+}
+
+// compileCaps needs costs: by default what required services may learn is what
+// the others may, and the identities that they need.
+func (r *Rubric) compileCaps() error {
+	c := &r.limits.Cap
+	var err error
+	get := func(k flow.Class, unset flow.Bits) {
+		if err == nil {
+			if c[k], err = bitsOf(r.doc.Limits.Caps[k.String()], unset); err != nil {
+				err = where(err, "limits", "caps", k.String())
+			}
+		}
+	}
+	get(flow.Adversarial, DefaultCapAdversarial)
+	get(flow.SemiTrusted, max(DefaultCapSemiTrusted, c[flow.Adversarial]))
+	first := c[flow.SemiTrusted]
+	for _, n := range r.utility[flow.RequiredService] {
+		first = first.Add(r.fields[n.Field].chain.Cost(n.Level))
+	}
+	get(flow.RequiredService, first)
+	if err == nil && (c[1] < c[2] || c[2] < c[3]) {
+		err = where(errors.New("a class that is trusted less may not learn more"), "limits", "caps")
+	}
+	return err
+}
+
+func (r *Rubric) compileTemplates() error {
+	for _, name := range slices.Sorted(maps.Keys(r.templates)) {
+		t := r.templates[name]
+		at := []string{"templates", name}
+		if name == Pseudonym || name == "identity" || name == "redact" || name == "drop" {
+			return where(fmt.Errorf("%s is no name for a template", name), at...)
+		}
+		for _, f := range r.names {
+			if slices.Contains(r.fields[f].levels, name) {
+				return where(fmt.Errorf("%s has a level of this name", f), at...)
+			}
+		}
+		for _, key := range t.Context {
+			if r.fields[key] != nil {
+				return where(fmt.Errorf("%s is a secret field, so no context", key), at...)
+			}
+			if !strings.Contains(t.Text, "{"+key+"}") {
+				return where(fmt.Errorf("the text does not use {%s}", key), at...)
+			}
+		}
+		rest := t.Text
+		for _, key := range t.Context {
+			rest = strings.ReplaceAll(rest, "{"+key+"}", "")
+		}
+		if strings.ContainsAny(rest, "{}") {
+			return where(errors.New("the text has braces for what is not in context"), at...)
+		}
+		if spans, ok := r.covers.Find("", rest); !ok || len(spans) > 0 {
+			return where(errors.New("a clause of coverage matches the text itself"), at...)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package predicate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxPhrase bounds the words of a phrase.
+const maxPhrase = 8
+
+// lexicon finds words and phrases: whole words, by any case, with anything
+// but letters and digits between them.
+func lexicon(list []string) (func(string) [][2]int, error) {
+	if len(list) == 0 || len(list) > MaxWords {
+		return nil, fmt.Errorf("a lexicon has 1 to %d entries", MaxWords)
+	}
+	phrases := map[string]bool{}
+	longest := 0
+	for _, entry := range list {
+		ws := words(entry)
+		if len(ws) == 0 || len(ws) > maxPhrase {
+			return nil, errors.New("an entry of a lexicon has 1 to 8 words")
+		}
+		longest = max(longest, len(ws))
+		var b strings.Builder
+		for i, w := range ws {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(w.text)
+			if key := b.String(); i < len(ws)-1 && !phrases[key] {
+				phrases[key] = false // a beginning
+			}
+		}
+		phrases[b.String()] = true
+	}
+	return func(text string) [][2]int {
+		ws := words(text)
+		var out [][2]int
+		for i := 0; i < len(ws); i++ {
+			best, key := 0, ""
+			for n := 1; n <= longest && i+n <= len(ws); n++ {
+				if n > 1 {
+					key += " "
+				}
+				key += ws[i+n-1].text
+				whole, ok := phrases[key]
+				if !ok {
+					break
+				}
+				if whole {
+					best = n
+				}
+			}
+			if best > 0 {
+				out = append(out, [2]int{ws[i].start, ws[i+best-1].end})
+				i += best - 1
+			}
+		}
+		return out
+	}, nil
+}
+
+type word struct {
+	text       string // lower case
+	start, end int
+}
+
+// words are runs of letters, marks and digits.
+func words(s string) []word {
+	var out []word
+	start := -1
+	for i, r := range s + " " {
+		in := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+		switch {
+		case in && start < 0:
+			start = i
+		case !in && start >= 0:
+			if utf8.ValidString(s[start:i]) {
+				out = append(out, word{strings.ToLower(s[start:i]), start, i})
+			}
+			start = -1
+		}
+	}
+	return out
+}

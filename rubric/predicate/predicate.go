@@ -1,0 +1,219 @@
+// Package predicate finds in a text what clauses of a rubric say may be a
+// secret field: by the path of the text, by expressions, by entity types and
+// by lists of words.
+//
+// Expressions are RE2 and no match of one may be longer than MaxWidth bytes,
+// so that looking takes time linear in the text. Texts and paths are bounded,
+// too; what exceeds the bounds is for the caller to distrust as a whole.
+package predicate
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+)
+
+// Limits. What exceeds one of the first three is refused by New.
+const (
+	MaxClauses = 256
+	MaxWidth   = 400   // characters of a match of an expression
+	MaxWords   = 20000 // of a lexicon
+	MaxText    = 1 << 20
+	MaxPath    = 1024
+)
+
+// Clause is one predicate: a path, or one of Text, Entity and Lexicon, which a
+// path may narrow.
+type Clause struct {
+	ID string
+	// Path is an expression on the structured path of a text. Alone, it takes
+	// the whole text.
+	Path string
+	// Text is an expression on the text. Where it has a group named value, the
+	// match is that group.
+	Text    string
+	Entity  string   // one of Entities
+	Lexicon []string // words and phrases, whole ones, by any case
+}
+
+// Span is what a clause matches, in bytes.
+type Span struct {
+	Start, End int
+	Clause     int // index
+}
+
+// Set is compiled clauses. It is immutable.
+type Set struct{ clauses []clause }
+
+type clause struct {
+	path  *regexp.Regexp
+	text  *regexp.Regexp
+	group int
+	find  func(string) [][2]int
+}
+
+// Error is a mistake in a clause.
+type Error struct {
+	Clause int // index
+	err    error
+}
+
+func (e *Error) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// New compiles clauses. Errors are of type *Error.
+func New(clauses []Clause) (*Set, error) {
+	if len(clauses) > MaxClauses {
+		return nil, &Error{MaxClauses, fmt.Errorf("there are at most %d clauses", MaxClauses)}
+	}
+	s := &Set{}
+	for i := range clauses {
+		c, err := compile(&clauses[i])
+		if err != nil {
+			return nil, &Error{i, err}
+		}
+		s.clauses = append(s.clauses, c)
+	}
+	return s, nil
+}
+
+func compile(d *Clause) (clause, error) {
+	var c clause
+	kinds := 0
+	for _, is := range []bool{d.Text != "", d.Entity != "", d.Lexicon != nil} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds > 1 || kinds == 0 && d.Path == "" {
+		return c, errors.New("a clause has a path, or one of text, entity and lexicon, or one of these at a path")
+	}
+	var err error
+	if d.Path != "" {
+		if c.path, err = regexp.Compile(d.Path); err != nil {
+			return c, fmt.Errorf("path: %w", err)
+		}
+	}
+	switch {
+	case d.Text != "":
+		c.text, c.group, err = expression(d.Text)
+	case d.Entity != "":
+		i := slices.IndexFunc(entities, func(e entity) bool { return e.name == d.Entity })
+		if i < 0 {
+			return c, fmt.Errorf("entity is one of %s, not %q", strings.Join(Entities(), ", "), d.Entity)
+		}
+		c.find = entities[i].find
+	case d.Lexicon != nil:
+		c.find, err = lexicon(d.Lexicon)
+	}
+	return c, err
+}
+
+// expression compiles an expression whose matches are not empty and have a
+// bounded width.
+func expression(s string) (*regexp.Regexp, int, error) {
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, 0, fmt.Errorf("text: %w", err)
+	}
+	least, most := width(tree.Simplify())
+	switch {
+	case most > MaxWidth:
+		return nil, 0, fmt.Errorf("text: a match may be longer than %d characters: write {1,40} instead of + and *", MaxWidth)
+	case least == 0:
+		return nil, 0, errors.New("text: it matches nothing at all")
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, 0, fmt.Errorf("text: %w", err)
+	}
+	return re, max(re.SubexpIndex("value"), 0), nil
+}
+
+// width returns the least and the greatest number of characters that an
+// expression matches; the latter saturates above MaxWidth.
+func width(r *syntax.Regexp) (least, most int) {
+	const unbounded = MaxWidth + 1
+	sub := func(i int) (int, int) { return width(r.Sub[i]) }
+	switch r.Op {
+	case syntax.OpLiteral:
+		return len(r.Rune), min(len(r.Rune), unbounded)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1, 1
+	case syntax.OpCapture:
+		return sub(0)
+	case syntax.OpStar:
+		return 0, unbounded
+	case syntax.OpPlus:
+		l, _ := sub(0)
+		return l, unbounded
+	case syntax.OpQuest:
+		_, m := sub(0)
+		return 0, m
+	case syntax.OpRepeat:
+		l, m := sub(0)
+		if r.Max < 0 {
+			return l * r.Min, unbounded
+		}
+		return l * r.Min, min(m*r.Max, unbounded)
+	case syntax.OpConcat:
+		for i := range r.Sub {
+			l, m := sub(i)
+			least, most = least+l, min(most+m, unbounded)
+		}
+		return least, most
+	case syntax.OpAlternate:
+		least = unbounded
+		for i := range r.Sub {
+			l, m := sub(i)
+			least, most = min(least, l), max(most, m)
+		}
+		return least, most
+	default:
+		return 0, 0
+	}
+}
+
+// Find returns what the clauses match, ordered by start, then by clause. It
+// reports false where the path or the text is longer than what is looked at.
+func (s *Set) Find(path, text string) ([]Span, bool) {
+	if len(path) > MaxPath || len(text) > MaxText {
+		return nil, false
+	}
+	var out []Span
+	for i := range s.clauses {
+		c := &s.clauses[i]
+		if text == "" || c.path != nil && !c.path.MatchString(path) {
+			continue
+		}
+		switch {
+		case c.text != nil:
+			for _, m := range c.text.FindAllStringSubmatchIndex(text, -1) {
+				from, to := m[2*c.group], m[2*c.group+1]
+				if from < 0 || from == to { // the group took no part
+					from, to = m[0], m[1]
+				}
+				out = append(out, Span{from, to, i})
+			}
+		case c.find != nil:
+			for _, m := range c.find(text) {
+				out = append(out, Span{m[0], m[1], i})
+			}
+		default:
+			out = append(out, Span{0, len(text), i})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Span) int { return a.Start - b.Start })
+	return out, true
+}
+
+// Path reports whether a clause takes whole texts at a path.
+func (s *Set) Path(clause int, path string) bool {
+	c := &s.clauses[clause]
+	return c.path != nil && c.text == nil && c.find == nil && len(path) <= MaxPath && c.path.MatchString(path)
+}
