@@ -31,42 +31,67 @@ func totals(up, low float64, n int) total {
 	return t
 }
 
-// average returns an upper bound on the average of gUp and a lower bound on that
-// of gLow, gLow ≤ gUp, with weights in [low,up].
-func average(up, low, gUp, gLow []float64, sum *total) (hi, lo float64) {
-	n := len(gUp)
-	up, low, gLow = up[:n], low[:n], gLow[:n]
+// entry is a weight of a row and the state of the clique that it is of.
+type entry struct {
+	up, low float64
+	state   int
+}
+
+// span is an interval that is averaged.
+type span struct{ up, low float64 }
+
+// spread is what is known of spans before their average is bounded.
+type spread struct {
+	top, bottom uint64  // bits of the greatest up and the least low
+	differ      uint64  // bits in which any differ
+	up, low     float64 // sums, with the upper weights
+}
+
+// load fills g with the spans of the entries.
+func (t *box) load(row []entry, g []span) (r spread) {
+	g = g[:len(row)]
+	up, low := t.up, t.low
+	low = low[:len(up)]
 	// Of nonnegative numbers, the bits have the order of the numbers.
-	top, bottom := uint64(0), uint64(math.MaxUint64)
-	first, last := math.Float64bits(gUp[0]), math.Float64bits(gLow[0])
-	var numUp, numLow float64
-	differ := uint64(0)
-	for i, u := range gUp {
-		l := gLow[i]
+	first, last := math.Float64bits(up[row[0].state]), math.Float64bits(low[row[0].state])
+	r.bottom = last
+	for i := range row {
+		e := &row[i]
+		u, l := up[e.state], low[e.state]
+		g[i] = span{u, l}
 		a, b := math.Float64bits(u), math.Float64bits(l)
-		top, bottom = max(top, a), min(bottom, b)
-		differ |= (a ^ first) | (b ^ last)
-		numUp += float64(up[i] * u)
-		numLow += float64(up[i] * l)
+		r.top, r.bottom = max(r.top, a), min(r.bottom, b)
+		r.differ |= (a ^ first) | (b ^ last)
+		r.up += float64(e.up * u)
+		r.low += float64(e.up * l)
 	}
-	hi, lo = math.Float64frombits(top), math.Float64frombits(bottom)
-	if differ == 0 || sum.least <= 0 {
+	return r
+}
+
+// average returns an upper bound on the average of the ups and a lower bound on
+// that of the lows, with weights in the intervals of the entries.
+func average(row []entry, g []span, r spread, sum *total) (hi, lo float64) {
+	hi, lo = math.Float64frombits(r.top), math.Float64frombits(r.bottom)
+	if r.differ == 0 || sum.least <= 0 {
 		return hi, lo
 	}
-	e := gamma(n)
+	g = g[:len(row)]
+	e := gamma(len(row))
 	// What rounding may have taken from F: no difference is above the greatest
 	// of g, but for rounding.
-	slack := float64(2*e*hi) * sum.most
-	lu, ll := numUp/sum.most, numLow/sum.most
+	slack := float64(2 * e * hi * sum.most)
+	lu, ll := r.up/sum.most, r.low/sum.most
 	for round := 1; ; round++ {
 		// Ends are chosen by the sign bit: a branch would be mispredicted every
 		// other time.
 		var fu, fl, wu, wl float64
-		for i, u := range gUp {
-			du, dl := u-lu, ll-gLow[i]
-			a, b := math.Float64bits(up[i]), math.Float64bits(low[i])
+		for i := range row {
+			w, x := &row[i], &g[i]
+			du, dl := x.up-lu, ll-x.low
+			a, b := math.Float64bits(w.up), math.Float64bits(w.low)
+			c := a ^ b
 			su, sl := uint64(int64(math.Float64bits(du))>>63), uint64(int64(math.Float64bits(dl))>>63)
-			xu, xl := math.Float64frombits(a&^su|b&su), math.Float64frombits(a&^sl|b&sl)
+			xu, xl := math.Float64frombits(a^(c&su)), math.Float64frombits(a^(c&sl))
 			fu += float64(xu * du)
 			fl += float64(xl * dl)
 			wu += xu

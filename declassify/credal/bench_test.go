@@ -2,7 +2,6 @@ package credal
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -99,29 +98,6 @@ func BenchmarkBound(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "p50-µs")
 			b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds())/1e3, "p99-µs")
 		})
-	}
-}
-
-// BenchmarkSlack reports how far bounds are above what a search of the credal
-// set finds, in bits.
-func BenchmarkSlack(b *testing.B) {
-	for _, width := range []float64{0.05, 0.2} {
-		for _, tables := range []float64{0, 1} {
-			b.Run(fmt.Sprintf("width=%v/tables=%v", width, tables), func(b *testing.B) {
-				sh := shape{vars: 5, states: 3, factors: 7, width: width, wide: 1, tables: tables}
-				r := rand.New(rand.NewPCG(7, 8))
-				var sum, most float64
-				n := 0
-				for b.Loop() {
-					slack, _ := sh.slack(b, r)
-					sum += slack
-					most = math.Max(most, slack)
-					n++
-				}
-				b.ReportMetric(sum/float64(n), "slack-bits")
-				b.ReportMetric(most, "most-slack-bits")
-			})
-		}
 	}
 }
 

@@ -72,16 +72,18 @@ func (t *Tree) Left(v int, members []float64) (Observation, error) {
 
 // Scratch is the memory that bounding needs. It belongs to one caller at a time.
 type Scratch struct {
-	t         *Tree
-	bits      []float64
-	seen      []likelihood // by variable
-	messages  []box        // by edge
-	known     []bool       // by edge: whether it says anything
-	table     box
-	row, alt  []float64 // of one row; then by state
-	elsewhere box       // what was seen elsewhere, by state
-	others    box       // prior of all states but one, and in rest what they saw
-	rest      []float64
+	t        *Tree
+	bits     []float64
+	seen     []likelihood // by variable
+	messages []box        // by edge
+	known    []bool       // by edge: whether it says anything
+	table    box
+	spans    []span // of one row
+	// By state of one variable: what was seen elsewhere; the least likelihood
+	// of all that was seen; priors; bounds.
+	elsewhere     box
+	least, coarse []float64
+	weights       []entry
 }
 
 // likelihood is what was observed of a variable, taken together.
@@ -93,12 +95,11 @@ type likelihood struct {
 
 // NewScratch returns a Scratch for t.
 func (t *Tree) NewScratch() *Scratch {
-	n := t.largest
 	s := &Scratch{
 		t: t, bits: make([]float64, len(t.vars)), seen: make([]likelihood, len(t.vars)),
 		messages: make([]box, len(t.edges)), known: make([]bool, len(t.edges)),
-		table: makeBox(n), row: make([]float64, n), alt: make([]float64, n),
-		elsewhere: makeBox(t.widest), others: makeBox(t.widest), rest: make([]float64, t.widest),
+		table: makeBox(t.largest), spans: make([]span, t.largest), elsewhere: makeBox(t.widest),
+		least: make([]float64, t.widest), coarse: make([]float64, t.widest), weights: make([]entry, t.widest),
 	}
 	for v := range t.vars {
 		s.seen[v] = likelihood{box: makeBox(t.vars[v].States), peak: make([]float64, t.vars[v].States)}
@@ -246,9 +247,6 @@ func (s *Scratch) product(c, v, skip int) bool {
 			with(&s.messages[in], s.t.edges[in].at)
 		}
 	}
-	if found {
-		t.widen(gamma(len(cl.home) + len(cl.in)))
-	}
 	return found
 }
 
@@ -267,18 +265,16 @@ func (s *Scratch) send(e int) bool {
 
 // averages bounds the mean of the table over each row.
 func (s *Scratch) averages(r *rows, out *box) {
+	e := gamma(len(s.t.vars)) // of the products in the table
 	for i := range out.up {
 		from, to := r.start[i], r.start[i+1]
 		if from == to {
 			out.up[i], out.low[i] = 0, 0
 			continue
 		}
-		row, alt := s.row[:to-from], s.alt[:to-from]
-		for k, x := range r.states[from:to] {
-			row[k] = s.table.up[x]
-			alt[k] = s.table.low[x]
-		}
-		out.up[i], out.low[i] = average(r.up[from:to], r.low[from:to], row, alt, &r.sum[i])
+		row := r.entries[from:to]
+		hi, lo := average(row, s.spans, s.table.load(row, s.spans), &r.sum[i])
+		out.up[i], out.low[i] = float64(hi*(1+e)), float64(lo*(1-e))
 	}
 }
 
@@ -332,19 +328,17 @@ func (s *Scratch) gain(v int, g *box) float64 {
 	tg, own := &s.t.targets[v], &s.seen[v]
 	prior := &tg.prior
 	n := len(prior.up)
-	// Least likelihood of the whole view, by state.
-	h := s.row[:n]
-	var sumUp, sumLow float64
-	for st := range h {
-		h[st] = g.low[st]
+	// Least likelihood of the whole view, by state, and the prior as weights.
+	h := box{up: s.least[:n], low: s.least[:n]}
+	weights := s.weights[:n]
+	for st := range n {
+		h.low[st] = g.low[st]
 		if own.any {
-			h[st] = float64(h[st] * own.low[st])
+			h.low[st] = float64(h.low[st] * own.low[st])
 		}
-		sumUp += prior.up[st]
-		sumLow += prior.low[st]
+		weights[st] = entry{prior.up[st], prior.low[st], st}
 	}
-	sum := totals(sumUp, sumLow, n)
-	_, all := average(prior.up, prior.low, h, h, &sum)
+	all := s.leastAverage(weights, &h)
 	peak := func(st int) float64 {
 		if own.any {
 			return own.peak[st]
@@ -367,7 +361,7 @@ func (s *Scratch) gain(v int, g *box) float64 {
 		return num / den * (1 + 0x1p-48)
 	}
 	// What is left of each state: its coarse bound, until it is looked at.
-	coarse := s.alt[:n]
+	coarse := s.coarse[:n]
 	for st := range coarse {
 		coarse[st] = 0
 		if num := min(1, prior.up[st]/s.t.vars[v].members(st)/tg.modeLow) * peak(st) * g.up[st]; num > 0 {
@@ -385,7 +379,10 @@ func (s *Scratch) gain(v int, g *box) float64 {
 		if coarse[st] <= best {
 			return best
 		}
-		rest := s.restMin(prior, h, st)
+		// The state goes to the end, and comes back.
+		weights[st], weights[n-1] = weights[n-1], weights[st]
+		rest := s.leastAverage(weights[:n-1], &h)
+		weights[st], weights[n-1] = weights[n-1], weights[st]
 		at := min(prior.up[st], max(prior.low[st], s.t.vars[v].members(st)*tg.modeLow))
 		fine := max(of(st, at, rest), of(st, prior.up[st], rest))
 		best = max(best, min(fine, coarse[st]))
@@ -397,24 +394,18 @@ func (s *Scratch) gain(v int, g *box) float64 {
 	return best
 }
 
-// restMin bounds the average of h over all states but st from below.
-func (s *Scratch) restMin(prior *box, h []float64, st int) float64 {
-	n := len(h) - 1
-	if n == 0 {
+// leastAverage bounds the average of h with the given weights from below. That
+// of nothing is 0.
+func (s *Scratch) leastAverage(weights []entry, h *box) float64 {
+	if len(weights) == 0 {
 		return 0
 	}
-	up, low, rest := s.others.up[:n], s.others.low[:n], s.rest[:n]
-	var sumUp, sumLow float64
-	for i, k := 0, 0; i <= n; i++ {
-		if i == st {
-			continue
-		}
-		up[k], low[k], rest[k] = prior.up[i], prior.low[i], h[i]
-		sumUp += up[k]
-		sumLow += low[k]
-		k++
+	var up, low float64
+	for i := range weights {
+		up += weights[i].up
+		low += weights[i].low
 	}
-	sum := totals(sumUp, sumLow, n)
-	_, least := average(up, low, rest, rest, &sum)
+	sum := totals(up, low, len(weights))
+	_, least := average(weights, s.spans, h.load(weights, s.spans), &sum)
 	return least
 }

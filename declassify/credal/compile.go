@@ -52,10 +52,9 @@ type target struct {
 // rows groups the states of a clique by the state of some of its variables,
 // with the prior weight of each. States of weight zero are left out.
 type rows struct {
-	start  []int32 // of each row; one more at the end
-	states []int32
-	box            // weights, in that order
-	sum    []total // of each row
+	start   []int32 // of each row; one more at the end
+	entries []entry
+	sum     []total // of each row
 }
 
 // Compile checks g and compiles it. It is deterministic, and takes time in
@@ -170,23 +169,27 @@ func (t *Tree) forest(links []link) {
 
 // project maps each state of clique c to the state of some of its variables.
 func (t *Tree) project(c int, onto []int) []int32 {
-	cl := &t.cliques[c]
-	stride := strides(onto, t.vars)
-	by := make([]int, len(cl.vars))
-	for k, v := range cl.vars {
+	return project(t.cliques[c].vars, onto, t.vars)
+}
+
+// project maps each joint state of some variables to that of some of them.
+func project(from, onto []int, vars []Variable) []int32 {
+	stride := strides(onto, vars)
+	by := make([]int, len(from))
+	for k, v := range from {
 		if j := slices.Index(onto, v); j >= 0 {
 			by[k] = stride[j]
 		}
 	}
-	at := make([]int32, cl.states)
-	states := make([]int, len(cl.vars))
+	at := make([]int32, count(mask(from), vars, 1<<30))
+	states := make([]int, len(from))
 	for x := range at {
 		n := 0
 		for k, s := range states {
 			n += s * by[k]
 		}
 		at[x] = int32(n)
-		next(states, cl.vars, t.vars)
+		next(states, from, vars)
 	}
 	return at
 }
@@ -218,243 +221,6 @@ func (t *Tree) Components() [][]int {
 	return all
 }
 
-// builder computes prior weights.
-type builder struct {
-	t       *Tree
-	factors []factor
-	at      []int      // clique of each factor
-	base    []*message // by edge, with what is barren left out; nil: not yet
-}
-
-// message is the mass behind an edge, for each state of its separator.
-type message struct {
-	set set
-	box
-	trivial bool // one everywhere
-}
-
-// set is a set of factors.
-type set []uint64
-
-func (s set) has(i int) bool  { return s[i/64]>>(i%64)&1 != 0 }
-func (s set) add(i int)       { s[i/64] |= 1 << (i % 64) }
-func (s set) remove(i int)    { s[i/64] &^= 1 << (i % 64) }
-func (s set) empty() bool     { return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 }) }
-func (b *builder) empty() set { return make(set, (len(b.factors)+63)/64) }
-
-// behind returns the factors at cliques of a set.
-func (b *builder) behind(cliques uint64) set {
-	s := b.empty()
-	for i, c := range b.at {
-		if cliques&(1<<c) != 0 {
-			s.add(i)
-		}
-	}
-	return s
-}
-
-// prune removes conditional tables whose variable is summed out (it is not
-// kept) and is in no other factor of the set: each of their rows sums to one.
-func (b *builder) prune(s set, keep uint64) {
-	var in [maxVariables]int // factors of s that each variable is in
-	for i := range b.factors {
-		if s.has(i) {
-			for _, v := range b.factors[i].vars {
-				in[v]++
-			}
-		}
-	}
-	for again := true; again; {
-		again = false
-		for i := range b.factors {
-			f := &b.factors[i]
-			if f.of < 0 || in[f.of] != 1 || keep&(1<<f.of) != 0 || !s.has(i) {
-				continue
-			}
-			s.remove(i)
-			for _, v := range f.vars {
-				in[v]--
-			}
-			again = true
-		}
-	}
-}
-
-// message sums the factors of s that lie behind edge e over what is not in its
-// separator. A set that is pruned for an edge is so for the edges behind it.
-func (b *builder) message(e int, s set) *message {
-	ed := &b.t.edges[e]
-	within := b.behind(ed.cliques)
-	for i := range within {
-		within[i] &= s[i]
-	}
-	if m := b.base[e]; m != nil && slices.Equal(m.set, within) {
-		return m
-	}
-	m := &message{set: within, trivial: within.empty()}
-	if m.trivial {
-		return m
-	}
-	table := b.table(ed.from, e^1, within)
-	m.box = b.sumOut(table, ed.from, ed.sep, within)
-	if b.sumsToOne(within) {
-		// It does so for each state of what it is given, not of.
-		given := mask(ed.sep)
-		for i := range b.factors {
-			if within.has(i) {
-				given &^= 1 << b.factors[i].of
-			}
-		}
-		m.box.simplex(float64(count(given, b.t.vars, 1<<30)))
-	}
-	m.box.rescale()
-	return m
-}
-
-// sumsToOne reports whether the factors of s are a distribution: summing
-// everything out, what is kept included, each in turn leaves one.
-func (b *builder) sumsToOne(s set) bool {
-	rest := slices.Clone(s)
-	b.prune(rest, 0)
-	return rest.empty()
-}
-
-// table multiplies the factors of s at clique c with the messages into it, but
-// for that of edge skip.
-func (b *builder) table(c, skip int, s set) box {
-	cl := &b.t.cliques[c]
-	m := makeBox(cl.states)
-	m.fill()
-	n := 0
-	for i := range b.factors {
-		if b.at[i] != c || !s.has(i) {
-			continue
-		}
-		f := &b.factors[i]
-		fb := makeBox(len(f.low))
-		copy(fb.up, f.high)
-		copy(fb.low, f.low)
-		fb.rescale()
-		m.multiply(&fb, b.t.project(c, f.vars))
-		n++
-	}
-	for _, in := range cl.in {
-		if in == skip {
-			continue
-		}
-		if msg := b.message(in, s); !msg.trivial {
-			m.multiply(&msg.box, b.t.edges[in].at)
-			n++
-		}
-	}
-	m.widen(gamma(n))
-	return m
-}
-
-// sumOut adds up the entries of a table over clique c by the state of the kept
-// variables. What no factor of s is about was pruned, and is not summed over.
-func (b *builder) sumOut(m box, c int, keep []int, s set) box {
-	out := makeBox(count(mask(keep), b.t.vars, 1<<30))
-	out.exp = m.exp
-	for x, r := range b.t.project(c, keep) {
-		out.up[r] += m.up[x]
-		out.low[r] += m.low[x]
-	}
-	times := float64(count(b.t.cliques[c].set&^mask(keep)&^b.about(s), b.t.vars, 1<<30))
-	for i := range out.up {
-		out.up[i] /= times
-		out.low[i] /= times
-	}
-	out.widen(gamma(len(m.up)))
-	return out
-}
-
-// about is the set of variables of the factors of s.
-func (b *builder) about(s set) uint64 {
-	all := uint64(0)
-	for i := range b.factors {
-		if s.has(i) {
-			all |= b.factors[i].scope
-		}
-	}
-	return all
-}
-
-// weigh computes the weights of all edges and targets, and the priors.
-func (b *builder) weigh() error {
-	t := b.t
-	for _, e := range t.order {
-		ed := &t.edges[e]
-		s := b.behind(ed.cliques)
-		b.prune(s, mask(ed.sep))
-		b.base[e] = b.message(e, s)
-	}
-	for _, e := range t.order {
-		ed := &t.edges[e]
-		ed.out = t.group(ed.from, ed.sep, ed.states, b.weights(ed.from, e^1))
-	}
-	for v := range t.targets {
-		if err := b.target(v); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// weights is the table of clique c with the whole prior, but for what is behind
-// edge skip.
-func (b *builder) weights(c, skip int) box {
-	cl := &b.t.cliques[c]
-	s := b.empty()
-	for i := range b.factors {
-		if b.at[i] == c {
-			s.add(i)
-		}
-	}
-	for _, in := range cl.in {
-		if in != skip {
-			for i, w := range b.base[in].set {
-				s[i] |= w
-			}
-		}
-	}
-	return b.table(c, skip, s)
-}
-
-// target computes the weights and the prior of variable v.
-func (b *builder) target(v int) error {
-	t := b.t
-	tg := &t.targets[v]
-	n := t.vars[v].States
-	tg.rows = t.group(tg.home, []int{v}, n, b.weights(tg.home, -1))
-
-	s := b.behind(1 << tg.home)
-	for _, in := range t.cliques[tg.home].in {
-		for i, w := range b.behind(t.edges[in].cliques) {
-			s[i] |= w
-		}
-	}
-	b.prune(s, 1<<v)
-	m := b.sumOut(b.table(tg.home, -1, s), tg.home, []int{v}, s)
-	if b.sumsToOne(s) {
-		m.simplex(1)
-	} else {
-		m.normalise()
-	}
-	tg.prior = m
-	total := 0.0
-	for st := range n {
-		total += t.vars[v].members(st)
-		tg.modeLow = max(tg.modeLow, tg.prior.low[st]/t.vars[v].members(st))
-		if tg.prior.up[st] == 0 {
-			return fmt.Errorf("credal: state %d of variable %q has probability zero", st, t.vars[v].Name)
-		}
-	}
-	// The most probable of n values has 1/n at least.
-	tg.modeLow = max(tg.modeLow, 1/total) * (1 - gamma(n))
-	return nil
-}
-
 // group sorts the weights of clique c by the state of some of its variables.
 func (t *Tree) group(c int, onto []int, n int, w box) rows {
 	at := t.project(c, onto)
@@ -468,13 +234,11 @@ func (t *Tree) group(c int, onto []int, n int, w box) rows {
 		r.start[i+1] += r.start[i]
 	}
 	fill := slices.Clone(r.start)
-	r.states = make([]int32, r.start[n])
-	r.box = makeBox(len(r.states))
+	r.entries = make([]entry, r.start[n])
 	for x, row := range at {
 		if w.up[x] > 0 {
-			i := fill[row]
+			r.entries[fill[row]] = entry{w.up[x], w.low[x], x}
 			fill[row]++
-			r.states[i], r.up[i], r.low[i] = int32(x), w.up[x], w.low[x]
 			r.sum[row].most += w.up[x]
 			r.sum[row].least += w.low[x]
 		}

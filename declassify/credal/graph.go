@@ -281,13 +281,13 @@ func (f *factor) reach(vars []Variable) (row int, ok bool) {
 		row++
 		down, up := 1.0, 1.0
 		if low > 1 {
-			down = 1 - 2*(low-1) - g
+			down = 1 - float64(2*(low-1)) - g
 		}
 		if high < 1 {
-			up = 1 + 2*(1-high) + g
+			up = 1 + float64(2*(1-high)) + g
 		}
 		low, high = float64(low*down), float64(high*up)
-		slack := 4 * g * math.Max(1, high)
+		slack := float64(4 * g * math.Max(1, high))
 		for s := range n {
 			at := e + s*stride
 			lo, hi := float64(f.low[at]*down), float64(f.high[at]*up)
@@ -300,15 +300,16 @@ func (f *factor) reach(vars []Variable) (row int, ok bool) {
 
 // uniform is the prior of a variable that has no other.
 func uniform(v *Variable, i int) factor {
-	f := factor{vars: []int{i}, scope: 1 << i, of: i, low: make([]float64, v.States)}
+	f := factor{vars: []int{i}, scope: 1 << i, of: i, low: make([]float64, v.States), high: make([]float64, v.States)}
 	sum := 0.0
-	for s := range f.low {
+	for s := range v.States {
 		sum += v.members(s)
 	}
+	g := gamma(v.States)
 	for s := range f.low {
-		f.low[s] = v.members(s) / sum
+		f.low[s] = v.members(s) / sum * (1 - g)
+		f.high[s] = v.members(s) / sum * (1 + g)
 	}
-	f.high = f.low
 	return f
 }
 

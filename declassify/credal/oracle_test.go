@@ -16,10 +16,6 @@ type point [][]float64
 // The view must be exact: Low alone, with Peak where a state has members.
 func enumerate(g *Graph, p point, view []Observation) ([]float64, bool) {
 	n := len(g.Variables)
-	index := map[string]int{}
-	for i, v := range g.Variables {
-		index[v.Name] = i
-	}
 	prior, post, peak := make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for i, v := range g.Variables {
 		prior[i], post[i], peak[i] = make([]float64, v.States), make([]float64, v.States), make([]float64, v.States)
@@ -38,47 +34,26 @@ func enumerate(g *Graph, p point, view []Observation) ([]float64, bool) {
 	}
 	// Mass of each state of each variable: before, and with what was seen of
 	// the others (post) and of all (total).
-	states := make([]int, n)
 	var before, total float64
-	for done := false; !done; {
-		w := 1.0
-		for f, in := range g.Factors {
-			e := 0
-			for _, name := range in.Vars {
-				e = e*g.Variables[index[name]].States + states[index[name]]
-			}
-			w *= p[f][e]
-		}
-		for i, v := range g.Variables {
-			if implicit(g, v.Name) {
-				w *= v.members(states[i])
-			}
-		}
-		lik := 1.0
-		for _, o := range view {
-			lik *= o.Low[states[o.Var]]
-		}
+	walk(g, func(states []int) {
+		w := weight(g, p, states)
 		before += w
-		total += w * lik
+		seen := w
+		for _, o := range view {
+			seen *= o.Low[states[o.Var]]
+		}
+		total += seen
 		for i, s := range states {
 			prior[i][s] += w
-			other := 1.0
+			other := w
 			for _, o := range view {
 				if o.Var != i {
 					other *= o.Low[states[o.Var]]
 				}
 			}
-			post[i][s] += w * other
+			post[i][s] += other
 		}
-		done = true
-		for i := n - 1; i >= 0; i-- {
-			if states[i]++; states[i] < g.Variables[i].States {
-				done = false
-				break
-			}
-			states[i] = 0
-		}
-	}
+	})
 	if total <= 0 {
 		return nil, false
 	}
@@ -92,6 +67,41 @@ func enumerate(g *Graph, p point, view []Observation) ([]float64, bool) {
 		bits[i] = math.Log2(a / total / (b / before))
 	}
 	return bits, true
+}
+
+// walk calls f with each joint state.
+func walk(g *Graph, f func(states []int)) {
+	states := make([]int, len(g.Variables))
+	for done := false; !done; {
+		f(states)
+		done = true
+		for i := len(states) - 1; i >= 0; i-- {
+			if states[i]++; states[i] < g.Variables[i].States {
+				done = false
+				break
+			}
+			states[i] = 0
+		}
+	}
+}
+
+// weight is the product of all factors at a joint state.
+func weight(g *Graph, p point, states []int) float64 {
+	w := 1.0
+	for f, in := range g.Factors {
+		e := 0
+		for _, name := range in.Vars {
+			i := slices.IndexFunc(g.Variables, func(v Variable) bool { return v.Name == name })
+			e = e*g.Variables[i].States + states[i]
+		}
+		w *= p[f][e]
+	}
+	for i, v := range g.Variables {
+		if implicit(g, v.Name) {
+			w *= v.members(states[i])
+		}
+	}
+	return w
 }
 
 func implicit(g *Graph, name string) bool {

@@ -12,7 +12,7 @@ import "math"
 
 // gamma bounds the relative error of a sum of n products of up to eight
 // factors, twice over: (n+8)·2u for the unit roundoff u = 2^-53.
-func gamma(n int) float64 { return float64(n+16) * 0x1p-52 }
+func gamma(n int) float64 { return float64(float64(n+16) * 0x1p-52) }
 
 // Entries of boxes are scaled so that the greatest is about one; what is smaller
 // than tiny then counts as tiny above and as 0 below. So products of two
@@ -130,6 +130,16 @@ func (b *box) others(f func(i int, up, low float64)) {
 	}
 }
 
+// width is how much greater the upper ends are than the lower.
+func (b *box) width() float64 {
+	var up, low float64
+	for i := range b.up {
+		up += b.up[i]
+		low += b.low[i]
+	}
+	return up / low
+}
+
 // normalise divides by the sum of all entries.
 func (b *box) normalise() {
 	b.rescale()
@@ -150,7 +160,7 @@ func (b *box) simplex(total float64) {
 		b.scale(b.exp)
 	}
 	b.others(func(i int, up, low float64) {
-		slack := gamma(1) * (total + up)
+		slack := float64(gamma(1) * (total + up))
 		b.up[i] = math.Max(b.low[i], math.Min(b.up[i], total-low+slack))
 		b.low[i] = math.Min(b.up[i], math.Max(b.low[i], total-up-slack))
 	})
