@@ -3,12 +3,14 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -28,6 +30,25 @@ type talked struct {
 	user, answer string
 	tool         string
 	results      []string // the result's parts
+	letters      []letter // the result of inbox
+}
+
+// letter is a record whose structure says who may see it.
+type letter struct {
+	By   string   `json:"by"`
+	To   []string `json:"to"`
+	Text string   `json:"text"`
+}
+
+// forBob reports whether Bob may see a letter: it is below the level of a mail
+// to him, in a lattice of people.
+func (l *letter) forBob() bool {
+	return l.By == "bob@x.example" || slices.Contains(l.To, "bob@x.example")
+}
+
+func drawLetter(t *rapid.T) letter {
+	person := rapid.SampledFrom([]string{"ann@x.example", "bob@x.example", "eve@evil.example"})
+	return letter{person.Draw(t, "by"), rapid.SliceOfN(person, 1, 3).Draw(t, "to"), rapid.StringMatching(`[a-zA-Z ,.]{0,30}`).Draw(t, "text")}
 }
 
 // secretTools are those whose results are above the level of send_money.
@@ -39,7 +60,11 @@ func talks(t *rapid.T) talk {
 	for range rapid.IntRange(1, 4).Draw(t, "turns") {
 		out = append(out, talked{user: "u " + word.Draw(t, "user")})
 		for range rapid.IntRange(0, 3).Draw(t, "calls") {
-			tool := rapid.SampledFrom([]string{"read_mail", "list_files", "no_pack_knows", "now"}).Draw(t, "tool")
+			tool := rapid.SampledFrom([]string{"read_mail", "list_files", "no_pack_knows", "now", "inbox"}).Draw(t, "tool")
+			if tool == "inbox" {
+				out = append(out, talked{tool: tool, letters: rapid.SliceOfN(rapid.Custom(drawLetter), 1, 3).Draw(t, "letters")})
+				continue
+			}
 			out = append(out, talked{tool: tool, results: rapid.SliceOfN(word, 1, 3).Draw(t, "results")})
 		}
 		if rapid.Bool().Draw(t, "answered") {
@@ -49,11 +74,19 @@ func talks(t *rapid.T) talk {
 	return append(out, talked{user: "pay bob"})
 }
 
-// otherwise is a talk in which what is above the level reads otherwise.
-func (tk talk) otherwise(t *rapid.T) talk {
+// otherwise is a talk in which what is above the level reads otherwise. Letters
+// for Bob are below it where the level is that of a mail to him.
+func (tk talk) otherwise(t *rapid.T, toBob bool) talk {
 	out := append(talk(nil), tk...)
 	tainted := false
 	for i := range out {
+		out[i].letters = slices.Clone(out[i].letters)
+		for k := range out[i].letters {
+			if l := &out[i].letters[k]; !toBob || !l.forBob() {
+				*l = rapid.Custom(drawLetter).Filter(func(l letter) bool { return !toBob || !l.forBob() }).Draw(t, "other letter")
+				tainted = true
+			}
+		}
 		for _, s := range secretTools {
 			if out[i].tool == s {
 				out[i].results = rapid.SliceOfN(rapid.StringN(0, 60, -1), 1, 4).Draw(t, "other results")
@@ -76,7 +109,11 @@ func (tk talk) render(api string) string {
 	for i, s := range tk {
 		id := fmt.Sprintf("c%d", i)
 		var parts []string
-		for _, r := range s.results {
+		results := s.results
+		if s.letters != nil {
+			results = []string{js(s.letters)}
+		}
+		for _, r := range results {
 			kind := "text"
 			if api == "responses" {
 				kind = "input_text"
@@ -107,68 +144,141 @@ func (tk talk) render(api string) string {
 	return fmt.Sprintf(`{"model":"m","max_tokens":9,%q:[%s],"tools":[%s],"stream":true}`, key, strings.Join(turns, ","), tools)
 }
 
-// For random conversations, what is above a call's level leaves no trace in
-// the request for the step that is made again: its bytes are the same, whatever
-// it says and however long it is.
-func TestNoInterference(t *testing.T) {
-	policy, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
-		{Name: "read_mail", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
-		{Name: "list_files", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}, Result: taint.Annotation{Default: taint.Mark{Trusted: true}}},
+// schemes are the lattices that there are: two points, sets of people, and one
+// that somebody declared.
+func schemes(t *testing.T) map[string]taint.Scheme {
+	t.Helper()
+	sets, err := taint.Sets("me@x.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	authors, err := label.Custom(map[string][]string{"user": {"partner", "vendor"}, "partner": {"stranger"}, "vendor": {"stranger"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms, err := label.Custom(map[string][]string{"public": {"sales", "staff"}, "sales": {"board"}, "staff": {"board"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	custom, err := taint.Custom(label.Lattice{Integrity: authors, Confidentiality: rooms}, "vendor", "staff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]taint.Scheme{"four-point": taint.FourPoint(), "sets": sets, "custom": custom}
+}
+
+// office is a policy in a scheme: money follows trusted text alone, a mail may
+// carry what its recipients may see.
+func office(t *testing.T, scheme taint.Scheme) *taint.Policy {
+	t.Helper()
+	path := func(s string) taint.Path {
+		p, err := taint.ParsePath(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	address, err := taint.NewType("address")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}
+	policy, err := taint.New(taint.Config{Scheme: scheme, Tools: []taint.Tool{
+		{Name: "read_mail", Rules: reads},
+		{Name: "list_files", Rules: reads, Result: taint.Annotation{Default: taint.Mark{Trusted: true}}},
 		{Name: "now", Result: taint.Annotation{Default: taint.Mark{Trusted: true, Public: true}}},
+		{Name: "inbox", Rules: reads, Result: taint.Annotation{
+			Formats: []taint.Format{taint.FormatJSON}, Structure: &taint.Mark{Trusted: true, Public: true},
+			Records: []taint.Record{{At: path("[*]"), Sources: []taint.Path{path("by")}, Readers: []taint.Path{path("by"), path("to[*]")}, Type: address}},
+			Fields:  []taint.Field{{At: path("[*].by")}, {At: path("[*].to")}, {At: path("[*].text")}},
+		}},
 		{Name: "send_money", Args: []string{"to", "amount"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}},
+		{Name: "send_mail", Args: []string{"to", "body"}, Rules: []taint.Rule{{Source: taint.ReachHigh, Readers: []taint.Path{path("to")}}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return policy
+}
+
+// For random conversations, lattices and calls, what is above the call's level
+// leaves no trace in the request for the step that is made again: its bytes are
+// the same, whatever it says and however long it is.
+func TestNoInterference(t *testing.T) {
 	rules, err := recognise.Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Taint: &mediator.Taint{Policy: policy, Foreign: func(string) bool { return false }}})
-	if err != nil {
-		t.Fatal(err)
+	calls := map[string]flow.ToolCall{
+		"money": {Name: "send_money", Arguments: `{"to":"bob","amount":5}`},
+		"mail":  {Name: "send_mail", Arguments: `{"to":"bob@x.example","body":"hi"}`},
 	}
-	g := &Gateway{}
-	replays := 0
-	rapid.Check(t, func(t *rapid.T) {
-		a := talks(t)
-		b := a.otherwise(t)
-		for name, api := range map[string]wire.API{"chat": openaichat.API{}, "messages": anthropic.API{}, "responses": openairesponses.API{}} {
-			var bodies []string
-			for _, tk := range []talk{a, b} {
-				req, err := api.ParseRequest([]byte(tk.render(name)), wire.Limits{})
-				if err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
-				s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: flow.NewID()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := &call{session: s}
-				g.plan(t.Context(), c, req, nil)
-				r, err := c.step.Rule(t.Context(), []flow.ToolCall{{Name: "send_money", Arguments: `{"to":"bob","amount":5}`}}, c.view)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, shown, ok := c.step.Again(&r, c.shown)
-				if !ok {
-					bodies = append(bodies, "nothing at stake")
-					continue
-				}
-				replays++
-				body := string(shown)
-				if !json.Valid([]byte(body)) {
-					t.Fatalf("%s: the body is no JSON: %s", name, body)
-				}
-				bodies = append(bodies, body)
-			}
-			if bodies[0] != bodies[1] {
-				t.Fatalf("%s: what is above the level shows:\n%s\n%s", name, bodies[0], bodies[1])
-			}
+	for scheme, s := range schemes(t) {
+		e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Taint: &mediator.Taint{Policy: office(t, s), Foreign: func(string) bool { return false }}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	if replays == 0 {
-		t.Error("no step was made again")
+		for what, call := range calls {
+			t.Run(scheme+"/"+what, func(t *testing.T) {
+				i := interference{e: e, call: call, people: scheme == "sets" && what == "mail"}
+				rapid.Check(t, i.check)
+				if i.replays == 0 {
+					t.Error("no step was made again")
+				}
+				if i.people && i.letters == 0 {
+					t.Error("no letter was shown")
+				}
+			})
+		}
+	}
+}
+
+// interference is one lattice and one call.
+type interference struct {
+	e                *mediator.Engine
+	call             flow.ToolCall
+	people           bool // what its recipients may see is below its level
+	replays, letters int
+}
+
+func (i *interference) check(t *rapid.T) {
+	a := talks(t)
+	b := a.otherwise(t, i.people)
+	for name, api := range map[string]wire.API{"chat": openaichat.API{}, "messages": anthropic.API{}, "responses": openairesponses.API{}} {
+		var bodies []string
+		for _, tk := range []talk{a, b} {
+			req, err := api.ParseRequest([]byte(tk.render(name)), wire.Limits{})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			s, err := i.e.Session(t.Context(), &mediator.SessionRequest{Caller: flow.NewID()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &call{session: s}
+			(&Gateway{}).plan(t.Context(), c, req, nil)
+			r, err := c.step.Rule(t.Context(), []flow.ToolCall{i.call}, c.view)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, shown, ok := c.step.Again(&r, c.shown)
+			if !ok {
+				bodies = append(bodies, "nothing at stake")
+				continue
+			}
+			i.replays++
+			body := string(shown)
+			if strings.Contains(body, "bob@x.example") {
+				i.letters++
+			}
+			if !json.Valid([]byte(body)) {
+				t.Fatalf("%s: the body is no JSON: %s", name, body)
+			}
+			bodies = append(bodies, body)
+		}
+		if bodies[0] != bodies[1] {
+			t.Fatalf("%s: what is above the level shows:\n%s\n%s", name, bodies[0], bodies[1])
+		}
 	}
 }
 

@@ -251,9 +251,9 @@ func TestMeet(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, what) == 0 {
 				return rapid.SampledFrom([]Level{{}, Everything()}).Draw(t, what)
 			}
-			return At(Limit{rapid.Bool().Draw(t, what), rapid.Bool().Draw(t, what), drawLabel(t, what)})
+			return At(Limit{rapid.Bool().Draw(t, what), rapid.Bool().Draw(t, what), fourPoint.draw(t, what)})
 		}
-		a, b, x := limit("a"), limit("b"), drawLabel(t, "x")
+		a, b, x := limit("a"), limit("b"), fourPoint.draw(t, "x")
 		m := a.Meet(b)
 		if m.Admits(label.FourPoint, x) != (a.Admits(label.FourPoint, x) && b.Admits(label.FourPoint, x)) {
 			t.Fatalf("%s", m.Format(label.FourPoint))

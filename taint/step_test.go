@@ -138,7 +138,7 @@ func TestExecutionRule(t *testing.T) {
 	args := []string{`{"to":["bob@x.example"]}`, `{"to":["carl@x.example"]}`, `{"to":["a@evil.example"]}`, `{}`, `{"folder":"x"}`, `{"to":1`, `{"x":1.0}`, `{"x":1}`}
 	rapid.Check(t, func(t *rapid.T) {
 		c := call(rapid.SampledFrom([]string{"list_mail", "send_mail", "Send_Mail", "other"}).Draw(t, "tool"), rapid.SampledFrom(args).Draw(t, "args"))
-		s := Step{Calls: []flow.ToolCall{c}, Label: drawLabel(t, "label"), User: []string{"to bob@x.example"}, Key: k}
+		s := Step{Calls: []flow.ToolCall{c}, Label: fourPoint.draw(t, "label"), User: []string{"to bob@x.example"}, Key: k}
 		v := p.Decide(s).Verdicts[0]
 		cl := p.Clear(c, s.User)
 		permit, ok := v.Permit(k)
