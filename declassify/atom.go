@@ -88,7 +88,7 @@ func (k *cutter) cut(labels []Label, distrust map[int]Rule) error {
 
 func (k *cutter) partOf(i int, labels []Label, from, to int, distrust map[int]Rule) {
 	p := &k.c.Parts[i]
-	arg := k.c.Tool.arg(p.Path)
+	arg := k.c.Tool.Arg(p.Path)
 	var names []Pseudonym
 	if k.c.Names != nil {
 		names = k.c.Names.Find(p.Text)

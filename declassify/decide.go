@@ -222,7 +222,7 @@ func (d *decision) commit(ctx context.Context, e *ledger.Entry, parts []Part) (R
 // place is where an atom is, as the tool's schema has it: paths may hold names
 // that a model chose.
 func (d *decision) place(a *atom) string {
-	if arg := d.k.c.Tool.arg(a.path); arg.Path != a.path || slices.ContainsFunc(d.k.c.Tool.Args, func(x Arg) bool { return x.Path == arg.Path }) {
+	if arg := d.k.c.Tool.Arg(a.path); arg.Path != a.path || slices.ContainsFunc(d.k.c.Tool.Args, func(x Arg) bool { return x.Path == arg.Path }) {
 		return "argument " + arg.Path
 	}
 	return "a text"

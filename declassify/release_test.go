@@ -1,12 +1,18 @@
 package declassify_test
 
 import (
+	"crypto/ed25519"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/store/memory"
 )
 
 func TestRelease(t *testing.T) {
@@ -158,5 +164,149 @@ func TestLimits(t *testing.T) {
 	r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
 	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) {
 		t.Fatalf("%s %v", r.Outcome, r.Reasons)
+	}
+}
+
+// jointly is a world whose levels are no chain: two of them together tell more
+// than the finer one.
+type jointly struct{ *world }
+
+func (w jointly) Joint(views []rubric.View) flow.Bits {
+	sum := flow.Bits(0)
+	for _, v := range views {
+		op := rubric.Op{Kind: rubric.Generalize, Level: v.Level}
+		if v.Level == 0 {
+			return w.Cost(v.Field, identity)
+		}
+		sum += w.Cost(v.Field, op)
+	}
+	return sum
+}
+
+// What a value is charged is what all views of it tell together.
+func TestViewsOfAValueTellTogether(t *testing.T) {
+	w := travel()
+	w.limits.Cap[2] = 30 * bit
+	phone := w.fields["phone"]
+	v := verifier(t, w, func(cfg *declassify.Config) {
+		cfg.Resolve = func(rubric.Query) (declassify.Rules, error) { return jointly{w}, nil }
+	})
+	c := candidate("T1", broker(), "note", "+1-555-1234")
+	if r := release(t, v, c); r.Entry.Charge != 4*bit || sent(&r) != "+1" {
+		t.Fatalf("%v %q", r.Entry.Charge, sent(&r))
+	}
+	phone.ops[2] = []rubric.Op{gen(1)} // 14 bits, and 2 that are known
+	if r := release(t, v, c); r.Entry.Charge != 28*bit || r.Entry.Total != 32*bit {
+		t.Fatalf("%v %v", r.Entry.Charge, r.Entry.Total)
+	}
+}
+
+// After a restart what was shown is read from the ledger; where that can't be,
+// what is shown from then on adds up.
+func TestRestart(t *testing.T) {
+	for _, remembers := range []bool{true, false} {
+		w := travel()
+		book, store := ledgerOf(t, w)
+		cfg := declassify.Config{
+			Resolve: func(rubric.Query) (declassify.Rules, error) { return w, nil },
+			Ledger:  book, History: store, Defender: labeller{}, Key: [32]byte{1},
+		}
+		want := flow.Bits(0)
+		if !remembers {
+			cfg.History = nil
+			want = 12 * bit
+		}
+		for i := range 2 {
+			v, err := declassify.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
+			if i == 1 && r.Entry.Charge != want {
+				t.Errorf("remembers %v: charged %v, want %v", remembers, r.Entry.Charge, want)
+			}
+		}
+	}
+}
+
+// A clock that goes backwards changes nothing: an entry is never before the
+// last.
+func TestClockGoesBackwards(t *testing.T) {
+	w := travel()
+	store := memory.New()
+	at := time.UnixMilli(1760000000000)
+	book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32)), Now: func() time.Time {
+		at = at.Add(-time.Hour)
+		return at
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.KeepRubric(t.Context(), w.canonical()); err != nil {
+		t.Fatal(err)
+	}
+	v := verifier(t, w, func(cfg *declassify.Config) { cfg.Ledger, cfg.History = book, store })
+	var last time.Time
+	for range 3 {
+		r := release(t, v, candidate("T1", broker(), "from", "SFO"))
+		if !r.Released() || r.Entry.At.Before(last) {
+			t.Fatalf("%s %v", r.Outcome, r.Entry)
+		}
+		last = r.Entry.At
+	}
+}
+
+// Entries hold no text of a candidate.
+func TestEntriesHoldNoPlaintext(t *testing.T) {
+	w := travel()
+	book, store := ledgerOf(t, w)
+	v := verifier(t, w, func(cfg *declassify.Config) { cfg.Ledger, cfg.History = book, store })
+	for _, tool := range []declassify.Tool{airline(), broker(), stranger()} {
+		release(t, v, candidate("T1", tool, "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17", "note", "sk-abcdefgh1234 +1-555-1234", "other", "Zanzibar"))
+	}
+	stored, err := store.Entries(t.Context(), "T1", 0, 10)
+	if err != nil || len(stored) != 3 {
+		t.Fatal(len(stored), err)
+	}
+	for i := range stored {
+		for _, s := range []string{"Ada", "Lovelace", "1990", "sk-", "555", "Zanzibar"} {
+			if strings.Contains(string(stored[i].Bytes), s) {
+				t.Errorf("entry %d holds %q", i+1, s)
+			}
+		}
+	}
+}
+
+// The dependency graph may tell more than is charged; then less is disclosed,
+// whatever the values are.
+func TestAudit(t *testing.T) {
+	w := travel()
+	w.fields["city"] = &secretField{
+		pattern: `\b[A-Z]{3}-\d\d\b`, re: regexp.MustCompile(`\b[A-Z]{3}-\d\d\b`), only: true, bits: []float64{2, 1},
+		nec: [4]rubric.Necessity{0, rubric.Useful, rubric.Useful, rubric.Useful},
+		ops: [4][]rubric.Op{1: {gen(1)}, 2: {gen(1)}, 3: {gen(1)}},
+	}
+	// Who lives in a city of the second kind was born in the second of two
+	// halves of 16 dates each: the city tells four times what it costs.
+	w.graph = rubric.Graph{
+		Variables: []rubric.Variable{{Name: "city", States: 2}, {Name: "dob", States: 16}},
+		Factors: []rubric.Factor{
+			{Vars: []string{"city"}, Low: []float64{0.5, 0.5}},
+			{Vars: []string{"city", "dob"}, Of: "dob", Low: append(slices.Repeat([]float64{1.0 / 16}, 16), append([]float64{1}, make([]float64, 15)...)...)},
+		},
+	}
+	w.cells = map[string][][][]float64{"city": {{{1, 0}, {0, 1}}, {{1, 0}, {0, 1}}}}
+	for _, c := range []struct {
+		margin flow.Bits
+		want   string
+	}{{0, "[REDACTED]"}, {4 * bit, "SFO"}} {
+		w.limits.Margin = c.margin
+		v := verifier(t, w, nil)
+		for _, city := range []string{"SFO-01", "BOS-02"} {
+			r := release(t, v, candidate(flow.TrajectoryID(city), broker(), "note", city))
+			if want := strings.Replace(c.want, "SFO", city[:3], 1); sent(&r) != want {
+				t.Errorf("margin %v: %s %q %v", c.margin, r.Outcome, sent(&r), r.Reasons)
+			}
+		}
 	}
 }

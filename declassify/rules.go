@@ -134,8 +134,8 @@ func (c *Candidate) family() flow.TrajectoryID {
 	return c.Trajectory
 }
 
-// arg finds the argument that a path belongs to.
-func (t *Tool) arg(path string) Arg {
+// Arg returns the argument that a path belongs to.
+func (t *Tool) Arg(path string) Arg {
 	for i := range t.Args {
 		if covers(t.Args[i].Path, path) {
 			return t.Args[i]

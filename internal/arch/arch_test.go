@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"taint":             {"flow", "internal/strictjson", "label"},
 	"taint/pack":        {"flow", "label", "taint"},
 	"declassify":        {"declassify/credal", "declassify/smt", "flow", "internal/strictjson", "ledger", "rubric"},
+	"defend/rules":      {"declassify", "rubric"},
 	"declassify/smt":    {},
 	"declassify/smt/z3": {"declassify/smt"},
 	"declassify/credal": {},

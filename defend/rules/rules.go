@@ -1,0 +1,93 @@
+// Package rules is the defender that knows nothing but the rubrics: typed
+// arguments are of the field that the tool's schema says, free text is what the
+// coverage predicates match, necessity is the rubrics', and operators are those
+// that the verifier would plan. It is deterministic and asks nobody.
+//
+// It is an adviser: declassify.Verifier believes it no more than any other.
+package rules
+
+import (
+	"context"
+	"slices"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/rubric"
+)
+
+// Version is what the ledger says of this defender.
+const Version = "1"
+
+// Defender implements declassify.Defender and declassify.Challenged. The zero
+// Defender is ready; it is safe for concurrent use.
+type Defender struct{}
+
+// Evidence labels a candidate.
+func (Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, error) {
+	ev := declassify.Evidence{Context: r.Context}
+	for i := range r.Parts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		ev.Atoms = append(ev.Atoms, labels(r, i)...)
+	}
+	if len(ev.Atoms) > declassify.MaxLabels { // the rest is of unknown field
+		ev.Atoms = ev.Atoms[:declassify.MaxLabels]
+	}
+	var err error
+	if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
+		return nil, err
+	}
+	return ev.Marshal()
+}
+
+// Answers reads the candidate again and says what each challenge asks.
+func (Defender) Answers(_ context.Context, r *declassify.Request, cs []declassify.Challenge) ([]byte, error) {
+	yes := make([]bool, len(cs))
+	for i := range cs {
+		c := &cs[i]
+		for _, l := range labels(r, c.Part) {
+			if l.Start == c.Start && l.End == c.End {
+				yes[i] = c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity
+			}
+		}
+	}
+	return declassify.MarshalAnswers(yes)
+}
+
+// labels are those of one part, disjoint and in order.
+func labels(r *declassify.Request, i int) []declassify.Label {
+	p := &r.Parts[i]
+	if p.Text == "" {
+		return nil
+	}
+	label := func(start, end int, role, field, clause string) declassify.Label {
+		return declassify.Label{
+			Part: i, Start: start, End: end, Role: role, Field: field, Relation: "explicit",
+			Necessity: r.Rules.Necessity(field, r.Tool.Class).String(), Clause: clause, Provenance: "rubric",
+		}
+	}
+	if arg := r.Tool.Arg(p.Path); arg.Field != "" && !arg.Free {
+		return []declassify.Label{label(0, len(p.Text), "argument", arg.Field, "")}
+	}
+	matches := slices.DeleteFunc(r.Rules.Match(p.Path, p.Text), func(m rubric.Match) bool {
+		return m.Field == rubric.AnyField || m.Start < 0 || m.Start >= m.End || m.End > len(p.Text)
+	})
+	// Of matches that overlap, the longest has the label: the verifier counts
+	// what the others say all the same.
+	slices.SortStableFunc(matches, func(a, b rubric.Match) int { return (b.End - b.Start) - (a.End - a.Start) })
+	var kept []rubric.Match
+	for _, m := range matches {
+		if !slices.ContainsFunc(kept, func(k rubric.Match) bool { return m.Start < k.End && k.Start < m.End }) {
+			kept = append(kept, m)
+		}
+		if len(kept) == declassify.MaxLabels {
+			break
+		}
+	}
+	slices.SortFunc(kept, func(a, b rubric.Match) int { return a.Start - b.Start })
+	out := make([]declassify.Label, len(kept))
+	for j, m := range kept {
+		out[j] = label(m.Start, m.End, "text", m.Field, m.Clause)
+	}
+	return out
+}

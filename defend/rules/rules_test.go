@@ -1,0 +1,74 @@
+package rules_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric"
+)
+
+// lists are Rules that know two words.
+type lists struct{ declassify.Rules }
+
+func (lists) Necessity(string, flow.Class) rubric.Necessity { return rubric.Useful }
+func (lists) Match(_, text string) []rubric.Match {
+	return []rubric.Match{
+		{Start: 6, End: 9, Field: "legal-name", Clause: "short"},
+		{Start: 0, End: 4, Field: "dob", Clause: "date"},
+		{Start: 5, End: 12, Field: "email", Clause: "long"},
+		{Start: 0, End: len(text), Field: rubric.AnyField},
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	req := &declassify.Request{
+		Tool:  &declassify.Tool{Class: flow.SemiTrusted, Args: []declassify.Arg{{Path: "to", Field: "email"}}},
+		Parts: []declassify.Part{{Path: "to", Text: "a@b.example"}, {Path: "note", Text: "1990 a@b.example"}, {Path: "empty"}},
+		Rules: lists{},
+		Plan: func(ls []declassify.Label) ([]declassify.Proposal, string, error) {
+			out := make([]declassify.Proposal, len(ls))
+			for i := range out {
+				out[i] = declassify.Proposal{Atom: i, Op: "redact"}
+			}
+			return out, "v", nil
+		},
+	}
+	raw, err := rules.Defender{}.Evidence(context.Background(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev, err := declassify.ParseEvidence(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type span struct {
+		part, start, end int
+		field            string
+	}
+	want := []span{{0, 0, 11, "email"}, {1, 0, 4, "dob"}, {1, 5, 12, "email"}}
+	if len(ev.Atoms) != len(want) || ev.Variant != "v" || len(ev.Operators) != len(want) {
+		t.Fatalf("%+v", ev)
+	}
+	for i, l := range ev.Atoms {
+		if (span{l.Part, l.Start, l.End, l.Field}) != want[i] || l.Necessity != "useful" {
+			t.Errorf("label %d is %+v", i, l)
+		}
+	}
+	raw, err = rules.Defender{}.Answers(context.Background(), req, []declassify.Challenge{
+		{Atom: 1, Part: 1, Start: 0, End: 4, Field: "dob"},
+		{Atom: 1, Part: 1, Start: 0, End: 4, Field: "email"},
+		{Atom: 0, Part: 0, Start: 0, End: 11, Necessity: "useful"},
+		{Atom: 0, Part: 0, Start: 0, End: 11, Necessity: "required"},
+	})
+	if err != nil || string(raw) != `{"version":1,"answers":[true,false,true,false]}` {
+		t.Errorf("%s %v", raw, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := (rules.Defender{}).Evidence(ctx, req); err == nil {
+		t.Error("it goes on after its context ended")
+	}
+}
