@@ -174,33 +174,64 @@ func (b *Book) state(ctx context.Context, family flow.TrajectoryID) (*State, err
 
 // refresh brings a state up to date with the store and publishes it.
 func (b *Book) refresh(ctx context.Context, from *State) (*State, error) {
-	const page = 256
 	s := from.Clone()
+	if err := b.replay(ctx, s, nil); err != nil {
+		return nil, err
+	}
+	b.publish(s)
+	return s, nil
+}
+
+// Replay calls f with every entry of a family and the state before it, and
+// returns the state after all. It holds entries to the rules as Head does. An
+// error of f ends it.
+func (b *Book) Replay(ctx context.Context, family flow.TrajectoryID, f func(before *State, e *Entry) error) (*State, error) {
+	s := NewState(family)
+	return s, b.replay(ctx, s, f)
+}
+
+// replay applies to s what the store has behind it.
+func (b *Book) replay(ctx context.Context, s *State, f func(*State, *Entry) error) error {
+	const page = 256
 	var last *Entry
 	for {
 		got, err := b.cfg.Store.Entries(ctx, s.Family, s.Seq, page)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range got {
-			if last, err = Decode(got[i].Bytes); err == nil {
-				err = s.apply(last, hashOf(body(got[i].Bytes)))
+			if last, err = Decode(got[i].Bytes); err != nil {
+				return unsound(s, err)
 			}
-			if err != nil {
-				return nil, fmt.Errorf("the store's ledger is not sound: family %s, entry %d: %w", s.Family, s.Seq+1, err)
+			before := s
+			if f != nil {
+				before = s.Clone()
+			}
+			if err := s.apply(last, hashOf(body(got[i].Bytes))); err != nil {
+				return unsound(s, err)
+			}
+			if f != nil {
+				if err := f(before, last); err != nil {
+					return err
+				}
 			}
 		}
 		if len(got) < page {
 			break
 		}
 	}
-	if last != nil {
-		if err := verify(b.cfg.Public, s.Head, &last.Sig); err != nil {
-			return nil, fmt.Errorf("the store's ledger is not sound: family %s, entry %d: %w", s.Family, s.Seq, err)
-		}
+	if last == nil {
+		return nil
 	}
-	b.publish(s)
-	return s, nil
+	if err := verify(b.cfg.Public, s.Head, &last.Sig); err != nil {
+		return fmt.Errorf("the store's ledger is not sound: family %s, entry %d: %w", s.Family, s.Seq, err)
+	}
+	return nil
+}
+
+// unsound tells of the entry behind a state.
+func unsound(s *State, err error) error {
+	return fmt.Errorf("the store's ledger is not sound: family %s, entry %d: %w", s.Family, s.Seq+1, err)
 }
 
 // publish makes s what is remembered of its family, unless that is newer.

@@ -170,6 +170,9 @@ func (s *State) Next(e *Entry) error {
 	if s.Seq > 0 {
 		e.Limits = s.Limits
 	}
+	if e.At.IsZero() { // Commit gives it one
+		e.At = time.UnixMilli(0)
+	}
 	e.At = e.At.UTC().Truncate(time.Millisecond)
 	if e.At.Before(s.At) {
 		e.At = s.At

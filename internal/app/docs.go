@@ -46,6 +46,7 @@ func reference(root *cobra.Command) string {
 	b.WriteString("## Environment\n\n| variable | meaning |\n|---|---|\n" +
 		"| `MARGAY_CONFIG` | the configuration file, where `--config` names none |\n" +
 		"| `MARGAY_KEYS` | the three keys as 96 bytes in base64, instead of key files |\n" +
+		"| `MARGAY_LEDGER_KEY` | the key that signs the ledger as 32 bytes in base64, instead of a key file |\n" +
 		"| `MARGAY_TRAJECTORY` | the trajectory that `margay run` gives to its child, for `margay mcp` |\n" +
 		"| `MARGAY_<KEY>` | any key of the configuration: `limits.held` is `MARGAY_LIMITS_HELD` |\n" +
 		"| `OPENAI_BASE_URL`, `OPENAI_API_BASE` | the upstream, where nothing else names one |\n" +

@@ -160,7 +160,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 	if c.OnErrorPass(&config.Upstream{}) {
 		a.note("on_error is pass: what Margay fails to decide goes out as it is")
 	}
-	cmd := child.Command{Path: path, Args: args, Err: a.err, Env: serverEnv(os.Environ(), config.EnvKeys, "MARGAY_ACCESS_TOKEN")}
+	cmd := child.Command{Path: path, Args: args, Err: a.err, Env: serverEnv(os.Environ(), config.EnvKeys, config.EnvLedgerKey, "MARGAY_ACCESS_TOKEN")}
 	if err := a.wrap(ctx, proxy, &cmd); err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	}
 	agent := child.Command{
 		Path: path, Args: args, In: a.in, Out: a.out, Err: a.err,
-		Env: append(child.Without(env, config.EnvKeys, "MARGAY_ACCESS_TOKEN"),
+		Env: append(child.Without(env, config.EnvKeys, config.EnvLedgerKey, "MARGAY_ACCESS_TOKEN"),
 			config.EnvTrajectory+"="+string(family), localsock.Env+"="+socket, child.TokenEnv+"="+token),
 	}
 	a.code, err = agent.Run()

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	cmds := map[string]func(*testscript.TestScript, bool, []string){
 		"code": code, "clean": clean, "plant": plant, "serve": startServer, "shutdown": stopServer, "upstream": upstream, "received": received, "occupy": occupy,
-		"lock": lock, "same": same, "field": field, "corrupt": corrupt, "binary": binary, "socket": fakeSocket,
+		"lock": lock, "same": same, "field": field, "corrupt": corrupt, "binary": binary, "socket": fakeSocket, "release": release, "flip": flip,
 	}
 	maps.Copy(cmds, moreCommands)
 	testscript.Run(t, testscript.Params{

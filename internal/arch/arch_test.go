@@ -97,7 +97,7 @@ var allowed = map[string][]string{
 	"bench/gateway":      {"bench", "gateway", "mediator", "secret", "secret/recognise", "store/sqlite", "stream"},
 	"bench/mcp":          {"bench", "mcpproxy", "mediator", "secret", "secret/recognise", "store/sqlite"},
 	"internal/problem":   {},
-	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
+	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "ledger", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":     {"confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":    {"internal/config", "internal/environ", "internal/httpedge", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
@@ -105,7 +105,7 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
-		"confirm", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
+		"confirm", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",
 	},
 	"cmd/margay": {"internal/app"},

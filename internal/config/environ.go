@@ -12,12 +12,14 @@ import (
 const (
 	EnvConfig = "MARGAY_CONFIG" // path of the configuration file
 	EnvKeys   = "MARGAY_KEYS"   // the keys themselves, instead of files
+	// EnvLedgerKey is the key that signs the ledger, instead of a file.
+	EnvLedgerKey = "MARGAY_LEDGER_KEY"
 	// EnvTrajectory is the trajectory that margay run gives to its child, for
 	// the mediators that the child starts.
 	EnvTrajectory = "MARGAY_TRAJECTORY"
 )
 
-var otherVariables = []string{EnvConfig, EnvKeys, "MARGAY_SOCKET", "MARGAY_RUN_TOKEN", "MARGAY_DATA", "MARGAY_REQUIRE", EnvTrajectory}
+var otherVariables = []string{EnvConfig, EnvKeys, EnvLedgerKey, "MARGAY_SOCKET", "MARGAY_RUN_TOKEN", "MARGAY_DATA", "MARGAY_REQUIRE", EnvTrajectory}
 
 // environment sets every key that MARGAY_<KEY> names, the parts of a nested
 // key joined by underscores, dashes written as underscores, lists separated by

@@ -16,6 +16,7 @@ import (
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/keys"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/mcpproxy"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
@@ -30,6 +31,7 @@ type Store interface {
 	mediator.Values
 	mcpproxy.Pins
 	confirm.Store
+	ledger.Store
 	// Arrived returns up to limit entries of the log in the order in which
 	// they were added, behind the one with the number after, and the number
 	// of the last of them.
@@ -76,15 +78,21 @@ func loadKeys(ctx context.Context, c *config.Config) (secret.Keys, error) {
 		return secret.Keys{}, err
 	}
 	k, err := keys.Load(c.Keys())
-	switch {
-	case errors.Is(err, keys.ErrOpen):
-		return k, problem.Failure("a key that others could read should be replaced: see SECURITY.md", "%w", err)
-	case errors.As(err, new(*fs.PathError)), errors.As(err, new(*os.LinkError)):
-		return k, problem.Failure("choose a folder that you may write to with --state-dir", "%w", err)
-	case err != nil:
-		return k, problem.Failure(problem.Doctor, "%w", err)
+	if err != nil {
+		return k, keyProblem(err)
 	}
 	return k, nil
+}
+
+// keyProblem says what to do about a key that can't be read or made.
+func keyProblem(err error) error {
+	switch {
+	case errors.Is(err, keys.ErrOpen):
+		return problem.Failure("a key that others could read should be replaced: see SECURITY.md", "%w", err)
+	case errors.As(err, new(*fs.PathError)), errors.As(err, new(*os.LinkError)):
+		return problem.Failure("choose a folder that you may write to with --state-dir", "%w", err)
+	}
+	return problem.Failure(problem.Doctor, "%w", err)
 }
 
 // LostKey returns an error where the store has secrets and the fingerprint key

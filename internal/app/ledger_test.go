@@ -1,0 +1,68 @@
+//go:build unix
+
+package app
+
+import (
+	"context"
+	"os"
+	"strconv"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/ledger"
+)
+
+// release commits releases of a trajectory to the ledger in $STATE: a date of
+// birth by the year to an airline and to a curious broker in turn, one bit
+// more each time: release FAMILY TRAJECTORY N.
+func release(ts *testscript.TestScript, _ bool, args []string) {
+	ctx := context.Background()
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	c := config.Default()
+	c.StateDir = ts.Getenv("STATE")
+	st, err := state.Open(ctx, c)
+	ts.Check(err)
+	defer st.Close()
+	b, err := st.Book(ctx, c)
+	ts.Check(err)
+	h, err := b.KeepRubric(ctx, []byte("a rubric"))
+	ts.Check(err)
+	for i := range n {
+		s, err := b.Head(ctx, flow.TrajectoryID(args[0]))
+		ts.Check(err)
+		e := &ledger.Entry{
+			Trajectory: flow.TrajectoryID(args[1]), Channel: flow.ChannelTool, Sink: "airline", Class: flow.RequiredService,
+			Rubrics: []ledger.Hash{h}, Variant: ledger.Hash{1}, Outcome: flow.Rewrite, Models: []ledger.Model{{Name: "rules", Version: "1"}},
+			Limits: ledger.Limits{B: 40 * flow.Bit, Cap: [4]flow.Bits{0, 20 * flow.Bit, 4 * flow.Bit, flow.Bit}, Lambda: [4]int64{0, 1000, 2000, 4000}},
+		}
+		dob := ledger.Atom{Field: "dob", Op: ledger.Generalize, Level: 2, Value: ledger.Hash{1}, Cost: flow.Bit, After: s.After(ledger.Hash{1})}
+		mail := ledger.Atom{Field: "email", Op: ledger.Substitute, Template: "pseudonym", Value: ledger.Hash{2}, After: s.After(ledger.Hash{2})}
+		dob.After[1] += flow.Bit
+		if i%2 == 1 {
+			e.Sink, e.Class = "broker", flow.SemiTrusted
+			dob.After[2] += flow.Bit
+		}
+		e.Atoms = []ledger.Atom{dob, mail}
+		ts.Check(s.Next(e))
+		ts.Check(b.Commit(ctx, e))
+	}
+}
+
+// flip flips a bit of a file: flip FILE BYTE, from the end where it is
+// negative.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	b, err := os.ReadFile(path)
+	ts.Check(err)
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if at < 0 {
+		at += len(b)
+	}
+	b[at] ^= 1
+	ts.Check(os.WriteFile(path, b, 0o600))
+}

@@ -1,0 +1,76 @@
+package state
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/keys"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/ledger"
+)
+
+// Book opens the ledger. Its key is made where there is none, unless entries
+// are there that another has signed. Errors are of type *problem.Error.
+func (s *State) Book(ctx context.Context, c *config.Config) (*ledger.Book, error) {
+	key, err := s.ledgerKey(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	b, err := ledger.NewBook(ledger.Config{Store: s.Store, Key: key})
+	if err != nil {
+		return nil, problem.Failure(problem.Doctor, "%w", err)
+	}
+	return b, nil
+}
+
+func (s *State) ledgerKey(ctx context.Context, c *config.Config) (ed25519.PrivateKey, error) {
+	if text := os.Getenv(config.EnvLedgerKey); text != "" {
+		k, err := keys.LedgerFromText(text)
+		if err != nil {
+			return nil, problem.Usage("unset "+config.EnvLedgerKey+" to use a key file", "%s: %w", config.EnvLedgerKey, err)
+		}
+		return k, nil
+	}
+	if c.StorePath() == "memory" { // the key need not outlast what it signed
+		_, k, err := ed25519.GenerateKey(rand.Reader)
+		return k, err
+	}
+	path := keys.LedgerPath(c.Keys())
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		for _, err := range s.Store.Heads(ctx) {
+			if err != nil {
+				return nil, problem.Failure(problem.Doctor, "%w", err)
+			}
+			return nil, problem.Failure("restore it from a backup, or move "+c.StorePath()+" away, which begins a new ledger",
+				"the key %s is missing, and the ledger was signed with it", path)
+		}
+	}
+	k, err := keys.Ledger(c.Keys())
+	if err != nil {
+		return nil, keyProblem(err)
+	}
+	return k, nil
+}
+
+// LedgerPublic returns the ledger's public key, or nil where there is no key
+// yet. It makes none.
+func LedgerPublic(c *config.Config) (ed25519.PublicKey, error) {
+	var key ed25519.PrivateKey
+	var err error
+	if text := os.Getenv(config.EnvLedgerKey); text != "" {
+		key, err = keys.LedgerFromText(text)
+	} else if _, missing := os.Lstat(keys.LedgerPath(c.Keys())); errors.Is(missing, fs.ErrNotExist) {
+		return nil, nil
+	} else {
+		key, err = keys.Ledger(c.Keys())
+	}
+	if err != nil {
+		return nil, keyProblem(err)
+	}
+	return key.Public().(ed25519.PublicKey), nil
+}
