@@ -77,6 +77,7 @@ type clauseDoc struct {
 	Text    string  `json:"text"`
 	Entity  string  `json:"entity"`
 	Lexicon lexicon `json:"lexicon"`
+	Only    bool    `json:"only"` // what it matches is of its field and no other
 }
 
 // lexicon is a list, or the values of the field's table.

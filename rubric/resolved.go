@@ -484,6 +484,46 @@ func (r *Resolved) Observe(field string, level int, value string) ([]Seen, error
 	return out, err
 }
 
+// Cells says what a view at a level may leave of the graph's variable of a
+// field: for each kind of cell, how many members of each state are in it. It
+// is nil where the graph does not have the field, and where rubrics differ in
+// its levels.
+func (r *Resolved) Cells(field string, level int) [][]float64 {
+	f := r.one(field)
+	if f == nil || f.root.tie == nil || level < 0 || level > len(f.levels) {
+		return nil
+	}
+	return f.root.tie.states[slices.Index(f.root.tie.fields, f.root)].Kinds(f.chain, level)
+}
+
+// Only reports whether the clause that made a match says that it is of its
+// field and no other, in every rubric that has the clause.
+func (r *Resolved) Only(m Match) bool {
+	found := false
+	for _, one := range r.rules {
+		for i := range one.doc.Coverage {
+			if c := &one.doc.Coverage[i]; c.ID == m.Clause && c.Field == m.Field {
+				if !c.Only {
+					return false
+				}
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// Normal returns a value's normal form, by which it is recognised as the same
+// value however it is written. One that is not understood is folded.
+func (r *Resolved) Normal(field, value string) string {
+	for _, one := range r.rules {
+		if f := one.fields[field]; f != nil {
+			return f.chain.Normal(value)
+		}
+	}
+	return strings.Join(strings.Fields(strings.ToLower(value)), " ")
+}
+
 // Shape names the meaning of a field's levels: where two Resolved differ in
 // it, their levels can't be compared. It is zero where the rubrics of one
 // differ themselves.

@@ -296,3 +296,22 @@ func (c *Chain) Cells(level int) int {
 	}
 	return n
 }
+
+// Normal returns a value's normal form: the same for values that differ in
+// how they are written alone. One that is not understood is folded.
+func (c *Chain) Normal(value string) string {
+	if len(value) > MaxValue {
+		return value
+	}
+	if len(c.reads) == 1 && c.spoken[c.reads[0]][fold(value)] > 0 {
+		return fold(value)
+	}
+	if _, err := c.pop.find(value); err != nil {
+		return fold(value)
+	}
+	texts, _ := c.pop.split(value)
+	for i := range texts {
+		texts[i] = c.pop.parts[i].normal(texts[i])
+	}
+	return strings.Join(texts, "|")
+}

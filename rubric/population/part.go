@@ -27,6 +27,7 @@ type part struct {
 	members *big.Int
 	columns map[string]column
 	find    func(string) (int, bool)
+	normal  func(string) string // of a value in the part: equal values alike
 }
 
 // column is a function of the atoms: a label for each.
@@ -164,6 +165,7 @@ func (p *part) uniform(s *Spec, columns []string) error {
 			return fmt.Errorf("pattern: %w", err)
 		}
 	}
+	p.normal = func(v string) string { return fold(strip(v, s.Ignore)) }
 	digits := 0
 	for _, c := range columns {
 		d, ok := argument(c, "last")

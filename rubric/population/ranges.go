@@ -80,6 +80,10 @@ func (p *part) dates(s *Spec, columns []string) error {
 		}
 		p.add(c, func(i int) string { return label((first+i)/12, (first+i)%12+1) })
 	}
+	p.normal = func(v string) string {
+		t, _ := parseDate(v, s.Order == "mdy")
+		return t.Format(time.DateOnly)
+	}
 	p.find = func(v string) (int, bool) {
 		t, ok := parseDate(v, s.Order == "mdy")
 		if !ok || t.Before(from) || t.After(to) {
@@ -151,6 +155,10 @@ func (p *part) numbers(s *Spec, columns []string) error {
 	}
 	for c, label := range labels {
 		p.add(c, func(i int) string { return label(kept[i]) })
+	}
+	p.normal = func(v string) string {
+		n, _ := parseNumber(v)
+		return strconv.FormatInt(n, 10)
 	}
 	p.find = func(v string) (int, bool) {
 		n, ok := parseNumber(v)

@@ -161,3 +161,115 @@ func (s *States) Left(c *Chain, level int, value string) ([]float64, error) {
 	}
 	return out, nil
 }
+
+// maxKinds bounds the kinds of cells that Kinds tells apart.
+const maxKinds = 4096
+
+// Kinds returns what a level of a chain over the same population may leave of
+// the states: for each kind of cell, how many values of each state are in it.
+// Of cells within one state only the smallest is there, since it tells most.
+// Where there are too many kinds, single values stand for them, which tell
+// more.
+func (s *States) Kinds(c *Chain, level int) [][]float64 {
+	v := &c.levels[level].view
+	parts := make([][][]*big.Int, len(s.cells))
+	n := 1
+	for i := range parts {
+		if parts[i] = s.kinds(i, v); n > maxKinds/len(parts[i]) {
+			all := s.pop.All()
+			v = &all
+			for j := range parts {
+				parts[j] = s.kinds(j, v)
+			}
+			break
+		}
+		n *= len(parts[i])
+	}
+	var out [][]float64
+	pick := make([]int, len(parts))
+	for {
+		row := make([]float64, len(s.mass))
+		for x := range row {
+			m := big.NewInt(1)
+			for i, k := range s.split(x) {
+				m.Mul(m, parts[i][pick[i]][k])
+			}
+			row[x], _ = new(big.Float).SetInt(m).Float64()
+		}
+		out = append(out, row)
+		i := len(pick) - 1
+		for ; i >= 0; i-- {
+			if pick[i]++; pick[i] < len(parts[i]) {
+				break
+			}
+			pick[i] = 0
+		}
+		if i < 0 {
+			return out
+		}
+	}
+}
+
+// kinds of a part's cells.
+func (s *States) kinds(part int, v *View) [][]*big.Int {
+	q := &s.pop.parts[part]
+	of, n := s.of(part), s.cells[part]
+	var rows [][]*big.Int
+	empty := func() []*big.Int {
+		row := make([]*big.Int, n)
+		for k := range row {
+			row[k] = new(big.Int)
+		}
+		return row
+	}
+	switch {
+	case v.isWhole(part):
+		for k := range n {
+			row := empty()
+			row[k].SetInt64(1)
+			rows = append(rows, row)
+		}
+		return rows
+	case v.cut(part) == nil:
+		rows = [][]*big.Int{empty()}
+		for a := range q.atoms {
+			rows[0][of[a]].Add(rows[0][of[a]], q.atoms[a].members)
+		}
+		return rows
+	}
+	rows = make([][]*big.Int, v.count(part))
+	for a, c := range v.cut(part) {
+		if rows[c] == nil {
+			rows[c] = empty()
+		}
+		rows[c][of[a]].Add(rows[c][of[a]], q.atoms[a].members)
+	}
+	within := map[int]int{} // by state, the row of the smallest cell in it
+	seen := map[string]bool{}
+	var out [][]*big.Int
+	for _, row := range rows {
+		if row == nil {
+			continue
+		}
+		at, states := 0, 0
+		for k := range row {
+			if row[k].Sign() > 0 {
+				at, states = k, states+1
+			}
+		}
+		key := fmt.Sprint(row)
+		switch i, ok := within[at]; {
+		case states == 1 && ok:
+			if row[at].Cmp(out[i][at]) < 0 {
+				out[i] = row
+			}
+		case states == 1:
+			within[at] = len(out)
+			out = append(out, row)
+		case !seen[key]:
+			seen[key] = true
+			out = append(out, row)
+		}
+	}
+	return out
+}

@@ -112,6 +112,23 @@ func (p *part) table(t *Table, columns []string) error {
 		}
 		p.add(c, func(i int) string { return names[i][j] })
 	}
+	p.normal = func(v string) string {
+		switch kind {
+		case "value":
+			if i, ok := index[fold(v)]; ok {
+				return fold(names[i][0]) // whatever the spelling
+			}
+		case "country-code":
+			if ks := codeKeys(v); ks != nil {
+				return "+" + strings.TrimPrefix(strings.TrimPrefix(strip(v, " -./()+\u00a0"), "00"), "+")
+			}
+		case "place":
+			return fold(strip(v, ",;.\n"))
+		case "prefix":
+			return fold(strip(v, " -"))
+		}
+		return fold(v)
+	}
 	p.find = func(v string) (int, bool) {
 		ks := keysOf(v)
 		for _, k := range ks {
