@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"internal/sse":        {},
 	"internal/strictjson": {},
 	"internal/httpedge":   {},
+	"internal/yamldoc":    {},
 	"internal/testkit":    {},
 	"internal/arch":       {},
 	// L1

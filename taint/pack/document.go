@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/margaydev/margay/internal/yamldoc"
 	"github.com/margaydev/margay/taint"
 )
 
@@ -179,7 +180,7 @@ func (d *document) compile(p *Pack) error {
 	if d.Lattice != nil {
 		s, err := d.Lattice.scheme()
 		if err != nil {
-			return where(err, "lattice")
+			return yamldoc.Where(err, "lattice")
 		}
 		p.Scheme = s
 	}
@@ -195,24 +196,24 @@ func (d *document) compile(p *Pack) error {
 			err = fmt.Errorf("%w: %s has a meaning already", taint.ErrType, name)
 		}
 		if err != nil {
-			return where(err, "types", name)
+			return yamldoc.Where(err, "types", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Results)) {
 		a := d.Results[name]
 		got, err := c.annotation(&a)
 		if err != nil {
-			return where(err, "results", name)
+			return yamldoc.Where(err, "results", name)
 		}
 		c.results[name] = got
 	}
 	for i := range d.Tools {
 		t, err := c.tool(&d.Tools[i])
 		if err != nil {
-			return where(err, "tools", strconv.Itoa(i))
+			return yamldoc.Where(err, "tools", strconv.Itoa(i))
 		}
 		if n := slices.IndexFunc(p.Tools, func(o Tool) bool { return o.Name == t.Name }); n >= 0 {
-			return where(fmt.Errorf("%w: tool %q comes twice", taint.ErrContradiction, t.Name), "tools", strconv.Itoa(i), "name")
+			return yamldoc.Where(fmt.Errorf("%w: tool %q comes twice", taint.ErrContradiction, t.Name), "tools", strconv.Itoa(i), "name")
 		}
 		for j := range t.Samples {
 			t.Samples[j].at = []string{"tools", strconv.Itoa(i), "samples", strconv.Itoa(j)}
@@ -227,12 +228,12 @@ func (c *compiler) tool(d *tool) (Tool, error) {
 	if d.Result != nil {
 		a, err := c.annotation(&d.Result.annotation)
 		if err != nil {
-			return t, where(err, "result")
+			return t, yamldoc.Where(err, "result")
 		}
 		if d.Result.name != "" {
 			var ok bool
 			if a, ok = c.results[d.Result.name]; !ok {
-				return t, where(fmt.Errorf("there is no result %q", d.Result.name), "result")
+				return t, yamldoc.Where(fmt.Errorf("there is no result %q", d.Result.name), "result")
 			}
 		}
 		t.Result = a
@@ -241,13 +242,13 @@ func (c *compiler) tool(d *tool) (Tool, error) {
 	if d.Policy.name != "" {
 		var ok bool
 		if policy, ok = c.rules[d.Policy.name]; !ok {
-			return t, where(fmt.Errorf("there is no policy %q", d.Policy.name), "policy")
+			return t, yamldoc.Where(fmt.Errorf("there is no policy %q", d.Policy.name), "policy")
 		}
 	}
 	for i := range policy {
 		r, err := c.rule(&policy[i])
 		if err != nil {
-			return t, where(err, "policy", strconv.Itoa(i))
+			return t, yamldoc.Where(err, "policy", strconv.Itoa(i))
 		}
 		t.Rules = append(t.Rules, r)
 		t.Policy = append(t.Policy, policy[i].words())
@@ -257,7 +258,7 @@ func (c *compiler) tool(d *tool) (Tool, error) {
 		args := string(s.Args)
 		if len(s.Args) > 0 && s.Args[0] == '"' { // arguments as they are, however malformed
 			if err := json.Unmarshal(s.Args, &args); err != nil {
-				return t, where(err, "samples", strconv.Itoa(i), "args")
+				return t, yamldoc.Where(err, "samples", strconv.Itoa(i), "args")
 			}
 		}
 		t.Samples = append(t.Samples, Sample{
@@ -310,7 +311,7 @@ func paths(texts []string, at string) ([]taint.Path, error) {
 	for i, s := range texts {
 		p, err := taint.ParsePath(s)
 		if err != nil {
-			return nil, where(err, at, strconv.Itoa(i))
+			return nil, yamldoc.Where(err, at, strconv.Itoa(i))
 		}
 		out = append(out, p)
 	}
@@ -332,23 +333,23 @@ func (c *compiler) annotation(d *annotation) (a taint.Annotation, err error) {
 	a.Formats = d.Formats
 	if d.Default != "" {
 		if a.Default, err = mark(d.Default); err != nil {
-			return a, where(err, "default")
+			return a, yamldoc.Where(err, "default")
 		}
 	}
 	if a.Structure, err = optionalMark(d.Structure); err != nil {
-		return a, where(err, "structure")
+		return a, yamldoc.Where(err, "structure")
 	}
 	for i, s := range d.Lines {
 		l, err := taint.NewLine(s)
 		if err != nil {
-			return a, where(err, "lines", strconv.Itoa(i))
+			return a, yamldoc.Where(err, "lines", strconv.Itoa(i))
 		}
 		a.Lines = append(a.Lines, l)
 	}
 	for i := range d.Records {
 		r, err := c.record(&d.Records[i])
 		if err != nil {
-			return a, where(err, "records", strconv.Itoa(i))
+			return a, yamldoc.Where(err, "records", strconv.Itoa(i))
 		}
 		a.Records = append(a.Records, r)
 	}
@@ -356,7 +357,7 @@ func (c *compiler) annotation(d *annotation) (a taint.Annotation, err error) {
 		f := d.Fields[at]
 		got, err := c.field(at, &f, a.Default)
 		if err != nil {
-			return a, where(err, "fields", at)
+			return a, yamldoc.Where(err, "fields", at)
 		}
 		a.Fields = append(a.Fields, got)
 	}
@@ -364,13 +365,13 @@ func (c *compiler) annotation(d *annotation) (a taint.Annotation, err error) {
 		k := &d.Cases[i]
 		out := taint.Case{}
 		if out.When, err = c.conds(k.When); err != nil {
-			return a, where(err, "cases", strconv.Itoa(i), "when")
+			return a, yamldoc.Where(err, "cases", strconv.Itoa(i), "when")
 		}
 		if out.Default, err = mark(k.Default); err != nil {
-			return a, where(err, "cases", strconv.Itoa(i), "default")
+			return a, yamldoc.Where(err, "cases", strconv.Itoa(i), "default")
 		}
 		if out.Structure, err = optionalMark(k.Structure); err != nil {
-			return a, where(err, "cases", strconv.Itoa(i), "structure")
+			return a, yamldoc.Where(err, "cases", strconv.Itoa(i), "structure")
 		}
 		a.Cases = append(a.Cases, out)
 	}
@@ -379,7 +380,7 @@ func (c *compiler) annotation(d *annotation) (a taint.Annotation, err error) {
 
 func (c *compiler) record(d *record) (r taint.Record, err error) {
 	if r.At, err = taint.ParsePath(d.At); err != nil {
-		return r, where(err, "at")
+		return r, yamldoc.Where(err, "at")
 	}
 	if r.Sources, err = paths(d.Sources, "sources"); err != nil {
 		return r, err
@@ -388,12 +389,12 @@ func (c *compiler) record(d *record) (r taint.Record, err error) {
 		return r, err
 	}
 	if r.Type, err = c.typ(d.Type); err != nil {
-		return r, where(err, "type")
+		return r, yamldoc.Where(err, "type")
 	}
 	for i, is := range d.Public {
 		p, err := taint.ParsePath(is.At)
 		if err != nil {
-			return r, where(err, "public", strconv.Itoa(i), "at")
+			return r, yamldoc.Where(err, "public", strconv.Itoa(i), "at")
 		}
 		r.Public = append(r.Public, taint.Is{At: p, Values: is.Values})
 	}
@@ -407,16 +408,16 @@ func (c *compiler) field(at string, d *field, def taint.Mark) (f taint.Field, er
 		return f, err
 	}
 	if f.Type, err = c.typ(d.Is); err != nil {
-		return f, where(err, "is")
+		return f, yamldoc.Where(err, "is")
 	}
 	if f.Keys, err = c.typ(d.Keys); err != nil {
-		return f, where(err, "keys")
+		return f, yamldoc.Where(err, "keys")
 	}
 	f.Mark = def
 	f.Mark.Trusted = def.Trusted || !f.Type.IsZero()
 	if d.Mark != "" {
 		if f.Mark, err = mark(d.Mark); err != nil {
-			return f, where(err, "mark")
+			return f, yamldoc.Where(err, "mark")
 		}
 	}
 	return f, nil
@@ -425,11 +426,11 @@ func (c *compiler) field(at string, d *field, def taint.Mark) (f taint.Field, er
 func (c *compiler) rule(d *rule) (r taint.Rule, err error) {
 	r = taint.Rule{Confirm: d.Ask, Deny: d.Deny, Why: d.Why}
 	if r.When, err = c.conds(d.When); err != nil {
-		return r, where(err, "when")
+		return r, yamldoc.Where(err, "when")
 	}
 	if d.Admit != "" {
 		if r.Source, r.Reader, err = reaches(d.Admit); err != nil {
-			return r, where(err, "admit")
+			return r, yamldoc.Where(err, "admit")
 		}
 	}
 	r.Readers, err = paths(d.Readers, "readers")
@@ -455,7 +456,7 @@ func (c *compiler) conds(ds []cond) ([]taint.Cond, error) {
 			err = one.Check()
 		}
 		if err != nil {
-			return nil, where(err, strconv.Itoa(i))
+			return nil, yamldoc.Where(err, strconv.Itoa(i))
 		}
 		out = append(out, one)
 	}
@@ -467,11 +468,11 @@ func (c *compiler) cond(d *cond) (taint.Cond, error) {
 	if d.CEL != "" {
 		test, err := predicate(d.CEL)
 		out.Op, out.Test = taint.OpTest, test
-		return out, where(err, "cel")
+		return out, yamldoc.Where(err, "cel")
 	}
 	var err error
 	if out.Arg, err = taint.ParsePath(d.Arg); err != nil {
-		return out, where(err, "arg")
+		return out, yamldoc.Where(err, "arg")
 	}
 	ops := map[taint.Op]bool{}
 	for op, values := range map[taint.Op][]string{
@@ -499,7 +500,7 @@ func (c *compiler) cond(d *cond) (taint.Cond, error) {
 	}
 	if d.Type != "" {
 		if out.Type, err = c.typ(d.Type); err != nil {
-			return out, where(err, "type")
+			return out, yamldoc.Where(err, "type")
 		}
 	}
 	return out, nil

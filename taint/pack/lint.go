@@ -39,7 +39,7 @@ func Lint(p *Pack) []Finding {
 	var out []Finding
 	add := func(at []string, code, format string, args ...any) {
 		f := Finding{Pack: p.Name, File: p.File, Code: code, Detail: fmt.Sprintf(format, args...)}
-		f.Line, f.Column = find(p.root, at)
+		f.Line, f.Column = p.doc.Position(at...)
 		out = append(out, f)
 	}
 	for i := range p.Tools {
