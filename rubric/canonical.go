@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/margaydev/margay/internal/yamldoc"
 )
 
 // canonicalJSON writes a document as RFC 8785 does: members sorted, no space,
@@ -136,7 +138,7 @@ func ParseCanonical(file string, b []byte) (*Rubric, error) {
 	if len(b) > MaxBytes {
 		return nil, &Error{File: file, Detail: fmt.Sprintf("a rubric has at most %d bytes", MaxBytes)}
 	}
-	r, err := build(&source{file: file}, b)
+	r, err := build(yamldoc.FromJSON(file, b))
 	if err != nil {
 		return nil, err
 	}

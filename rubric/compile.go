@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/yamldoc"
 	"github.com/margaydev/margay/rubric/population"
 	"github.com/margaydev/margay/rubric/predicate"
 )
 
 // Rubric is a compiled rubric. It is immutable and safe for concurrent use.
 type Rubric struct {
-	source    *source
+	source    *yamldoc.Document
 	canonical []byte
 	hash      Hash
 	doc       document

@@ -47,8 +47,8 @@ func FindingOf(name string, err error) Finding {
 
 // Finding makes a finding about a place in the rubric's text.
 func (r *Rubric) Finding(code, detail string, at ...string) Finding {
-	f := Finding{Rubric: r.doc.Rubric, File: r.source.file, Code: code, Detail: detail}
-	f.Line, f.Column = find(r.source.root, at)
+	f := Finding{Rubric: r.doc.Rubric, File: r.source.File, Code: code, Detail: detail}
+	f.Line, f.Column = r.source.Position(at...)
 	return f
 }
 
