@@ -29,7 +29,10 @@ import (
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childPath); path != "" {
-		child(path) // does not return
+		if os.Getenv(childLedger) != "" {
+			keepLedger(path) // does not return
+		}
+		child(path) // nor does this
 	}
 	goleak.VerifyTestMain(m)
 }
