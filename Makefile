@@ -67,6 +67,7 @@ bench: build ## Measure, and write docs/bench and the pages that cite it
 	bin/margay bench gateway --json docs/bench/gateway.json
 	bin/margay bench prism --json docs/bench/prism.json
 	bin/margay bench mcp --json docs/bench/mcp.json
+	bin/margay bench ledger --json docs/bench/ledger.json
 	bin/margay bench dojo --json docs/bench/dojo.json
 	bin/margay bench leakage --json docs/bench/leakage.json
 	$(GO) generate ./internal/app

@@ -12,6 +12,7 @@ import (
 
 	"github.com/margaydev/margay/bench"
 	benchgateway "github.com/margaydev/margay/bench/gateway"
+	benchledger "github.com/margaydev/margay/bench/ledger"
 	benchmcp "github.com/margaydev/margay/bench/mcp"
 	"github.com/margaydev/margay/bench/report"
 	"github.com/margaydev/margay/bench/vectors"
@@ -63,6 +64,13 @@ func suites() []suite {
 			run: runMCP,
 		},
 		{
+			name: "ledger", short: "Durable releases of many trajectories at once, and the checking of their ledger",
+			flags: func(c *cobra.Command, o *benchOptions) {
+				c.Flags().IntVar(&o.n, "n", 20_000, "releases of each measurement")
+			},
+			run: runLedger,
+		},
+		{
 			name: "prism", short: "Leaks through four agents under the monitor and under what it is compared with, in a simulated world",
 			flags: prismFlags, run: runPrism,
 		},
@@ -83,6 +91,15 @@ func runMCP(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figur
 		calls = 20
 	}
 	r, err := benchmcp.Run(ctx, benchmcp.Options{Seed: o.seed, Calls: max(0, calls), Progress: o.progress})
+	return r, nil, err
+}
+
+func runLedger(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	releases := o.n
+	if o.quick {
+		releases = 200
+	}
+	r, err := benchledger.Run(ctx, benchledger.Options{Seed: o.seed, Releases: max(0, releases), Progress: o.progress})
 	return r, nil, err
 }
 

@@ -1,0 +1,237 @@
+// Package ledger measures what a release costs: the ledger's head is read, the
+// release priced, the entry signed and appended, durably where the engine is,
+// by many families of trajectories at once; and how fast an export is
+// verified.
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/bench"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/store/sqlite"
+)
+
+// Options of a run.
+type Options struct {
+	Seed     uint64
+	Releases int // of each measurement; 20,000 by default
+	Progress func(string)
+}
+
+// concurrent are the families that release at the same time.
+var concurrent = []int{1, 16, 64}
+
+// atoms are those of a release, values those of a family.
+const (
+	atoms  = 4
+	values = 32
+)
+
+// store is an engine, and what ends it.
+type store interface {
+	ledger.Store
+	Close() error
+}
+
+// Run measures.
+func Run(ctx context.Context, o Options) (_ *bench.Result, err error) {
+	if o.Releases <= 0 {
+		o.Releases = 20_000
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	r := &bench.Result{Suite: "ledger", Seed: o.Seed, N: o.Releases, Source: fmt.Sprintf("made-up releases of %d atoms", atoms), Environment: bench.Here()}
+	dir, err := os.MkdirTemp("", "margay-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	opened := 0
+	engines := []struct {
+		name string
+		open func() (store, error)
+	}{
+		{"memory", func() (store, error) { return memory.New(), nil }},
+		{"sqlite", func() (store, error) {
+			opened++
+			return sqlite.Open(ctx, filepath.Join(dir, fmt.Sprintf("%d.db", opened)), sqlite.Options{Busy: time.Minute})
+		}},
+	}
+	for _, engine := range engines {
+		for _, n := range concurrent {
+			o.Progress(fmt.Sprintf("%s, %d families", engine.name, n))
+			s, err := engine.open()
+			if err != nil {
+				return nil, err
+			}
+			err = measure(ctx, r, engine.name, s, n, &o)
+			if err = errors.Join(err, s.Close()); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o.Progress("the disk")
+	if err := disk(r, dir); err != nil {
+		return nil, err
+	}
+	r.Notes = append(r.Notes,
+		"a release reads the family's head, prices four atoms, signs the entry and appends it; with sqlite it is durable when it returns",
+		"the disk's row is a write of one page and fsync, alone")
+	o.Progress("")
+	return r, nil
+}
+
+// measure makes releases in so many families at once, then exports them and
+// verifies the export.
+func measure(ctx context.Context, r *bench.Result, engine string, s store, families int, o *Options) error {
+	key := ed25519.NewKeyFromSeed(binary.BigEndian.AppendUint64(make([]byte, 24), o.Seed))
+	book, err := ledger.NewBook(ledger.Config{Store: s, Key: key})
+	if err != nil {
+		return err
+	}
+	rubric, err := book.KeepRubric(ctx, []byte("a rubric"))
+	if err != nil {
+		return err
+	}
+	each := max(1, o.Releases/families)
+	if families == 1 { // waits for the disk each time
+		each = max(1, o.Releases/10)
+	}
+	times := make([][]time.Duration, families)
+	errs := make([]error, families)
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for f := range families {
+		wg.Go(func() {
+			times[f], errs[f] = releases(ctx, book, rubric, f, each, o.Seed)
+		})
+	}
+	wg.Wait()
+	took := time.Since(begin)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	all := slices.Concat(times...)
+	r.Add(engine, fmt.Sprintf("families=%d", families), map[string]float64{
+		"commits_per_second": float64(len(all)) / took.Seconds(), "release_us_p50": quantile(all, 0.5), "release_us_p99": quantile(all, 0.99),
+	})
+	if families != concurrent[len(concurrent)-1] {
+		return nil
+	}
+	o.Progress(engine + ", verifying")
+	var export bytes.Buffer
+	if _, err := book.Export(ctx, &export); err != nil {
+		return err
+	}
+	metrics := map[string]float64{"bytes_per_entry": float64(export.Len()) / float64(len(all))}
+	for name, unsigned := range map[string]bool{"verify_entries_per_second": false, "verify_chain_entries_per_second": true} {
+		rate, err := verify(ctx, export.Bytes(), ledger.Check{Key: book.Public(), Unsigned: unsigned})
+		if err != nil {
+			return err
+		}
+		metrics[name] = rate
+	}
+	r.Add(engine, "verify", metrics)
+	return nil
+}
+
+// releases makes one after another, of values that are told a little more of
+// each time, to sinks of all classes.
+func releases(ctx context.Context, book *ledger.Book, rubric ledger.Hash, f, n int, seed uint64) ([]time.Duration, error) {
+	draw := rand.New(rand.NewPCG(seed, uint64(f)))
+	family := flow.TrajectoryID(fmt.Sprintf("01K%023d", f))
+	times := make([]time.Duration, 0, n)
+	for i := range n {
+		begin := time.Now()
+		s, err := book.Head(ctx, family)
+		if err != nil {
+			return nil, err
+		}
+		e := &ledger.Entry{
+			Trajectory: family, Channel: flow.ChannelTool, Sink: "a tool", Class: flow.Class(1 + draw.IntN(3)), Rubrics: []ledger.Hash{rubric},
+			Variant: ledger.Hash{1, byte(i), byte(i >> 8)}, Outcome: flow.Rewrite, Decision: "01K00000000000000000000000",
+			Models: []ledger.Model{{Name: "rules", Version: "1"}},
+			Limits: ledger.Limits{
+				B:   1 << 50,
+				Cap: [ledger.Classes]flow.Bits{0, 1 << 50, 1 << 50, 1 << 50}, Lambda: [ledger.Classes]int64{0, 1000, 2000, 4000},
+			},
+		}
+		for a, first := 0, draw.IntN(values); a < atoms; a++ {
+			v := ledger.Hash{1, byte((first + a) % values), byte(f)}
+			atom := ledger.Atom{Field: "legal-name", Op: ledger.Generalize, Level: 1, Value: v, After: s.After(v)}
+			for k := 1; k <= int(e.Class); k++ {
+				atom.After[k] += flow.Bits(1 + a)
+			}
+			atom.Cost = atom.After[e.Class]
+			e.Atoms = append(e.Atoms, atom)
+		}
+		if err := s.Next(e); err != nil {
+			return nil, err
+		}
+		if err := book.Commit(ctx, e); err != nil {
+			return nil, err
+		}
+		times = append(times, time.Since(begin))
+	}
+	return times, nil
+}
+
+// verify returns the entries verified in a second, the better of three times.
+func verify(ctx context.Context, export []byte, c ledger.Check) (rate float64, err error) {
+	for range 3 {
+		begin := time.Now()
+		report, err := ledger.Verify(ctx, bytes.NewReader(export), c)
+		if err != nil {
+			return 0, err
+		}
+		if len(report.Findings) > 0 {
+			return 0, fmt.Errorf("the export is not sound: %s", report.Findings[0].String())
+		}
+		rate = max(rate, float64(report.Entries)/time.Since(begin).Seconds())
+	}
+	return rate, nil
+}
+
+// disk measures what durability costs without a database.
+func disk(r *bench.Result, dir string) error {
+	f, err := os.Create(filepath.Join(dir, "page"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	page := make([]byte, 4096)
+	var times []time.Duration
+	for i := range 100 {
+		begin := time.Now()
+		if _, err := f.WriteAt(page, int64(i)*4096); err != nil {
+			return err
+		}
+		if err := f.Sync(); err != nil {
+			return err
+		}
+		times = append(times, time.Since(begin))
+	}
+	r.Add("disk", "fsync", map[string]float64{"fsync_us_p50": quantile(times, 0.5), "fsync_us_p99": quantile(times, 0.99)})
+	return nil
+}
+
+// quantile returns one in microseconds.
+func quantile(times []time.Duration, q float64) float64 {
+	slices.Sort(times)
+	return float64(times[min(len(times)-1, int(q*float64(len(times))))].Nanoseconds()) / 1e3
+}
