@@ -51,6 +51,25 @@ func (g *gen) name(prefix string, i int) string {
 
 // random fills p with a problem and returns what each clause's value is.
 func random(r *rand.Rand, p *smt.Problem) []bool {
+	_, want := draw(r, p)
+	return want
+}
+
+// free takes back all facts of one function.
+func (g *gen) free() {
+	if i := g.r.IntN(len(g.efs) + len(g.rfs)); i < len(g.efs) {
+		for a := range g.efs[i].values {
+			g.p.FreeEnum(g.efs[i].f, at(g.efs[i].global, a))
+		}
+	} else {
+		f := &g.rfs[i-len(g.efs)]
+		for a := range f.values {
+			g.p.FreeReal(f.f, at(f.global, a))
+		}
+	}
+}
+
+func draw(r *rand.Rand, p *smt.Problem) (*gen, []bool) {
 	g := &gen{r: r, p: p, atoms: r.IntN(6)}
 	if r.IntN(2) == 0 {
 		p.Atoms(g.atoms)
@@ -104,7 +123,7 @@ func random(r *rand.Rand, p *smt.Problem) []bool {
 		p.Clause(g.name("clause", i), f)
 		want[i] = v
 	}
-	return want
+	return g, want
 }
 
 func at(global bool, a int) smt.Atom {

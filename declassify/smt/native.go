@@ -22,7 +22,7 @@ func (v *Native) Validate(ctx context.Context, p *Problem) (Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return Verdict{}, err
 	}
-	if err := p.ground(); err != nil {
+	if err := p.Ground(); err != nil {
 		return Verdict{}, err
 	}
 	s, _ := v.scratch.Get().(*[]int64)

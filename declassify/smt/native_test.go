@@ -290,7 +290,11 @@ func TestMalformed(t *testing.T) {
 			if !errors.Is(err, smt.ErrProblem) || v.OK {
 				t.Fatalf("%v, %v", v, err)
 			}
+			n := p.Clauses()
 			p.Clause("c", p.Bool(true)) // a mistake sticks
+			if (p.Err() != nil) != (p.Clauses() == n) || p.Err() != nil && !errors.Is(p.Err(), smt.ErrProblem) {
+				t.Errorf("%v, %d clauses", p.Err(), p.Clauses())
+			}
 			if v, err := new(smt.Native).Validate(t.Context(), &p); !errors.Is(err, smt.ErrProblem) || v.OK {
 				t.Fatalf("%v, %v", v, err)
 			}

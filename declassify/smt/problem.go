@@ -30,15 +30,20 @@ type Atom int32
 // Global stands in an atom's place for functions of nothing.
 const Global Atom = -1
 
-// Handles of what a Problem holds. They belong to the problem that gave them
-// out, until its Reset. The zero value of each is none.
 type (
-	Enum     int32 // an enumeration
-	EnumFunc int32 // a function whose values are members of an enumeration
-	RealFunc int32 // a function whose values are numbers
-	Formula  int32 // a term that is true or false
-	Term     int32 // a term whose value is a member of an enumeration
-	Number   int32 // a term whose value is a number
+	// Enum is an enumeration. Like the handles below it belongs to the problem
+	// that gave it out, until its Reset; the zero value of each is none.
+	Enum int32
+	// EnumFunc is a function whose values are members of an enumeration.
+	EnumFunc int32
+	// RealFunc is a function whose values are numbers.
+	RealFunc int32
+	// Formula is a term that is true or false.
+	Formula int32
+	// Term is a term whose value is a member of an enumeration.
+	Term int32
+	// Number is a term whose value is a number.
+	Number int32
 )
 
 // Problem is a set of clauses over the facts of one release, or over free
@@ -306,8 +311,9 @@ func (p *Problem) ClauseName(i int) string {
 	return p.clauses[i].name
 }
 
-// ground finds what keeps the problem from being decided without a search.
-func (p *Problem) ground() error {
+// Ground says, by an error, what keeps the problem from being decided without
+// a search: it is malformed, or a function that occurs has no value.
+func (p *Problem) Ground() error {
 	if p.err != nil {
 		return p.err
 	}
@@ -322,7 +328,3 @@ func (p *Problem) ground() error {
 	}
 	return nil
 }
-
-// Ground reports, by an error that says why, that the problem can't be
-// validated: it is malformed, or a function that occurs has no value.
-func (p *Problem) Ground() error { return p.ground() }

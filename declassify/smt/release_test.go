@@ -43,6 +43,39 @@ var (
 	}()
 )
 
+// stated fills p with the clauses that the verifier of package declassify
+// states: the rubrics are merged there, and what needs no solver is not put to
+// one. Every clause holds, or if spoilt, one does not.
+func stated(r *rand.Rand, p *smt.Problem, atoms int, spoilt bool) {
+	p.Reset()
+	p.Atoms(atoms)
+	fields, necs, ops := p.Enum("field", fieldNames...), p.Enum("necessity", necessities...), p.Enum("operator", operators...)
+	field, nec, claimed, op := p.EnumFunc("field", fields), p.EnumFunc("nec", necs), p.EnumFunc("claimed", necs), p.EnumFunc("op", ops)
+	cost, least := p.RealFunc("cost"), p.RealFunc("least")
+	var covered []smt.Formula
+	for a := range smt.Atom(atoms) {
+		f := 2 + r.IntN(len(fieldNames)-2)
+		if spoilt && a == 0 {
+			f = 0
+		}
+		p.SetEnum(field, a, f)
+		p.SetEnum(nec, a, f%3)
+		p.SetEnum(claimed, a, f%3)
+		p.SetEnum(op, a, []int{identity, generalize, redact}[f%3])
+		p.SetReal(cost, a, int64(f*bits))
+		p.SetReal(least, a, int64(f*bits))
+		v, n, o := p.Apply(field, a), p.Apply(nec, a), p.Apply(op, a)
+		covered = append(covered, p.Not(p.Is(v, 0)))
+		p.Clause("unlabelled", p.Implies(p.Is(v, 1), p.In(o, redact, drop)))
+		p.Clause("necessity", p.Same(n, p.Apply(claimed, a)))
+		p.Clause("undisclosed", p.Implies(p.Is(n, unnecessary), p.Not(p.Is(o, identity))))
+		p.Clause("operator", p.LessEq(p.Amount(least, a), p.Amount(cost, a)))
+		p.Clause("utility", p.Bool(true))
+		p.Clause("challenge", p.Is(v, f))
+	}
+	p.Clause("coverage", p.And(covered...))
+}
+
 // labels are the functions of a release.
 type labels struct {
 	field, answer, nec, op smt.EnumFunc

@@ -221,9 +221,9 @@ func (s *Script) AppendClaim(dst []byte) []byte {
 	return append(dst, "))\n"...)
 }
 
-// AppendNamedClaim asserts the same, each clause under its name.
-func (s *Script) AppendNamedClaim(dst []byte) []byte {
-	for i := range s.p.clauses {
+// AppendNamedClaim asserts that some clauses hold, each under its name.
+func (s *Script) AppendNamedClaim(dst []byte, clauses []int) []byte {
+	for _, i := range clauses {
 		dst = symbol(append(dst, "(assert (! "...), 'k', int32(i))
 		dst = append(symbol(append(dst, " :named "...), 'c', int32(i)), "))\n"...)
 	}

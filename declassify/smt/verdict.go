@@ -17,23 +17,40 @@ type Verdict struct {
 type Failure struct {
 	Clause int    // its index
 	Name   string // as the clause was named
-	// Atoms at fault, in order. Native leaves out those in parts of the clause
-	// that hold; Z3 names every atom that the clause speaks of.
+	// Atoms at fault, in order: those that the clause speaks of, without those
+	// in parts of it that hold.
 	Atoms []Atom
 }
 
 // Failed makes the Verdict that a solver reports by the failing clauses'
-// indices. An index that is none makes an error.
+// indices. Which atoms are at fault is found by the native pass; of a clause
+// that holds in its eyes, every atom is. An index that is none makes an error.
 func (p *Problem) Failed(clauses ...int) (Verdict, error) {
-	clauses = slices.Clone(clauses)
-	slices.Sort(clauses)
-	v := Verdict{OK: len(clauses) == 0}
-	for _, i := range slices.Compact(clauses) {
+	if len(clauses) == 0 {
+		return Verdict{OK: true}, nil
+	}
+	if err := p.Ground(); err != nil {
+		return Verdict{}, err
+	}
+	val := make([]int64, len(p.nodes))
+	if !p.fast(val) {
+		if err := p.exact(val, p.fact); err != nil {
+			return Verdict{}, err
+		}
+	}
+	var v Verdict
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(clauses))) {
 		if i < 0 || i >= len(p.clauses) {
 			return Verdict{}, fmt.Errorf("%w: there is no clause %d", ErrAnswer, i)
 		}
 		c := &p.clauses[i]
-		v.Failures = append(v.Failures, Failure{Clause: i, Name: c.name, Atoms: p.mentioned(c.node)})
+		f := Failure{Clause: i, Name: c.name}
+		if val[c.node] == 0 {
+			f.Atoms = p.blame(val, c.node)
+		} else {
+			f.Atoms = p.mentioned(c.node)
+		}
+		v.Failures = append(v.Failures, f)
 	}
 	return v, nil
 }

@@ -3,7 +3,9 @@ package smt_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os/exec"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -71,9 +73,10 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// TestReleases holds Z3 to the native verdicts on releases, whole and spoilt.
+// TestReleases holds Z3 to the native verdicts on releases, whole and spoilt,
+// atoms at fault and all.
 func TestReleases(t *testing.T) {
-	both := smt.Both{First: new(smt.Native), Second: pool(t, z3.Config{})}
+	native, z := new(smt.Native), pool(t, z3.Config{})
 	var p smt.Problem
 	for i := range 40 {
 		r := seeded(uint64(i))
@@ -82,9 +85,32 @@ func TestReleases(t *testing.T) {
 		if spoilt {
 			p.SetEnum(l.nec, 0, unnecessary)
 		}
-		v, err := both.Validate(t.Context(), &p)
+		v, err := native.Validate(t.Context(), &p)
 		if err != nil || v.OK == spoilt {
 			t.Fatalf("%d: %v, %v", i, v, err)
+		}
+		if w, err := z.Validate(t.Context(), &p); err != nil || !reflect.DeepEqual(v, w) {
+			t.Fatalf("%d: %v, and z3 %v, %v", i, v, w, err)
+		}
+	}
+}
+
+// TestFailed: a verdict by indices names clauses and atoms, and is refused for
+// clauses that are none.
+func TestFailed(t *testing.T) {
+	var p smt.Problem
+	l := release(seeded(1), &p, 3, 1)
+	p.SetEnum(l.nec, 0, unnecessary)
+	v, err := p.Failed(7, 0, 7) // coverage holds
+	if err != nil || v.OK || fmt.Sprint(v.Failures) != "[{0 necessity [0]} {7 challenge [0 1 2]}]" {
+		t.Errorf("%v, %v", v.Failures, err)
+	}
+	if v, err := p.Failed(); err != nil || !v.OK {
+		t.Errorf("%v, %v", v, err)
+	}
+	for _, i := range []int{-1, p.Clauses()} {
+		if v, err := p.Failed(i); !errors.Is(err, smt.ErrAnswer) || v.OK {
+			t.Errorf("%v, %v", v, err)
 		}
 	}
 }
@@ -114,15 +140,20 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// BenchmarkZ3Pooled decides releases of 20 atoms under 3 rubrics.
+// BenchmarkZ3Pooled decides releases of 20 atoms: with the clauses that the
+// verifier states, and with those of 3 rubrics in full.
 func BenchmarkZ3Pooled(b *testing.B) {
 	z := pool(b, z3.Config{Size: 1})
-	for name, spoil := range map[string]bool{"pass": false, "fail": true} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name         string
+		full, spoilt bool
+	}{{"stated-pass", false, false}, {"stated-fail", false, true}, {"full-pass", true, false}, {"full-fail", true, true}} {
+		b.Run(c.name, func(b *testing.B) {
 			ps := make([]smt.Problem, 16)
 			for i := range ps {
-				l := release(seeded(uint64(i)), &ps[i], 20, 3)
-				if spoil {
+				if !c.full {
+					stated(seeded(uint64(i)), &ps[i], 20, c.spoilt)
+				} else if l := release(seeded(uint64(i)), &ps[i], 20, 3); c.spoilt {
 					ps[i].SetEnum(l.nec, 0, unnecessary)
 				}
 			}
@@ -130,7 +161,7 @@ func BenchmarkZ3Pooled(b *testing.B) {
 			i := 0
 			percentiles(b, func() {
 				i++
-				if v, err := z.Validate(b.Context(), &ps[i%len(ps)]); err != nil || v.OK == spoil {
+				if v, err := z.Validate(b.Context(), &ps[i%len(ps)]); err != nil || v.OK == c.spoilt {
 					b.Fatalf("%v, %v", v, err)
 				}
 			})

@@ -173,9 +173,8 @@ func (p *Pool) try(ctx context.Context, f func(*worker) error) (err error) {
 	return f(w)
 }
 
-// Validate decides a ground problem. Of a problem whose clauses don't all hold,
-// Z3 is asked for a core and for the truth of each clause, and the two must
-// agree.
+// Validate decides a ground problem. If its clauses can't all hold, Z3 is asked
+// for the truth of each, and to confirm by a core that those which fail can't.
 func (p *Pool) Validate(ctx context.Context, problem *smt.Problem) (smt.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return smt.Verdict{}, err
@@ -232,7 +231,7 @@ func (w *worker) explain(s *smt.Script) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := append(s.AppendNamedClaim([]byte("(push)\n")), "(check-sat)\n(get-unsat-core)\n"...)
+	b := append(s.AppendNamedClaim([]byte("(push)\n"), failing), "(check-sat)\n(get-unsat-core)\n"...)
 	if out, err = w.ask(b); err != nil {
 		return nil, err
 	}
@@ -243,7 +242,7 @@ func (w *worker) explain(s *smt.Script) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(core.Clauses, func(c int) bool { return slices.Contains(failing, c) }) {
+	if len(core.Clauses) == 0 || slices.ContainsFunc(core.Clauses, func(c int) bool { return !slices.Contains(failing, c) }) {
 		return nil, fmt.Errorf("%w: z3 blames clauses that it says hold", smt.ErrDisagree)
 	}
 	return failing, w.tell("(pop 2)\n")
