@@ -48,9 +48,9 @@ type spread struct {
 }
 
 // load fills g with the spans of the entries.
-func (t *box) load(row []entry, g []span) (r spread) {
+func (b *box) load(row []entry, g []span) (r spread) {
 	g = g[:len(row)]
-	up, low := t.up, t.low
+	up, low := b.up, b.low
 	low = low[:len(up)]
 	// Of nonnegative numbers, the bits have the order of the numbers.
 	first, last := math.Float64bits(up[row[0].state]), math.Float64bits(low[row[0].state])
@@ -59,9 +59,9 @@ func (t *box) load(row []entry, g []span) (r spread) {
 		e := &row[i]
 		u, l := up[e.state], low[e.state]
 		g[i] = span{u, l}
-		a, b := math.Float64bits(u), math.Float64bits(l)
-		r.top, r.bottom = max(r.top, a), min(r.bottom, b)
-		r.differ |= (a ^ first) | (b ^ last)
+		high, least := math.Float64bits(u), math.Float64bits(l)
+		r.top, r.bottom = max(r.top, high), min(r.bottom, least)
+		r.differ |= (high ^ first) | (least ^ last)
 		r.up += float64(e.up * u)
 		r.low += float64(e.up * l)
 	}

@@ -270,6 +270,39 @@ func TestUnderflow(t *testing.T) {
 	}
 }
 
+// TestExtremes: what is all but impossible by its likelihood is still possible,
+// and evidence that cancels out is not lost.
+func TestExtremes(t *testing.T) {
+	const n = 64
+	g := Graph{Variables: pairs(n, 2, nil).Variables}
+	for _, e := range star(n) {
+		g.Factors = append(g.Factors, Factor{
+			Vars: []string{g.Variables[e[0]].Name, g.Variables[e[1]].Name}, Of: g.Variables[e[1]].Name,
+			Low: []float64{1, 0, 0, 1},
+		})
+	}
+	tree, err := Compile(g, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := []Observation{{Var: 0, Low: []float64{0, 1}}}
+	for v := 1; v < 9; v++ {
+		view = append(view, Observation{Var: v, Low: []float64{1, 1e-100}})
+	}
+	got, err := tree.Bound(view)
+	if err != nil || !near9(got[0], 1) || !near9(got[n-1], 1) {
+		t.Errorf("%v, %v, want 1 bit", got, err)
+	}
+	view = []Observation{{Var: 1, Low: []float64{1, 0.5}}}
+	for v := 2; v+1 < n; v += 2 {
+		view = append(view, Observation{Var: v, Low: []float64{1, 1e-30}}, Observation{Var: v + 1, Low: []float64{1e-30, 1}})
+	}
+	got, err = tree.Bound(view)
+	if want := math.Log2(4. / 3); err != nil || !near9(got[0], want) || !near9(got[n-1], want) {
+		t.Errorf("%v, %v, want %v bits", got, err, want)
+	}
+}
+
 func star(n int) (edges [][2]int) {
 	for i := 1; i < n; i++ {
 		edges = append(edges, [2]int{0, i})
@@ -351,12 +384,15 @@ func TestLog2(t *testing.T) {
 func TestAverage(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	for range 3000 {
-		n := 1 + r.IntN(8)
+		n, tight := 1+r.IntN(8), r.IntN(3) == 0
 		up, low, g := make([]float64, n), make([]float64, n), make([]float64, n)
 		row := make([]entry, n)
 		var sumUp, sumLow float64
 		for i := range g {
 			g[i] = math.Exp(-20 * r.Float64() * float64(r.IntN(2)))
+			if tight {
+				g[i] = 1 - 1e-6*r.Float64()
+			}
 			up[i] = 0.01 + r.Float64()
 			low[i] = up[i] * r.Float64() * float64(min(1, r.IntN(4)))
 			row[i] = entry{up[i], low[i], i}
