@@ -101,6 +101,11 @@ func (k *cutter) partOf(i int, labels []Label, from, to int, distrust map[int]Ru
 	if !k.skip(Coverage) {
 		matches = k.rules.Match(p.Path, p.Text)
 	}
+	// A pseudonym of a kind that the rubrics do not have is text like any other.
+	names = slices.DeleteFunc(names, func(n Pseudonym) bool {
+		_, known := slices.BinarySearch(k.fields, n.Field)
+		return !known
+	})
 	passes := !arg.Free || k.rules.Residual(p.Path, k.class) || k.skip(Unlabelled)
 	for _, s := range spans(p.Text, names, labels, from, to, matches, passes, k.only) {
 		a := atom{part: i, start: s.start, end: s.end, path: p.Path, text: p.Text[s.start:s.end], label: s.label, match: s.match, field: Unknown, why: Unlabelled}

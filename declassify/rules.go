@@ -144,6 +144,29 @@ func (t *Tool) Arg(path string) Arg {
 	return Arg{Path: path, Free: true}
 }
 
+// Declares reports whether a path names an argument, or what holds one.
+func (t *Tool) Declares(path string) bool {
+	for i := range t.Args {
+		p, s := t.Args[i].Path, path
+		for {
+			first, restP, moreP := cut(p)
+			name, restS, moreS := cut(s)
+			if first != "*" && first != name || moreS && !moreP {
+				break
+			}
+			if !moreS {
+				// What stands for any name is none that the schema has.
+				if first != "*" {
+					return true
+				}
+				break
+			}
+			p, s = restP, restS
+		}
+	}
+	return false
+}
+
 // covers reports whether a pattern of dotted segments matches a path.
 func covers(pattern, path string) bool {
 	for {

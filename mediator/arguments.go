@@ -34,6 +34,9 @@ func (s *Session) arguments(cfg *stream.Config, name string, args []byte) verdic
 	if s.e.cfg.Observe {
 		return v
 	}
+	if s.releaseCall(cfg, name, args, &v) {
+		return v
+	}
 	if at := s.pseudonym(args); at != nil {
 		v.refusal = refusal(told(cfg, name), at.Name, at.Kind)
 		return v

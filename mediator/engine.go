@@ -40,6 +40,9 @@ type Config struct {
 	// Taint is how tool calls are held to what they may follow from; nil where
 	// they are not.
 	Taint *Taint
+	// Declassify is how releases are held to rubrics and charged; nil where
+	// they are not.
+	Declassify *Declassify
 	// Ephemeral are secrets of this process alone; they are not stored.
 	Ephemeral []secret.Record
 	Listener  Listener

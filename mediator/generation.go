@@ -357,7 +357,7 @@ func (g *Generation) copied(h *held, t *text, d *flow.Delta) error {
 	switch {
 	case c.len == t.len && string(sum[:]) == string(t.sum.Sum(nil)):
 		c.edits = t.all
-	case call && (g.gate != nil || g.hold > 0):
+	case call && (g.gate != nil || g.hold > 0 || g.s.declassifies()):
 		// What was decided is the call as it was streamed.
 		return g.deny("copies-differ", "the stream repeats a tool call, and not as it was")
 	case d.Key.Field == flow.FieldToolArguments:

@@ -129,6 +129,9 @@ func (s *Session) outgoing(ctx context.Context, verb flow.Verb, texts []Text, m 
 		s.conclude(&r, j)
 		break
 	}
+	if err := s.releaseTexts(ctx, verb, texts, &r); err != nil {
+		return Result{}, err
+	}
 	if err := s.seal(ctx); err != nil {
 		return Result{}, err
 	}

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"declassify/smt/z3": {"declassify/smt"},
 	"declassify/credal": {},
 	// L4
-	"mediator": {"confirm", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
+	"mediator": {"confirm", "declassify", "flow", "label", "taint", "monitor", "secret", "secret/recognise", "stream", "internal/strictjson"},
 	// beside L5
 	"store/memory":    {"confirm", "flow", "ledger", "mediator", "secret"},
 	"store/sqlite":    {"confirm", "flow", "ledger", "mediator", "secret"},

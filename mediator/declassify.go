@@ -1,0 +1,451 @@
+package mediator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/stream"
+)
+
+// Declassify is how releases are held to rubrics and charged to budgets.
+type Declassify struct {
+	// Verifier decides, and commits what it authorises.
+	Verifier Releaser
+	// Tool returns what is known of a tool by configuration. Calls of others
+	// are not looked at here.
+	Tool func(name string) (declassify.Tool, bool)
+	// Model returns the model endpoint as a sink. What a prompt says, and what
+	// tools tell the model, is a release to it. Nil: neither is looked at here.
+	Model func(sink flow.Sink) (declassify.Tool, bool)
+	// Trusted reports whether nobody else writes what a tool tells. It is asked
+	// where labels are not kept (Config.Taint); nil: of none.
+	Trusted func(tool string) bool
+	// Report tells what would be done and changes nothing. The verifier should
+	// then commit to a ledger that is nobody's record.
+	Report bool
+}
+
+// Releaser decides about releases; *declassify.Verifier is one.
+type Releaser interface {
+	Release(ctx context.Context, c declassify.Candidate) (declassify.Release, error)
+}
+
+// releasePatience bounds a decision about a call that is part of an answer.
+const releasePatience = time.Minute
+
+// declassifies reports whether calls are held to rubrics.
+func (s *Session) declassifies() bool { return s.e.cfg.Declassify != nil }
+
+// releaseCall takes the arguments of a call of a known tool through the
+// verifier, after what secrets were found in them is edited out. It reports
+// whether that decides about the call: pseudonyms in it are turned back where
+// the tool's rubric admits that.
+func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *verdict) bool {
+	d := s.e.cfg.Declassify
+	if d == nil || name == "" {
+		return false
+	}
+	tool, ok := d.Tool(name)
+	if !ok {
+		return false
+	}
+	for i := range v.found {
+		if f := &v.found[i]; f.Kind == secret.KindPrivateKey && f.Action != flow.ActReport {
+			v.refusal = refusal(told(cfg, name), "a private key", f.Kind)
+			return !d.Report
+		}
+	}
+	before := args
+	edits, whole := []stream.Edit(nil), true
+	if len(v.edits) > 0 {
+		if edits, whole = insideStrings(args, v.edits); !whole {
+			return false // what is not declassified is refused there
+		}
+		before = apply(edits, 0, args)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
+	defer cancel()
+	l, ok := leavesOf(before)
+	if !ok {
+		v.refusal = notReleased(told(cfg, name), "its arguments can be read in several ways")
+		return !d.Report
+	}
+	r := s.release(ctx, flow.Call, tool, l.parts(&tool))
+	if d.Report {
+		return false
+	}
+	if !r.Released() {
+		if s.passes(&r) {
+			return false
+		}
+		v.refusal = notReleased(told(cfg, name), why(&r))
+		return true
+	}
+	out, ok := l.edits(r.Parts)
+	switch {
+	case !ok:
+		v.refusal = notReleased(told(cfg, name), "the name of an argument would have to be changed")
+	case len(edits) == 0:
+		v.edits = out
+	case len(out) == 0:
+		v.edits = edits
+	default:
+		v.edits = []stream.Edit{{Start: 0, End: int64(len(args)), Text: apply(out, 0, before)}}
+	}
+	return true
+}
+
+// releaseTexts takes what goes to the model through the verifier: the texts of
+// a prompt or of what a tool tells, as they are edited so far.
+func (s *Session) releaseTexts(ctx context.Context, verb flow.Verb, texts []Text, r *Result) error {
+	d := s.e.cfg.Declassify
+	if d == nil || d.Model == nil || r.Denied() || s.e.cfg.Observe || verb != flow.Prompt && verb != flow.Observe {
+		return nil
+	}
+	tool, ok := d.Model(s.sink)
+	if !ok {
+		return nil
+	}
+	var parts []declassify.Part
+	var open []shown
+	for i := range texts {
+		t := &texts[i]
+		if t.Opaque != "" || t.Text == "" {
+			continue
+		}
+		x := shown{t: t, text: t.Text}
+		if edited, ok := r.Edits[t.ID]; ok {
+			x.text = edited
+		}
+		public, untrusted := s.speaker(t)
+		if public {
+			continue
+		}
+		x.key = keyed(s.e.cfg.Keys.Pseudonym[:], "margay released v1", []byte(tool.Sink), []byte(t.Field.String()), []byte{byte(tool.Class), flag(untrusted)}, []byte(x.text))
+		if m, ok := s.t.recall(x.key); ok {
+			if m.changed {
+				r.Edits[t.ID] = m.text
+			}
+			continue
+		}
+		x.from = len(parts)
+		if l, ok := leavesOf([]byte(x.text)); ok && (t.JSON || t.Field == flow.FieldToolArguments) {
+			x.leaves = l
+			parts = append(parts, l.parts(&tool)...)
+		} else {
+			parts = append(parts, declassify.Part{Text: x.text})
+		}
+		for k := x.from; k < len(parts); k++ {
+			parts[k].Path, parts[k].Untrusted = t.Field.String(), untrusted
+		}
+		x.to = len(parts)
+		open = append(open, x)
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	got := s.release(ctx, verb, tool, parts)
+	if d.Report || !got.Released() && s.passes(&got) {
+		return nil
+	}
+	if !got.Released() {
+		r.Decision.Outcome = flow.Deny
+		r.Decision.Reasons = append(r.Decision.Reasons, got.Reasons...)
+		clear(r.Edits)
+		return nil
+	}
+	for i := range open {
+		x := &open[i]
+		text, ok := x.released(got.Parts[x.from:x.to])
+		if changed := text != x.text; !ok || changed && x.t.Fixed {
+			r.Decision.Outcome = flow.Deny
+			r.Decision.Reasons = append(r.Decision.Reasons, flow.Reason{Code: "fixed-text", Detail: "a text that can't be edited says what the model may not be told"})
+			clear(r.Edits)
+			return nil
+		} else if changed {
+			r.Edits[x.t.ID], r.Decision.Outcome = text, flow.Rewrite
+		}
+		s.t.remember(x.key, mediated{text: text, changed: text != x.t.Text})
+	}
+	return s.seal(ctx)
+}
+
+func flag(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// shown is a text on its way to the model.
+type shown struct {
+	t        *Text
+	text     string
+	leaves   *leaves // where it is JSON
+	from, to int
+	key      [32]byte
+}
+
+func (x *shown) released(parts []declassify.Part) (string, bool) {
+	if x.leaves == nil {
+		return parts[0].Text, true
+	}
+	edits, ok := x.leaves.edits(parts)
+	return string(apply(edits, 0, []byte(x.text))), ok
+}
+
+// speaker says of a tool's text whether anybody may read it, and whether
+// somebody else may have written it.
+func (s *Session) speaker(t *Text) (public, untrusted bool) {
+	if t.Tool == "" || t.Field == flow.FieldToolArguments {
+		return false, false
+	}
+	if cfg := s.e.cfg.Taint; cfg != nil {
+		var l label.Label
+		lat := cfg.Policy.Scheme().Lattice
+		for _, r := range cfg.Policy.Annotate(flow.ToolCall{Name: t.Tool, Arguments: "{}"}, t.Text).Regions {
+			l = lat.Join(l, r.Label)
+		}
+		return l.Confidentiality == "", l.Integrity != ""
+	}
+	d := s.e.cfg.Declassify
+	return false, d.Trusted == nil || !d.Trusted(t.Tool)
+}
+
+// release asks the verifier, keeps the values that became pseudonyms, and
+// records the decision. What can't be kept or recorded is not released.
+func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.Tool, parts []declassify.Part) declassify.Release {
+	res := Result{Decision: s.decision(verb)}
+	res.Decision.Sink = flow.Sink{Name: tool.Sink, Channel: tool.Channel, Trust: s.sink.Trust}
+	r, err := s.e.cfg.Declassify.Verifier.Release(ctx, declassify.Candidate{
+		Trajectory: s.t.id, Decision: res.Decision.ID, Tool: tool, Parts: parts,
+		Names: &sessionNames{s: s, ctx: ctx, values: map[string]string{}},
+	})
+	if err != nil {
+		r = declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: "deadline", Detail: "the release was not decided in time"}}}
+	}
+	for _, n := range r.Named {
+		if s.replaced == nil {
+			s.replaced = map[string][]byte{}
+		}
+		s.replaced[n.Name] = []byte(n.Value)
+	}
+	res.Decision.Outcome, res.Decision.Reasons = r.Outcome, s.told(r.Reasons)
+	if s.e.cfg.Declassify.Report {
+		clear(s.replaced)
+		res.Decision.Outcome = flow.Allow
+		for i := range res.Decision.Reasons {
+			res.Decision.Reasons[i].Action = flow.ActReport
+		}
+	} else if err := s.seal(ctx); err != nil {
+		return declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: codeStore, Detail: "the store failed; run margay doctor"}}}
+	}
+	if err := s.record(ctx, &res); err != nil {
+		return declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: codeStore, Detail: "the store failed; run margay doctor"}}}
+	}
+	return r
+}
+
+// passes reports whether a release that failed, and was not decided, passes.
+func (s *Session) passes(r *declassify.Release) bool {
+	if !s.e.cfg.OnErrorPass {
+		return false
+	}
+	for _, x := range r.Reasons {
+		switch x.Code {
+		case codeStore, "deadline", string(declassify.LedgerFailed), string(declassify.ValidatorError):
+			return true
+		}
+	}
+	return false
+}
+
+// why is what a model is told of a release that is refused.
+func why(r *declassify.Release) string {
+	for _, x := range r.Reasons {
+		switch declassify.Rule(x.Code) {
+		case declassify.Unlabelled, declassify.Coverage, declassify.OutOfRange: // of parts that were redacted
+			continue
+		}
+		return x.Detail
+	}
+	return "it may not be released"
+}
+
+func notReleased(name, because string) string {
+	if name == "" {
+		name = "a tool"
+	}
+	return "[margay: the call of " + name + " was not made: " + because + ". Ask for less, or leave out what the tool does not need.]"
+}
+
+// sessionNames are the pseudonyms of a session's trajectory.
+type sessionNames struct {
+	s      *Session
+	ctx    context.Context //nolint:containedctx // of one release
+	values map[string]string
+}
+
+// kinds are the kinds of pseudonyms that have another name than the field of
+// the ontology.
+var kinds = map[secret.Kind]string{secret.KindCard: "payment-token", secret.KindIBAN: "account-id"}
+
+// Name implements declassify.Pseudonyms.
+func (n *sessionNames) Name(field, value string) string {
+	return n.s.t.names.Name(secret.Kind(field), n.s.e.cfg.Keys.FingerprintOf([]byte(value)))
+}
+
+// Find implements declassify.Pseudonyms.
+func (n *sessionNames) Find(text string) []declassify.Pseudonym {
+	var out []declassify.Pseudonym
+	for _, at := range n.s.t.names.FindAll(text) {
+		if !at.Valid {
+			continue
+		}
+		field := string(at.Kind)
+		if f, ok := kinds[at.Kind]; ok {
+			field = f
+		}
+		out = append(out, declassify.Pseudonym{Start: at.Start, End: at.End, Field: field, Value: n.value(at.Name)})
+	}
+	return out
+}
+
+// value is what a pseudonym stands for; empty where that was not kept.
+func (n *sessionNames) value(name string) string {
+	if v, ok := n.values[name]; ok {
+		return v
+	}
+	v := ""
+	if raw, ok := n.s.replaced[name]; ok {
+		v = string(raw)
+	} else if store := n.s.e.cfg.Values; store != nil {
+		if sealed, err := store.Value(n.ctx, n.s.t.owner, name); err == nil {
+			if raw, err := n.s.e.cfg.Keys.OpenValue(sealed, n.s.t.sealContext(name)); err == nil {
+				v = string(raw)
+			}
+		}
+	}
+	n.values[name] = v
+	return v
+}
+
+// leaves are the strings, numbers and names of a JSON document, or one text
+// that is none.
+type leaves struct {
+	raw []byte
+	at  []leaf
+}
+
+type leaf struct {
+	path       string
+	text       string
+	start, end int // of the content
+	key, quote bool
+}
+
+// leavesOf reads a document. It fails for what looks like one and can be read
+// in several ways.
+func leavesOf(raw []byte) (*leaves, bool) {
+	l := &leaves{raw: raw}
+	var d strictjson.Doc
+	if err := d.Parse(raw, strictjson.Limits{MaxBytes: 2 * maxArguments}); err != nil {
+		if t := bytes.TrimSpace(raw); len(t) > 0 && (t[0] == '{' || t[0] == '[' || t[0] == '"') {
+			return nil, false
+		}
+		l.at = append(l.at, leaf{text: string(raw), end: len(raw)})
+		return l, true
+	}
+	paths := make([]string, len(d.Nodes))
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if n.Parent >= 0 {
+			name := strconv.Itoa(n.Index)
+			if d.Nodes[n.Parent].Kind == strictjson.Object {
+				name = strings.ReplaceAll(d.Key(i), ".", "_")
+				l.at = append(l.at, leaf{path: join(paths[n.Parent], name), text: d.Key(i), start: n.KeyStart, end: n.KeyEnd, key: true})
+			}
+			paths[i] = join(paths[n.Parent], name)
+		}
+		switch n.Kind {
+		case strictjson.String:
+			l.at = append(l.at, leaf{path: paths[i], text: d.Text(i), start: n.Start + 1, end: n.End - 1})
+		case strictjson.Number:
+			l.at = append(l.at, leaf{path: paths[i], text: string(d.Value(i)), start: n.Start, end: n.End, quote: true})
+		}
+	}
+	return l, true
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// parts are the leaves as parts of a candidate. Names that the tool's schema
+// has are no parts.
+func (l *leaves) parts(tool *declassify.Tool) []declassify.Part {
+	kept := l.at[:0]
+	var out []declassify.Part
+	for _, x := range l.at {
+		path := x.path
+		if x.key {
+			if tool.Declares(x.path) {
+				continue
+			}
+			path = join(x.path, "name")
+		}
+		kept = append(kept, x)
+		out = append(out, declassify.Part{Path: path, Text: x.text})
+	}
+	l.at = kept
+	return out
+}
+
+// edits are what makes the document of the parts that were released. A name
+// can't be changed.
+func (l *leaves) edits(parts []declassify.Part) ([]stream.Edit, bool) {
+	var out []stream.Edit
+	for i := range l.at {
+		x := &l.at[i]
+		if parts[i].Text == x.text {
+			continue
+		}
+		if x.key {
+			return nil, false
+		}
+		text := []byte(parts[i].Text)
+		if len(l.at) > 1 || x.path != "" || x.start > 0 || x.quote {
+			var err error
+			if text, err = quoted(parts[i].Text); err != nil {
+				return nil, false
+			}
+			if !x.quote {
+				text = text[1 : len(text)-1]
+			}
+		}
+		out = append(out, stream.Edit{Start: int64(x.start), End: int64(x.end), Text: text})
+	}
+	return out, true
+}
+
+func quoted(s string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return nil, err
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
