@@ -3,11 +3,13 @@ package declassify
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"sync"
 
 	"github.com/margaydev/margay/declassify/credal"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/rubric"
 )
 
 // celled is what Rules with a graph have besides: the kinds of cells that a
@@ -28,15 +30,28 @@ type auditor struct {
 	trees map[ledger.Hash]*tree // by the hash of the rubrics
 }
 
+// rooted is what Rules have besides where fields are views of others: the
+// field whose variable a field tells of.
+type rooted interface{ Root(field string) string }
+
 // tree is a compiled graph and the bounds that were computed of it.
 type tree struct {
 	of     *credal.Tree
-	fields []string // of its variables
-	parts  [][]int  // its components
+	fields []string       // that tell of a variable, sorted
+	at     map[string]int // their variables
+	split  map[string]bool
+	parts  [][]int // its components
+	part   []int   // of each variable
 	rules  celled
 
 	mu     sync.Mutex
 	bounds map[string]flow.Bits
+}
+
+// seen is a field at the finest level that was shown.
+type seen struct {
+	field string
+	level int
 }
 
 const (
@@ -58,20 +73,10 @@ func (a *auditor) tree(by ledger.Hash, rules Rules) (*tree, error) {
 		if !ok {
 			return nil, Audit.broken("the rubrics have a graph and no cells")
 		}
-		t = &tree{rules: cells, bounds: map[string]flow.Bits{}}
-		in := credal.Graph{}
-		for _, v := range g.Variables {
-			in.Variables = append(in.Variables, credal.Variable(v))
-			t.fields = append(t.fields, v.Name)
-		}
-		for _, f := range g.Factors {
-			in.Factors = append(in.Factors, credal.Factor(f))
-		}
 		var err error
-		if t.of, err = credal.Compile(in, credal.Limits{}); err != nil {
-			return nil, Audit.broken("%w", err)
+		if t, err = compile(&g, rules, cells); err != nil {
+			return nil, err
 		}
-		t.parts = t.of.Components()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,6 +87,42 @@ func (a *auditor) tree(by ledger.Hash, rules Rules) (*tree, error) {
 	return t, nil
 }
 
+func compile(g *rubric.Graph, rules Rules, cells celled) (*tree, error) {
+	t := &tree{rules: cells, bounds: map[string]flow.Bits{}, at: map[string]int{}, split: map[string]bool{}}
+	in := credal.Graph{}
+	for _, v := range g.Variables {
+		in.Variables = append(in.Variables, credal.Variable(v))
+		if base, _, several := strings.Cut(v.Name, "#"); several {
+			t.split[base] = true // rubrics differ in what depends on it
+		}
+	}
+	for _, f := range g.Factors {
+		in.Factors = append(in.Factors, credal.Factor(f))
+	}
+	var err error
+	if t.of, err = credal.Compile(in, credal.Limits{}); err != nil {
+		return nil, Audit.broken("%w", err)
+	}
+	t.parts = t.of.Components()
+	t.part = make([]int, t.of.Len())
+	for i, part := range t.parts {
+		for _, v := range part {
+			t.part[v] = i
+		}
+	}
+	for _, field := range rules.Fields() {
+		root := field
+		if r, ok := rules.(rooted); ok {
+			root = r.Root(field)
+		}
+		if v, ok := t.of.Index(root); ok {
+			t.fields, t.at[field] = append(t.fields, field), v
+		}
+		t.split[field] = t.split[field] || t.split[root]
+	}
+	return t, nil
+}
+
 // check bounds, for each dependency component and class, what all that sinks of
 // the class or worse were shown tells of any secret in it, whatever the values
 // are. It may exceed what the values were charged by the margin, all components
@@ -89,17 +130,19 @@ func (a *auditor) tree(by ledger.Hash, rules Rules) (*tree, error) {
 func (t *tree) check(f *family, atoms []ledger.Atom, s *ledger.State, class flow.Class, margin flow.Bits) error {
 	for k := 1; k <= int(class); k++ {
 		excess := flow.Bits(0)
-		for _, part := range t.parts {
-			levels, touched := t.levels(f, atoms, part, k)
-			if !touched {
-				continue
-			}
-			bound, err := t.bound(part, levels)
+		for i := range t.parts {
+			views, err := t.views(f, atoms, i, k)
 			if err != nil {
 				return err
 			}
-			certified := t.certified(f, atoms, s, part, k)
-			if bound > certified {
+			if len(views) == 0 {
+				continue // nothing was shown, which tells nothing
+			}
+			bound, err := t.bound(i, views)
+			if err != nil {
+				return err
+			}
+			if certified := t.certified(f, atoms, s, i, k); bound > certified {
 				excess = excess.Add(bound - certified)
 			}
 		}
@@ -110,57 +153,61 @@ func (t *tree) check(f *family, atoms []ledger.Atom, s *ledger.State, class flow
 	return nil
 }
 
-// levels are the finest that sinks of a class or worse were shown of each
-// variable of a component, plus one; 0 for none. Components of which nothing
-// was shown tell nothing.
-func (t *tree) levels(f *family, atoms []ledger.Atom, part []int, k int) (levels []int, touched bool) {
-	levels = make([]int, len(part))
-	for i, v := range part {
-		levels[i] = f.finest[t.fields[v]][k]
+// views are what sinks of a class or worse were shown of a component: of each
+// field the finest level.
+func (t *tree) views(f *family, atoms []ledger.Atom, part, k int) ([]seen, error) {
+	var out []seen
+	for _, field := range t.fields {
+		if t.part[t.at[field]] != part {
+			continue
+		}
+		level := f.finest[field][k]
 		for j := range atoms {
 			a := &atoms[j]
-			if a.Field == t.fields[v] && a.Op >= ledger.Generalize {
-				if n := int(a.Level) + 1; levels[i] == 0 || n < levels[i] {
-					levels[i] = n
-				}
+			if a.Field == field && a.Op >= ledger.Generalize && (level == 0 || int(a.Level)+1 < level) {
+				level = int(a.Level) + 1
 			}
 		}
-		touched = touched || levels[i] > 0
+		if level == 0 {
+			continue
+		}
+		if t.split[field] {
+			return nil, Audit.broken("the rubrics differ in what depends on %s", field)
+		}
+		out = append(out, seen{field, level - 1})
 	}
-	return levels, touched
+	return out, nil
 }
 
 // certified is what all values of a component were charged, unweighted.
-func (t *tree) certified(f *family, atoms []ledger.Atom, s *ledger.State, part []int, k int) flow.Bits {
+func (t *tree) certified(f *family, atoms []ledger.Atom, s *ledger.State, part, k int) flow.Bits {
 	sum := flow.Bits(0)
 	in := func(field string) bool {
-		for _, v := range part {
-			if t.fields[v] == field {
-				return true
-			}
+		v, ok := t.at[field]
+		return ok && t.part[v] == part
+	}
+	for _, field := range t.fields {
+		if in(field) {
+			sum = sum.Add(f.sum[field][k])
 		}
-		return false
 	}
-	for _, v := range part {
-		sum = sum.Add(f.sum[t.fields[v]][k])
-	}
-	seen := make(map[ledger.Hash]bool, len(atoms))
+	counted := make(map[ledger.Hash]bool, len(atoms))
 	for i := range atoms {
-		if a := &atoms[i]; !seen[a.Value] && in(a.Field) {
-			seen[a.Value] = true
+		if a := &atoms[i]; !counted[a.Value] && in(a.Field) {
+			counted[a.Value] = true
 			sum = sum.Add(a.After[k] - s.After(a.Value)[k])
 		}
 	}
 	return sum
 }
 
-// bound is the most that views at these levels tell of any variable of the
-// component: the worst over all combinations of cells that there may be.
-func (t *tree) bound(part, levels []int) (flow.Bits, error) {
-	key := make([]byte, 0, 4*len(part)+4)
-	key = binary.AppendUvarint(key, uint64(part[0]))
-	for _, l := range levels {
-		key = binary.AppendUvarint(key, uint64(l))
+// bound is the most that views tell of any variable of the component: the
+// worst over all combinations of cells that they may be.
+func (t *tree) bound(part int, views []seen) (flow.Bits, error) {
+	key := make([]byte, 0, 16*len(views)+4)
+	key = binary.AppendUvarint(key, uint64(part))
+	for _, v := range views {
+		key = append(append(key, v.field...), 0, byte(v.level))
 	}
 	t.mu.Lock()
 	b, ok := t.bounds[string(key)]
@@ -168,7 +215,7 @@ func (t *tree) bound(part, levels []int) (flow.Bits, error) {
 	if ok {
 		return b, nil
 	}
-	b, err := t.worst(part, levels)
+	b, err := t.worst(part, views)
 	if err != nil {
 		return 0, err
 	}
@@ -181,42 +228,37 @@ func (t *tree) bound(part, levels []int) (flow.Bits, error) {
 	return b, nil
 }
 
-func (t *tree) worst(part, levels []int) (flow.Bits, error) {
-	var seen [][]credal.Observation // by variable, the cells that it may be in
+func (t *tree) worst(part int, views []seen) (flow.Bits, error) {
 	all := 1
-	for i, v := range part {
-		if levels[i] == 0 {
-			continue
-		}
-		cells := t.rules.Cells(t.fields[v], levels[i]-1)
+	rows := make([][]credal.Observation, len(views)) // the cells that each view may be
+	for i, v := range views {
+		cells := t.rules.Cells(v.field, v.level)
 		if len(cells) == 0 {
-			return 0, Audit.broken("%s has no cells at level %d", t.fields[v], levels[i]-1)
+			return 0, Audit.broken("%s has no cells at level %d", v.field, v.level)
 		}
 		if all *= len(cells); all > maxCells {
 			return 0, Audit.broken("more than %d combinations of what may have been shown", maxCells)
 		}
-		row := make([]credal.Observation, len(cells))
-		for j, c := range cells {
-			o, err := t.of.Left(v, c)
+		for _, c := range cells {
+			o, err := t.of.Left(t.at[v.field], c)
 			if err != nil {
-				return 0, Audit.broken("%s at level %d: %w", t.fields[v], levels[i]-1, err)
+				return 0, Audit.broken("%s at level %d: %w", v.field, v.level, err)
 			}
-			row[j] = o
+			rows[i] = append(rows[i], o)
 		}
-		seen = append(seen, row)
 	}
 	scratch := t.of.NewScratch()
-	at := make([]int, len(seen))
-	view := make([]credal.Observation, len(seen))
+	at := make([]int, len(rows))
+	view := make([]credal.Observation, len(rows))
 	worst := flow.Bits(0)
 	for {
-		for i := range seen {
-			view[i] = seen[i][at[i]]
+		for i := range rows {
+			view[i] = rows[i][at[i]]
 		}
 		bounds, err := scratch.Bound(view)
 		switch {
 		case err == nil:
-			for _, v := range part {
+			for _, v := range t.parts[part] {
 				worst = max(worst, flow.BitsOf(bounds[v]))
 			}
 		case errors.Is(err, credal.ErrInconsistent): // nobody has such values
@@ -225,7 +267,7 @@ func (t *tree) worst(part, levels []int) (flow.Bits, error) {
 		}
 		i := 0
 		for i < len(at) {
-			if at[i]++; at[i] < len(seen[i]) {
+			if at[i]++; at[i] < len(rows[i]) {
 				break
 			}
 			at[i] = 0
