@@ -135,6 +135,9 @@ type Posterior struct {
 	city, at, bank       []float64
 	given, surname, year []float64
 	perYear              []float64 // days that are possible, by year
+	bankOK, jobL, illL   []float64 // likelihoods
+	okGiven, okSurname   []bool
+	combos               []combo // that are possible; nil where no local part was told
 	job, ill             []float64
 	pairs                []pair // those that a local part admits; nil: given and surname are independent
 }
@@ -230,11 +233,11 @@ func (b *Bayes) places(p *Posterior) {
 		}
 		p.city[i] = pop.City[pop.Cities[i].Region][i] * l
 	}
-	p.bank = make([]float64, len(world.Banks))
+	p.bankOK = make([]float64, len(world.Banks))
 	for i := range world.Banks {
 		k := &world.Banks[i]
 		if ev.allows(world.KBin, k.Bin) && ev.allows(world.KBrand, k.Brand) && ev.allows(world.KPrefix, k.Prefix) {
-			p.bank[i] = 1
+			p.bankOK[i] = 1
 		}
 	}
 }
@@ -284,11 +287,12 @@ func (b *Bayes) names(p *Posterior, cues *Cues) {
 	ev, pop := p.ev, b.pop
 	nR, nD := len(pop.Region), len(pop.Decade)
 	initials := ev.one(world.KInitials)
-	okGiven := func(i int) bool {
-		return ev.allows(world.KGiven, pop.Givens[i]) && (initials == "" || pop.Givens[i][0] == initials[0])
+	p.okGiven, p.okSurname = make([]bool, len(pop.Givens)), make([]bool, len(pop.Surnames))
+	for i, g := range pop.Givens {
+		p.okGiven[i] = ev.allows(world.KGiven, g) && (initials == "" || g[0] == initials[0])
 	}
-	okSurname := func(i int) bool {
-		return ev.allows(world.KSurname, pop.Surnames[i]) && (initials == "" || pop.Surnames[i][0] == initials[1])
+	for i, s := range pop.Surnames {
+		p.okSurname[i] = ev.allows(world.KSurname, s) && (initials == "" || s[0] == initials[1])
 	}
 	soft := func(c []float64, i int) float64 {
 		if c == nil {
@@ -326,7 +330,7 @@ func (b *Bayes) names(p *Posterior, cues *Cues) {
 				geo += p.city[i]
 			}
 		}
-		for i, ok := range p.bank {
+		for i, ok := range p.bankOK {
 			bank += ok * pop.Bank[r][i]
 		}
 		rW[r] = pop.Region[r] * geo * bank * soft(cues.Region, r)
@@ -349,9 +353,10 @@ func (b *Bayes) names(p *Posterior, cues *Cues) {
 	if local := ev.one(world.KLocal); local != "" {
 		p.pairs = []pair{}
 		for _, c := range b.combos(local) {
-			if !okGiven(c.given) || !okSurname(c.surname) {
+			if !p.okGiven[c.given] || !p.okSurname[c.surname] {
 				continue
 			}
+			p.combos = append(p.combos, c)
 			all := 0.0
 			for r := range nR {
 				for d := range nD {
@@ -379,14 +384,14 @@ func (b *Bayes) names(p *Posterior, cues *Cues) {
 		for r := range nR {
 			zs := 0.0
 			for i, s := range pop.Surname[r] {
-				if okSurname(i) {
+				if p.okSurname[i] {
 					zs += s
 				}
 			}
 			for d := range nD {
 				zg := 0.0
 				for i, g := range pop.Given[d] {
-					if okGiven(i) {
+					if p.okGiven[i] {
 						zg += g
 					}
 				}
@@ -394,7 +399,8 @@ func (b *Bayes) names(p *Posterior, cues *Cues) {
 			}
 		}
 	}
-	p.marginals(okGiven, okSurname, jobL, jobD, illL, illD, yearD)
+	p.jobL, p.illL = jobL, illL
+	p.marginals(jobD, illD, yearD)
 }
 
 // addPair adds to the weight of a name, which several patterns may have made.
@@ -446,7 +452,7 @@ func (ev *evidence) illness(ill *world.Illness) float64 {
 	return 1
 }
 
-func (p *Posterior) marginals(okGiven, okSurname func(int) bool, jobL, jobD, illL, illD, yearD []float64) {
+func (p *Posterior) marginals(jobD, illD, yearD []float64) {
 	pop := p.b.pop
 	total := 0.0
 	p.region, p.decade = make([]float64, len(pop.Region)), make([]float64, len(pop.Decade))
@@ -467,7 +473,7 @@ func (p *Posterior) marginals(okGiven, okSurname func(int) bool, jobL, jobD, ill
 		r := pop.Cities[i].Region
 		p.city[i] = share(p.city[i], byRegion[r]) * p.region[r]
 	}
-	ok := p.bank
+	ok := p.bankOK
 	p.bank = make([]float64, len(ok))
 	for r, w := range p.region {
 		z := 0.0
@@ -480,10 +486,10 @@ func (p *Posterior) marginals(okGiven, okSurname func(int) bool, jobL, jobD, ill
 	}
 	p.job, p.ill = make([]float64, len(pop.Jobs)), make([]float64, len(pop.Ills))
 	for d, w := range p.decade {
-		for i, l := range jobL {
+		for i, l := range p.jobL {
 			p.job[i] += w * share(l*pop.Job[d][i], jobD[d])
 		}
-		for i, l := range illL {
+		for i, l := range p.illL {
 			p.ill[i] += w * share(l*pop.Illness[d][i], illD[d])
 		}
 	}
@@ -496,13 +502,13 @@ func (p *Posterior) marginals(okGiven, okSurname func(int) bool, jobL, jobD, ill
 		scale(p.year, total)
 	} else {
 		for d, w := range p.decade {
-			mix(p.given, pop.Given[d], w, okGiven)
+			mix(p.given, pop.Given[d], w, p.okGiven)
 			for i := range pop.Years {
 				p.year[i] += w * share(pop.Year[d][i]*p.perYear[i]/365, yearD[d])
 			}
 		}
 		for r, w := range p.region {
-			mix(p.surname, pop.Surname[r], w, okSurname)
+			mix(p.surname, pop.Surname[r], w, p.okSurname)
 		}
 	}
 	p.at = make([]float64, len(pop.Cities))
@@ -522,15 +528,15 @@ func (p *Posterior) marginals(okGiven, okSurname func(int) bool, jobL, jobD, ill
 }
 
 // mix adds w times a distribution restricted to what is allowed.
-func mix(to, dist []float64, w float64, ok func(int) bool) {
+func mix(to, dist []float64, w float64, ok []bool) {
 	z := 0.0
 	for i, v := range dist {
-		if ok(i) {
+		if ok[i] {
 			z += v
 		}
 	}
 	for i, v := range dist {
-		if ok(i) {
+		if ok[i] {
 			to[i] += w * share(v, z)
 		}
 	}

@@ -165,3 +165,37 @@ func BenchmarkInfer(b *testing.B) {
 		}
 	}
 }
+
+// What is told of one person together counts once.
+func TestPerson(t *testing.T) {
+	x := people.Person(100, 5)
+	prior := bayes.Infer(nil, nil).Person()
+	var everything []world.Fact
+	for _, f := range world.Fields {
+		everything = append(everything, x.Full(f)...)
+	}
+	near(t, "all is known", bayes.Infer(everything, nil).Person(), 0)
+	near(t, "an independent secret", bayes.Infer(x.Full(world.Passport), nil).Person()-prior, world.KeyBits[world.Passport])
+	// Repeating a fact, or saying what it implies, tells nothing new.
+	city := []world.Fact{{Kind: world.KCity, Value: people.Cities[x.City].Name}}
+	one := bayes.Infer(city, nil).Person()
+	near(t, "an implied fact", bayes.Infer(world.Implied(append(city, city...)), nil).Person(), one)
+	for i := range 60 {
+		x := people.Person(302, i)
+		a := bayes.Infer(x.Full(world.Address), nil).Person() - prior
+		b := bayes.Infer(append(x.Full(world.Address), x.Full(world.Phone)...), nil).Person() - prior
+		if !(b > a) {
+			t.Fatalf("a telephone beside an address: %v, then %v", a, b)
+		}
+	}
+	// The best guess of all is at most as probable as that of each.
+	for i := range 60 {
+		x := people.Person(303, i)
+		post := bayes.Infer(append(x.Full(world.Email), x.Full(world.Location)...), nil)
+		for _, f := range world.Fields {
+			if b := post.Of(f, x); post.Person() > math.Log2(b.Max)+1e-9 {
+				t.Fatalf("the person is guessed with 2^%v, %s with %v", post.Person(), f, b.Max)
+			}
+		}
+	}
+}

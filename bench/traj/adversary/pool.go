@@ -62,8 +62,12 @@ func truths(x *world.Person, facts []world.Fact) []world.Fact {
 	return out
 }
 
-// Beliefs are about every field, in the order of world.Fields.
-type Beliefs [len(fields)]Belief
+// Beliefs are about every field, in the order of world.Fields, and about all
+// together.
+type Beliefs struct {
+	Of     [len(fields)]Belief
+	Person float64 // log2 of the probability of the best guess
+}
 
 var fields = [15]world.Field(world.Fields)
 
@@ -74,15 +78,29 @@ func (p *Pool) believe(t *world.Task, facts []world.Fact, cues *Cues) Beliefs {
 	post := p.bayes.Infer(truths(t.Person, facts), cues)
 	var out Beliefs
 	for i, f := range fields {
-		out[i] = post.Of(f, t.Person)
+		out.Of[i] = post.Of(f, t.Person)
 	}
+	out.Person = post.Person()
 	return out
 }
 
 // Leak is what a view tells about each field, in bits, by the adversary of the
 // pool that learns most; and how probable it is that each is recovered by the
-// best guess of the one who believes most.
-type Leak struct{ Bits, Recovered [len(fields)]float64 }
+// best guess of the one who believes most. Total is what it tells about all
+// secrets together, in bits: what several of them share counts once.
+type Leak struct {
+	Bits, Recovered [len(fields)]float64
+	Total           float64
+}
+
+// Sum is the sum over all fields, in which what several share counts for each.
+func (l *Leak) Sum() float64 {
+	sum := 0.0
+	for _, b := range l.Bits {
+		sum += b
+	}
+	return sum
+}
 
 // Measure measures a view.
 func (p *Pool) Measure(t *world.Task, prior *Beliefs, seen *Seen) Leak {
@@ -94,13 +112,14 @@ func (p *Pool) Measure(t *world.Task, prior *Beliefs, seen *Seen) Leak {
 	}
 	var out Leak
 	for i := range fields {
-		a, b := plain[i].Bits(prior[i]), worded[i].Bits(prior[i])
+		a, b := plain.Of[i].Bits(prior.Of[i]), worded.Of[i].Bits(prior.Of[i])
 		out.Bits[i] = max(a, b)
-		out.Recovered[i] = plain[i].Recovered()
+		out.Recovered[i] = plain.Of[i].Recovered()
 		if b > a {
-			out.Recovered[i] = worded[i].Recovered()
+			out.Recovered[i] = worded.Of[i].Recovered()
 		}
 	}
+	out.Total = max(0, plain.Person-prior.Person, worded.Person-prior.Person)
 	return out
 }
 
@@ -127,15 +146,6 @@ func (p *Pool) Declared(t *world.Task, seen *Seen) [len(fields)]float64 {
 		out[i] = p.bayes.Infer(truths(t.Person, own), nil).Of(f, t.Person).Bits(prior)
 	}
 	return out
-}
-
-// Total is the sum over all fields.
-func (l *Leak) Total() float64 {
-	sum := 0.0
-	for _, b := range l.Bits {
-		sum += b
-	}
-	return sum
 }
 
 // fieldOf is the field that a kind of fact is about.

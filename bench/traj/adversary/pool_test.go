@@ -38,7 +38,7 @@ func TestPool(t *testing.T) {
 		prior := pool.Prior(task)
 		var seen Seen
 		nothing := pool.Measure(task, &prior, &seen)
-		if nothing.Total() != 0 {
+		if nothing.Total != 0 || nothing.Sum() != 0 {
 			t.Fatalf("nothing shown leaks %v", nothing.Bits)
 		}
 		last := 0.0
@@ -46,8 +46,8 @@ func TestPool(t *testing.T) {
 			for k := range task.Steps[i].Parts {
 				seen.Add(&task.Steps[i].Parts[k], task.Steps[i].Parts[k].Text)
 			}
-			if m := pool.Measure(task, &prior, &seen); m.Total() > last {
-				last = m.Total()
+			if m := pool.Measure(task, &prior, &seen); m.Total > last {
+				last = m.Total
 			}
 		}
 		if last < 20 {
