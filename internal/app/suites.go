@@ -32,6 +32,7 @@ type benchOptions struct {
 	prism    prismOptions
 	dojo     dojoOptions
 	leakage  leakageOptions
+	traj     trajOptions
 }
 
 // suite is one benchmark.
@@ -81,6 +82,10 @@ func suites() []suite {
 		{
 			name: "leakage", short: "Private data that was shown before: questions that a call needs, and others, under defences",
 			flags: leakageFlags, check: checkLeakage, run: runLeakage,
+		},
+		{
+			name: "traj", short: "500 trajectories of twelve categories under defences: how many bits sinks learn, and what tasks succeed",
+			flags: trajFlags, check: checkTraj, run: runTraj,
 		},
 	}
 }

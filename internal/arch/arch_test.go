@@ -92,6 +92,8 @@ var allowed = map[string][]string{
 	"bench/leakage":        {"bench", "bench/stats", "flow", "label", "screen"},
 	"bench/traj/world":     {"flow"},
 	"bench/traj/adversary": {"bench/traj/world"},
+	"bench/traj/defence":   {"bench/traj/world", "flow", "secret", "secret/recognise"},
+	"bench/traj":           {"bench", "bench/stats", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "flow"},
 	"bench/prism/method": {
 		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
@@ -107,6 +109,7 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
+		"bench/traj", "bench/traj/defence",
 		"confirm", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",
 	},

@@ -65,6 +65,9 @@ type Certified struct {
 	// Bits are certified costs, unweighted, of what sinks other than required
 	// services know, by field.
 	Bits map[world.Field]float64
+	// Ops are the most disclosing operators that such sinks were shown each
+	// field under.
+	Ops map[world.Field]string
 	// Total and Cap are the sum over all values at such sinks, and what it may
 	// come to, in bits.
 	Total, Cap float64

@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/bench"
+	"github.com/margaydev/margay/bench/report"
+	"github.com/margaydev/margay/bench/traj"
+	"github.com/margaydev/margay/bench/traj/defence"
+)
+
+// trajOptions are those of the suites traj and robust alone.
+type trajOptions struct {
+	defences []string
+	seeds    int
+}
+
+func trajFlags(c *cobra.Command, o *benchOptions) {
+	t := &o.traj
+	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
+	c.Flags().IntVar(&t.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
+	c.Flags().StringSliceVar(&t.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(trajNames(), " "))
+}
+
+func trajNames() []string {
+	var out []string
+	all, err := defence.Baselines()
+	if err != nil {
+		return nil // Run says why
+	}
+	for _, d := range all {
+		out = append(out, d.Name())
+	}
+	return out
+}
+
+func checkTraj(o *benchOptions) error {
+	if o.traj.seeds < 1 {
+		return usage("give 1 or more", "--seeds %d is none", o.traj.seeds)
+	}
+	return checkDefences(o.traj.defences, trajNames())
+}
+
+// trajDefences are those that were asked for, or all.
+func trajDefences(o *benchOptions) ([]defence.Defence, error) {
+	all, err := defence.Baselines()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(d defence.Defence) bool {
+		return len(o.traj.defences) > 0 && !slices.Contains(o.traj.defences, d.Name())
+	}), nil
+}
+
+func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
+	all, err := trajDefences(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: "rules", Progress: o.progress}
+	if o.n < 0 || o.quick {
+		t.N, t.Seeds = 500, traj.Seeds
+	}
+	if o.quick {
+		t.N, t.Seeds = 24, 1
+	}
+	r, rep, err := traj.Run(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, trajFigures(r, rep), nil
+}
+
+// trajFigures are the growth of leakage with the steps, and what defences pay
+// for it in success.
+func trajFigures(r *bench.Result, rep *traj.Report) []report.Figure {
+	var curves report.Lines
+	for _, c := range rep.Curves {
+		l := report.Line{Name: c.Defence, Y: c.Bits}
+		for i := range c.Bits {
+			l.X = append(l.X, float64(i+1))
+		}
+		if len(l.X) > 0 {
+			curves.Series = append(curves.Series, l)
+		}
+	}
+	curves.Levels = []report.Level{{Name: fmt.Sprintf("%d bits", traj.BudgetBits), At: traj.BudgetBits}}
+	var front report.Scatter
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		leak, ok := row.Metrics["leak_bits"]
+		if row.Slice == "all" && ok {
+			front.Points = append(front.Points, report.Point{Name: row.Defence, X: leak, Y: row.Metrics["task_success"]})
+		}
+	}
+	return []report.Figure{
+		{
+			Title: "Leakage over fifty steps", X: "step", Y: "leak_bits so far", Plot: curves, Alt: "A line for each defence: what sinks other than required services have learnt after each step",
+			Caption: "Mean over the trajectories of fifty steps (OCELOT, Figure 4). Who counts what is known already stops growing; who looks at one release at a time does not.",
+		},
+		{
+			Title: "Leakage against success", X: "leak_bits", Y: "share of tasks that succeed", Plot: front, Alt: "Points, one for each defence: leakage to the right, success upwards",
+			Caption: "To the left less is learnt, upwards more tasks succeed (OCELOT, Figure 3). The oracle is what nobody can beat whose tasks succeed.",
+		},
+	}
+}
