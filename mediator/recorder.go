@@ -29,13 +29,15 @@ const (
 // Recorder keeps what happened without making those wait to whom it happens.
 // Where it comes too fast, or the store fails, events are lost, and counted:
 // the log of decisions is not. It is safe for concurrent use. One goroutine of
-// its own writes; Close ends it.
+// its own runs while there is something to write; Close ends it.
 type Recorder struct {
 	cfg     RecorderConfig
 	in      chan TraceEvent
-	quit    chan struct{}
-	done    chan struct{}
-	closed  sync.Once
+	quit    chan struct{} // closed by Close
+	mu      sync.Mutex
+	runs    bool
+	closed  bool
+	going   sync.WaitGroup
 	lost    atomic.Int64
 	failing atomic.Bool
 }
@@ -45,9 +47,7 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 	if cfg.Every <= 0 {
 		cfg.Every = 250 * time.Millisecond
 	}
-	r := &Recorder{cfg: cfg, in: make(chan TraceEvent, recorderQueue), quit: make(chan struct{}), done: make(chan struct{})}
-	go r.run()
-	return r
+	return &Recorder{cfg: cfg, in: make(chan TraceEvent, recorderQueue), quit: make(chan struct{})}
 }
 
 // Happened takes an event. It does not block.
@@ -62,6 +62,13 @@ func (r *Recorder) Happened(e TraceEvent) {
 	case r.in <- e:
 	default:
 		r.lost.Add(1)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.runs && !r.closed {
+		r.runs = true
+		r.going.Go(r.run)
 	}
 }
 
@@ -71,21 +78,24 @@ func (r *Recorder) Lost() (n int64, failing bool) { return r.lost.Load(), r.fail
 
 // Close keeps what was taken and ends the recorder.
 func (r *Recorder) Close() {
-	r.closed.Do(func() { close(r.quit) })
-	<-r.done
+	r.mu.Lock()
+	if !r.closed {
+		r.closed = true
+		close(r.quit)
+	}
+	r.mu.Unlock()
+	r.going.Wait()
 }
 
+// run writes every now and then, until there is nothing to write.
 func (r *Recorder) run() {
-	defer close(r.done)
 	tick := time.NewTicker(r.cfg.Every)
 	defer tick.Stop()
 	batch := make([]TraceEvent, 0, recorderBatch)
 	for {
-		quit := false
 		select {
 		case <-tick.C:
 		case <-r.quit:
-			quit = true
 		}
 		for more := true; more; {
 			batch = batch[:0]
@@ -101,9 +111,13 @@ func (r *Recorder) run() {
 			}
 			r.write(batch)
 		}
-		if quit {
+		r.mu.Lock()
+		if len(r.in) == 0 {
+			r.runs = false
+			r.mu.Unlock()
 			return
 		}
+		r.mu.Unlock()
 	}
 }
 

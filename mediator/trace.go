@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/secret"
 )
 
 // TraceVersion is the version of Payload and Detail that this program writes.
@@ -264,7 +265,21 @@ type Events interface {
 	// Tallies returns the counts of decisions of the minutes in [from, to),
 	// in order. They are kept for TallyDays.
 	Tallies(ctx context.Context, from, to time.Time) ([]Tally, error)
+	// Hits returns how often values were found, of those with the given
+	// fingerprints that were. They outlast the events that found them.
+	Hits(ctx context.Context, of []secret.Fingerprint) (map[secret.Fingerprint]Hit, error)
 }
+
+// Hit is how often a value was found.
+type Hit struct {
+	N    int       `json:"n"`
+	Last time.Time `json:"last"`
+	Seq  int64     `json:"seq"` // of the last event that found it
+}
+
+// MaxHits bounds the values whose hits are counted. Those found longest ago
+// are forgotten first.
+const MaxHits = 100_000
 
 // TallyDays is how many days tallies are kept.
 const TallyDays = 8

@@ -1,25 +1,35 @@
 package app
 
 import (
+	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/console"
 )
 
 //go:generate go run ../../cmd/margay docs --out ../../docs/cli.md
+//go:generate go run ../../cmd/margay docs --api ../../docs/api/openapi.json ../../internal/console ../../mediator ../../confirm ../../flow ../../bench
 //go:generate go run ../../cmd/margay bench docs --results ../../docs/bench ../../docs/benchmarks.md ../../README.md
 
 // docsCommand writes docs/cli.md. It is for those who work on Margay.
 func (a *app) docsCommand() *cobra.Command {
-	var out string
+	var out, api string
 	c := &cobra.Command{
-		Use: "docs", Short: "Write the reference of the command line", Hidden: true,
-		RunE: func(*cobra.Command, []string) error {
+		Use: "docs", Short: "Write the reference of the command line, or of the console's API", Hidden: true, Args: cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if api != "" {
+				return writeAPI(api, args)
+			}
 			text := reference((&app{}).root()) // one that has not run, which adds flags
 			if out == "" {
 				_, err := io.WriteString(a.out, text)
@@ -29,7 +39,59 @@ func (a *app) docsCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "`file` to write (default standard output)")
+	c.Flags().StringVar(&api, "api", "", "`file` to write the API of the console to; arguments are the folders of its types")
 	return c
+}
+
+// writeAPI writes the console's API, with the comments of its types.
+func writeAPI(file string, dirs []string) error {
+	said := console.Description{}
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), f, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				d, ok := n.(*ast.GenDecl)
+				if !ok {
+					return true
+				}
+				for _, s := range d.Specs {
+					if t, ok := s.(*ast.TypeSpec); ok {
+						describeType(said, t, d.Doc.Text())
+					}
+				}
+				return false
+			})
+		}
+	}
+	b, err := json.MarshalIndent(console.Describe(said), "", " ")
+	if err != nil {
+		return err
+	}
+	return writeFile(file, append(b, '\n'))
+}
+
+func describeType(said console.Description, t *ast.TypeSpec, doc string) {
+	fields, ok := t.Type.(*ast.StructType)
+	if !ok || !t.Name.IsExported() {
+		return
+	}
+	said[t.Name.Name] = strings.Join(strings.Fields(doc), " ")
+	for _, f := range fields.Fields.List {
+		text := strings.Join(strings.Fields(f.Doc.Text()+" "+f.Comment.Text()), " ")
+		for _, name := range f.Names {
+			said[t.Name.Name+"."+name.Name] = text
+		}
+	}
 }
 
 // reference is docs/cli.md.

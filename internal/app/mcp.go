@@ -149,8 +149,13 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 		}
 	}
 	name, identity := serverName(f.name, args)
+	recorder := serve.Record(c, st, nil, log)
+	if recorder != nil {
+		defer recorder.Close()
+	}
 	proxy, did, err := serve.NewServerProxy(c, st, serve.ServerOptions{
-		Name: name, Identity: identity, Ephemeral: recs, Family: family, Log: log,
+		Trace: serve.TraceOf(c, recorder),
+		Name:  name, Identity: identity, Ephemeral: recs, Family: family, Log: log,
 		Values:      memory.New(), // the server's credentials are not stored, not even sealed
 		DenyChanged: c.DenyChanged(&config.MCPServer{}),
 	})

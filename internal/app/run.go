@@ -31,7 +31,7 @@ import (
 type runFlags struct {
 	upstream                 string
 	noImport, observe, quiet bool
-	uncovered                bool
+	uncovered, console       bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -73,6 +73,7 @@ where a signal ended it.`,
 	complete(c, "upstream", a.upstreams)
 	c.Flags().BoolVar(&f.noImport, "no-import", false, "do not protect the credentials of environment and .env files")
 	c.Flags().BoolVar(&f.observe, "observe", false, "report findings and change nothing")
+	c.Flags().BoolVar(&f.console, "console", false, "serve the console while the agent runs, and print its address")
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "print nothing of Margay's own but errors")
 	c.Flags().BoolVar(&f.uncovered, "uncovered", false, "run an agent whose model is out of reach, too: its traffic with it is not looked at")
 	return c
@@ -145,7 +146,13 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	family := flow.TrajectoryID(flow.NewID())
 	hooks, socket, closeHooks := ownSocket(log)
 	defer closeHooks()
+	var page *serve.ConsoleOptions
+	if f.console {
+		c.Console.Enabled = true
+		page = &serve.ConsoleOptions{Key: serve.ConsoleKey(&st.Keys)}
+	}
 	s, err := serve.New(c, st, serve.Options{
+		Console:  page,
 		Listener: ln, Token: token, Ephemeral: recs, Family: family, Log: log, Grace: time.Second, Hooks: hooks,
 		Asked:  a.asksAbout(f.quiet),
 		Values: memory.New(), // the child's credentials are not stored, not even sealed
@@ -162,6 +169,9 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	}
 	if !f.quiet && known.Uncovered == "" {
 		a.note("%s goes through Margay to %s", filepath.Base(args[0]), up.URL)
+	}
+	if page != nil {
+		a.note("console at %s (once, within ten minutes; margay console --listen %s prints another)", s.Console(page.Key), ln.Addr())
 	}
 	if c.OnErrorPass(&up) {
 		a.note("on_error is pass: what Margay fails to decide goes out as it is")

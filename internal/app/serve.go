@@ -37,7 +37,8 @@ func (a *app) serveCommand() *cobra.Command {
 The first line of output says where it listens. With several upstreams in the
 configuration, each is also served below /NAME/v1. MCP servers of the
 configuration (mcp.servers) are served at /mcp/NAME. Hooks of agent harnesses
-(margay hook) find it by a socket of this user's.`,
+(margay hook) find it by a socket of this user's. The console is at /console: the
+address that is printed opens it once, and margay console prints another.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load(func(c *config.Config) {
 				if addr != "" {
@@ -70,6 +71,7 @@ type opening struct {
 	MCP       map[string]string `json:"mcp,omitempty"`       // URL by name
 	OnError   string            `json:"on_error"`
 	Observe   bool              `json:"observe"`
+	Console   string            `json:"console,omitempty"` // its address, with a token for one session
 }
 
 func (a *app) serve(ctx context.Context, c *config.Config) error {
@@ -102,7 +104,8 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	} else {
 		defer hooks.Close()
 	}
-	s, err := serve.New(c, st, serve.Options{Listener: ln, Log: log, Grace: 10 * time.Second, Hooks: hooks})
+	key := serve.ConsoleKey(&st.Keys)
+	s, err := serve.New(c, st, serve.Options{Listener: ln, Log: log, Grace: 10 * time.Second, Hooks: hooks, Console: &serve.ConsoleOptions{Key: key}})
 	if err != nil {
 		return err
 	}
@@ -114,13 +117,16 @@ func (a *app) serve(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, Anthropic: claude.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams(), MCP: s.Servers()}
+	o := opening{Listening: s.Base() + "/v1", Upstream: up.URL, Anthropic: claude.URL, OnError: "deny", Observe: c.Observe, Upstreams: s.Upstreams(), MCP: s.Servers(), Console: s.Console(key)}
 	open := append(c.OpenOnError(up, claude), c.OpenServers()...)
 	if len(open) > 0 {
 		o.OnError = "pass"
 	}
 	if err := a.print(o, func(w io.Writer) {
 		fmt.Fprintf(w, "margay: listening on %s (upstream %s)\nmargay: /v1/messages goes to %s\n", o.Listening, o.Upstream, o.Anthropic)
+		if o.Console != "" {
+			fmt.Fprintf(w, "margay: console at %s (once, within ten minutes; then margay console)\n", o.Console)
+		}
 	}); err != nil {
 		return err
 	}

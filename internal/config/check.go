@@ -87,6 +87,9 @@ func (c *Config) Check() error {
 	if err := c.MCP.check(); err != nil {
 		return err
 	}
+	if err := c.Console.check(); err != nil {
+		return err
+	}
 	return c.Limits.check()
 }
 
@@ -107,7 +110,7 @@ func (l *Limits) check() error {
 
 func (u *Upstream) check(name string) error {
 	key := "upstreams." + name
-	if !upstreamName.MatchString(name) || name == "v1" || name == "mcp" {
+	if !upstreamName.MatchString(name) || slices.Contains([]string{"v1", "mcp", "console", "api"}, name) {
 		return &Error{key: key, Detail: shown(name) + " can't name an upstream", Hint: "use lower-case letters, digits and dashes"}
 	}
 	if u.URL == "" {

@@ -61,6 +61,7 @@ type Config struct {
 	Personal  bool                `yaml:"personal"` // recognise personal data
 	Limits    Limits              `yaml:"limits"`
 	Access    Access              `yaml:"access"`
+	Console   Console             `yaml:"console"`
 	StateDir  string              `yaml:"state_dir"`
 	Store     string              `yaml:"store"`   // a file, or "memory"
 	KeyDir    string              `yaml:"key_dir"` // where the key files are
@@ -143,8 +144,9 @@ func Default() *Config {
 	return &Config{
 		Version: Version, Listen: DefaultListen, OnError: "deny", Discover: true, Personal: true,
 		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "four-point", Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
-		Limits: Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m"},
-		Log:    Log{Level: "info", Format: "text"},
+		Limits:  Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m"},
+		Console: Console{Enabled: true},
+		Log:     Log{Level: "info", Format: "text"},
 	}
 }
 

@@ -31,6 +31,9 @@ func normal(c *Config) *Config {
 	if len(c.Access.Hosts)+len(c.Access.Origins) == 0 {
 		c.Access.Hosts, c.Access.Origins = nil, nil
 	}
+	if p := &c.Console; len(p.Users)+len(p.Proxies)+len(p.Operators) == 0 {
+		p.Users, p.Proxies, p.Operators = nil, nil, nil
+	}
 	return c
 }
 

@@ -104,7 +104,7 @@ func (e *environment) setMap(f reflect.Value, prefix, path string) error {
 
 // names lists the upstreams that variables name.
 func (e *environment) names(prefix string) []string {
-	suffixes := []string{"_URL", "_API", "_CA_FILE", "_ON_ERROR", "_PASS_PATHS", "_POLICY_ON_RED", "_CHANGED_TOOLS"}
+	suffixes := []string{"_URL", "_API", "_CA_FILE", "_ON_ERROR", "_PASS_PATHS", "_POLICY_ON_RED", "_CHANGED_TOOLS", "_PASSWORD", "_ROLE"}
 	for _, k := range Kinds() {
 		suffixes = append(suffixes, "_POLICY_PROMPT_"+upper(k), "_POLICY_GENERATE_"+upper(k))
 	}

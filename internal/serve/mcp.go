@@ -29,6 +29,7 @@ type ServerOptions struct {
 	Family         flow.TrajectoryID
 	Values         mediator.Values
 	DenyChanged    bool
+	Trace          *mediator.Trace // what those who look on are told; nil for nothing
 	Log            *slog.Logger
 }
 
@@ -48,7 +49,7 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	var did tally
 	p, pass := c.MediationMCP(&config.MCPServer{})
 	engine, err := mediator.New(mediator.Config{
-		Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
+		Trace: o.Trace, Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
 		Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { did.decided(&en); logDecision(o.Log, &en) }},
 	})

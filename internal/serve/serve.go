@@ -27,6 +27,8 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/gateway"
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/httpedge"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/mcpproxy"
@@ -48,6 +50,11 @@ type Server struct {
 	grace  time.Duration
 	token  string // first element of every path, where there is one
 	tally  tally
+
+	console  *console.Console   // nil where it is not asked for
+	recorder *mediator.Recorder // nil where what happens is not kept
+	health   healths
+	mask     func(context.Context) (func(string) string, error)
 }
 
 // Options are what the uses of a Server differ in.
@@ -61,6 +68,7 @@ type Options struct {
 	Grace     time.Duration           // for requests under way at the end
 	Asked     func(*confirm.Question) // told about every question to a person; nil for nobody
 	Hooks     net.Listener            // where hooks of harnesses are answered; nil for nowhere
+	Console   *ConsoleOptions         // nil: no page is served
 }
 
 // Listen opens a listener on HOST:PORT. It refuses addresses beyond loopback
@@ -136,12 +144,19 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{ln: o.Listener, grace: o.Grace, byName: map[string]*gateway.Gateway{}}
+	made := false
+	defer func() {
+		if !made && s.recorder != nil {
+			s.recorder.Close()
+		}
+	}()
 	model, err := riskModel(c)
 	if err != nil {
 		return nil, err
 	}
 	taints, err := taintOf(c, st, func(q *confirm.Question) {
 		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
+		s.asked(q, "", "")
 		if o.Asked != nil {
 			o.Asked(q)
 		}
@@ -150,6 +165,7 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		return nil, err
 	}
 	engines := &engines{base: mediator.Config{
+		Trace: s.watch(c, st, o.Log),
 		Taint: taints, Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
 	}}
@@ -187,6 +203,15 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		}
 		s.hooks, s.mute = func(ctx context.Context) { serveHooks(ctx, ln, h, o.Log) }, func() { _ = ln.Close() }
 	}
+	var top config.Upstream
+	engine, err := engines.get(c.Mediation(&top), c.OnErrorPass(&top))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.openConsole(c, st, taints, engine, &o); err != nil {
+		return nil, err
+	}
+	made = true
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
@@ -227,8 +252,13 @@ func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.
 	if up.API == "anthropic" && !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/v1") {
 		u.Path = strings.TrimSuffix(u.Path, "/") + "/v1" // its base URLs are written without
 	}
+	way, err := httpedge.Transport(up.CAFile, c.Idle())
+	if err != nil {
+		return nil, problem.Failure("see upstreams in the configuration", "upstream %s: %w", name, err)
+	}
 	g, err := gateway.New(gateway.Config{
-		Engine: engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,
+		Transport: s.health.watch(name, up.URL, way),
+		Engine:    engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,
 		AskLogprobs: c.AskLogprobs(up), Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
 		MaxBody: c.Limits.Body, MaxEvent: c.Limits.Event, Idle: c.Idle(), Log: log, Streamed: s.tally.streamed,
 	})
@@ -258,6 +288,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = s.placed(r)
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if s.console != nil && (first == "console" || first == "api") {
+		s.console.ServeHTTP(w, r)
+		return
+	}
 	if first == "mcp" {
 		s.serveMCP(w, r)
 		return
@@ -327,6 +361,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 		stop()
 		<-silent
+		if s.recorder != nil {
+			s.recorder.Close()
+		}
 		s.main.Close()
 		s.claude.Close()
 		for _, g := range s.byName {
@@ -340,6 +377,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	case err := <-failed:
 		return err
 	case <-ctx.Done():
+	}
+	if s.console != nil {
+		s.console.Close() // its streams do not end by themselves
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace)
 	defer cancel()

@@ -32,6 +32,7 @@ type Store interface {
 	mcpproxy.Pins
 	confirm.Store
 	ledger.Store
+	mediator.Events
 	// Arrived returns up to limit entries of the log in the order in which
 	// they were added, behind the one with the number after, and the number
 	// of the last of them.

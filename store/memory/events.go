@@ -34,6 +34,7 @@ type events struct {
 	all   []kept // in order
 	sums  map[flow.TrajectoryID]*mediator.TrajectorySummary
 	tally map[tallied]int
+	hits  map[secret.Fingerprint]mediator.Hit
 }
 
 type kept struct {
@@ -115,6 +116,11 @@ func (v *events) count(e *mediator.TraceEvent) {
 			}
 		}
 	}
+	if d := e.Payload.Decision; d != nil {
+		for i := range d.Findings {
+			v.hit(d.Findings[i].Fingerprint, e)
+		}
+	}
 	if e.Trajectory == "" {
 		return
 	}
@@ -132,6 +138,42 @@ func (v *events) count(e *mediator.TraceEvent) {
 	if e.Sink != "" {
 		sum.Sink = e.Sink
 	}
+}
+
+// hit counts a finding of a value.
+func (v *events) hit(fp secret.Fingerprint, e *mediator.TraceEvent) {
+	if fp.IsZero() {
+		return
+	}
+	if v.hits == nil {
+		v.hits = map[secret.Fingerprint]mediator.Hit{}
+	}
+	v.hits[fp] = mediator.Hit{N: v.hits[fp].N + 1, Last: e.At, Seq: e.Seq}
+	if len(v.hits) > mediator.MaxHits {
+		first := fp
+		for k, h := range v.hits {
+			if h.Seq < v.hits[first].Seq {
+				first = k
+			}
+		}
+		delete(v.hits, first)
+	}
+}
+
+// Hits implements mediator.Events.
+func (s *Store) Hits(ctx context.Context, of []secret.Fingerprint) (map[secret.Fingerprint]mediator.Hit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[secret.Fingerprint]mediator.Hit{}
+	for _, fp := range of {
+		if h, ok := s.events.hits[fp]; ok {
+			out[fp] = h
+		}
+	}
+	return out, nil
 }
 
 // open is an event as it is given out.

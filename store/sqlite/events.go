@@ -84,6 +84,9 @@ func (s *Store) AppendEvents(ctx context.Context, evs []mediator.TraceEvent) err
 			}
 			size += int64(rows[i].size)
 			gather(sums, tallies, e, seqs[i], at)
+			if err := s.countHits(ctx, tx, e, seqs[i], at); err != nil {
+				return err
+			}
 		}
 		if err := s.summarise(ctx, tx, sums, tallies); err != nil {
 			return err
@@ -118,6 +121,53 @@ func gather(sums map[flow.TrajectoryID]*mediator.TrajectorySummary, tallies map[
 	if e.Sink != "" {
 		sum.Sink = e.Sink
 	}
+}
+
+// countHits counts what an event found, by its value.
+func (s *Store) countHits(ctx context.Context, tx *sql.Tx, e *mediator.TraceEvent, seq int64, at time.Time) error {
+	d := e.Payload.Decision
+	if d == nil {
+		return nil
+	}
+	for i := range d.Findings {
+		fp := d.Findings[i].Fingerprint
+		if fp.IsZero() {
+			continue
+		}
+		if _, err := tx.StmtContext(ctx, s.hit).ExecContext(ctx, fp[:], at.UnixMilli(), seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Hits implements mediator.Events.
+func (s *Store) Hits(ctx context.Context, of []secret.Fingerprint) (map[secret.Fingerprint]mediator.Hit, error) {
+	out := map[secret.Fingerprint]mediator.Hit{}
+	for some := range slices.Chunk(of, 500) {
+		args := make([]any, len(some))
+		for i := range some {
+			args[i] = some[i][:]
+		}
+		rows, err := s.r.QueryContext(ctx, "SELECT fingerprint, n, last, seq FROM hits WHERE fingerprint IN (?"+strings.Repeat(",?", len(some)-1)+")", args...)
+		if err != nil {
+			return nil, s.explain(ctx, err)
+		}
+		for rows.Next() {
+			var fp []byte
+			var h mediator.Hit
+			var last int64
+			if err := rows.Scan(&fp, &h.N, &last, &h.Seq); err != nil {
+				return nil, errors.Join(s.explain(ctx, err), rows.Close())
+			}
+			h.Last = time.UnixMilli(last).UTC()
+			out[secret.Fingerprint(fp)] = h
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return nil, s.explain(ctx, err)
+		}
+	}
+	return out, nil
 }
 
 // summarise adds counts to those that are kept.
@@ -175,6 +225,7 @@ func (s *Store) boundEvents(ctx context.Context, tx *sql.Tx, added int, size int
 	}{
 		{"DELETE FROM events WHERE seq <= ?", last.Int64},
 		{"DELETE FROM trajectories WHERE last_seq <= ?", last.Int64},
+		{"DELETE FROM hits WHERE seq IN (SELECT seq FROM hits ORDER BY seq DESC LIMIT -1 OFFSET ?)", mediator.MaxHits},
 		{"UPDATE meta SET value = value - ? WHERE key = 'events'", gone},
 		{"UPDATE meta SET value = value - ? WHERE key = 'event_bytes'", freed},
 	} {

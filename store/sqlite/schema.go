@@ -84,6 +84,11 @@ CREATE TABLE ledger (
   UNIQUE (family, seq)
 ) STRICT;
 CREATE TABLE rubrics (hash BLOB PRIMARY KEY CHECK (length(hash) = 32), canonical BLOB NOT NULL) STRICT, WITHOUT ROWID;
+`, `
+CREATE TABLE hits (
+  fingerprint BLOB PRIMARY KEY CHECK (length(fingerprint) = 16), n INTEGER NOT NULL, last INTEGER NOT NULL, seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX hits_seq ON hits (seq);
 `}
 
 // cheapCheck is the size in bytes up to which a file is always checked when

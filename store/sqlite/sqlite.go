@@ -63,7 +63,7 @@ type Store struct {
 	decision, finding, page, arrived, last      *sql.Stmt // on r
 	putSecret, bump                             *sql.Stmt // on w, as the following
 	newEntry, setEntry, unlink, link, n, oldest *sql.Stmt
-	newEvent, sumEvent, tally                   *sql.Stmt
+	newEvent, sumEvent, tally, hit              *sql.Stmt
 	book                                        book
 
 	log    chan appendRequest
@@ -151,6 +151,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		{&s.book.append, s.w, appendEntry},
 		{&s.book.page, s.r, "SELECT arrival, entry FROM ledger WHERE family = ? AND seq > ? ORDER BY seq LIMIT ?"},
 		{&s.book.rubric, s.r, "SELECT canonical FROM rubrics WHERE hash = ?"},
+		{&s.hit, s.w, "INSERT INTO hits (fingerprint, n, last, seq) VALUES (?,1,?,?) ON CONFLICT DO UPDATE SET n = n + 1, last = excluded.last, seq = excluded.seq"},
 		{&s.oldest, s.w, "DELETE FROM decisions WHERE id IN (SELECT id FROM decisions ORDER BY id LIMIT ?)"},
 	} {
 		if *p.stmt, err = p.db.PrepareContext(ctx, p.query); err != nil {

@@ -170,6 +170,11 @@ func (u *suite) eventModel(t *testing.T, open func(t *testing.T) mediator.Store)
 						r.Fatalf("trajectory %d is %+v, before it %+v", i, one, rest)
 					}
 				}
+				hits, err := s.Hits(ctx, []secret.Fingerprint{{0, 9}, {5, 9}, {10, 9}, {1, 9}})
+				ok(err)
+				if want := hit(model); !same(hits, want) {
+					r.Fatalf("hits are %+v, want %+v", hits, want)
+				}
 				counts, err := s.Tallies(ctx, at.Add(-time.Hour), at.Add(time.Hour))
 				ok(err)
 				if !equal(counts, tallies) {
@@ -197,6 +202,20 @@ func queried(model []mediator.TraceEvent, q mediator.EventQuery) (out []mediator
 		return out[len(out)-n:]
 	}
 	return out[:n]
+}
+
+// hit counts the findings of three values, and of one that is never found.
+func hit(model []mediator.TraceEvent) map[secret.Fingerprint]mediator.Hit {
+	out := map[secret.Fingerprint]mediator.Hit{}
+	for _, e := range model {
+		if d := e.Payload.Decision; d != nil {
+			fp := d.Findings[0].Fingerprint
+			if fp[0] == 0 || fp[0] == 5 || fp[0] == 10 {
+				out[fp] = mediator.Hit{N: out[fp].N + 1, Last: e.At, Seq: e.Seq}
+			}
+		}
+	}
+	return out
 }
 
 func summed(model []mediator.TraceEvent) (sums []mediator.TrajectorySummary, tallies []mediator.Tally) {

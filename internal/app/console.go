@@ -1,0 +1,85 @@
+package app
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/term"
+
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/serve"
+	"github.com/margaydev/margay/internal/state"
+)
+
+func (a *app) consoleCommand() *cobra.Command {
+	var addr string
+	c := &cobra.Command{
+		Use: "console", Short: "Print an address that opens the console once", Args: cobra.NoArgs,
+		Long: `Print an address that opens the console of a running margay serve, or margay run
+--console, for one session. It is good for ten minutes. docs/console.md says how
+teams log in.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withState(cmd.Context(), func(c *config.Config, st *state.State) error {
+				if !c.Console.Enabled {
+					return usage("set console.enabled: true and start margay serve again", "the console is off")
+				}
+				at := cmp.Or(addr, c.Listen)
+				conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(cmd.Context(), "tcp", at)
+				if err != nil {
+					return failure("margay serve starts one; --listen names the address of another", "nothing listens on %s", at)
+				}
+				_ = conn.Close()
+				url := serve.ConsoleURL(at, serve.ConsoleKey(&st.Keys))
+				return a.print(map[string]string{"url": url}, func(w io.Writer) { fmt.Fprintln(w, url) })
+			})
+		},
+	}
+	c.Flags().StringVar(&addr, "listen", "", "`address` that it listens on (default that of the configuration)")
+	c.AddCommand(&cobra.Command{
+		Use: "password", Short: "Make the hash of a password, for console.users", Args: cobra.NoArgs,
+		Long: "Make the hash of a password, for console.users in the configuration. The password is read from the terminal, or as the first line of standard input.",
+		RunE: func(*cobra.Command, []string) error {
+			password, err := a.password()
+			if err != nil {
+				return err
+			}
+			const least = 10
+			if len(password) < least || len(password) > 72 {
+				return usage("a sentence makes a good one", "a password has %d to 72 bytes", least)
+			}
+			hash, err := bcrypt.GenerateFromPassword([]byte(password), 12)
+			if err != nil {
+				return failure("try another one", "%w", err)
+			}
+			return a.print(map[string]string{"hash": string(hash)}, func(w io.Writer) { fmt.Fprintf(w, "%s\n", hash) })
+		},
+	})
+	return c
+}
+
+// password reads one without showing it.
+func (a *app) password() (string, error) {
+	if f, ok := a.in.(*os.File); ok && isTerminal(a.in) {
+		fmt.Fprint(a.err, "password: ")
+		b, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // file descriptors are small
+		fmt.Fprintln(a.err)
+		if err != nil {
+			return "", failure("pass it on standard input", "%w", err)
+		}
+		return string(b), nil
+	}
+	line, err := bufio.NewReader(io.LimitReader(a.in, 1<<12)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", failure("pass it on standard input", "%w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}

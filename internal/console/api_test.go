@@ -1,0 +1,368 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/store/sqlite"
+)
+
+// document is docs/api/openapi.json.
+type document struct {
+	Paths      map[string]map[string]apiOperation `json:"paths"`
+	Components struct {
+		Schemas map[string]*schema `json:"schemas"`
+	} `json:"components"`
+}
+
+type apiOperation struct {
+	Summary     string `json:"summary"`
+	RequestBody *struct {
+		Content map[string]struct {
+			Schema *schema `json:"schema"`
+		} `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Content map[string]struct {
+			Schema *schema `json:"schema"`
+		} `json:"content"`
+	} `json:"responses"`
+}
+
+type schema struct {
+	Ref        string             `json:"$ref"`
+	AllOf      []*schema          `json:"allOf"`
+	Type       string             `json:"type"`
+	Properties map[string]*schema `json:"properties"`
+	Required   []string           `json:"required"`
+	Items      *schema            `json:"items"`
+	Additional *schema            `json:"additionalProperties"`
+}
+
+// walker holds answers to their schemas, and notes which fields it has seen.
+type walker struct {
+	t    *testing.T
+	doc  *document
+	seen map[string]bool // "Type.field"
+}
+
+func (w *walker) walk(at string, s *schema, v any) {
+	w.t.Helper()
+	name := ""
+	for s.Ref != "" || len(s.AllOf) > 0 {
+		if len(s.AllOf) > 0 {
+			s = s.AllOf[0]
+			continue
+		}
+		name = strings.TrimPrefix(s.Ref, "#/components/schemas/")
+		if s = w.doc.Components.Schemas[name]; s == nil {
+			w.t.Fatalf("%s: no schema %s", at, name)
+		}
+	}
+	if v == nil {
+		if s.Type != "array" && s.Type != "number" {
+			w.t.Errorf("%s is null, and its schema says %s", at, s.Type)
+		}
+		return
+	}
+	wrong := func() { w.t.Errorf("%s is a %T, and its schema says %s", at, v, s.Type) }
+	switch v := v.(type) {
+	case map[string]any:
+		if s.Type != "object" {
+			wrong()
+			return
+		}
+		for k, x := range v {
+			p := s.Properties[k]
+			if p == nil {
+				p = s.Additional
+			}
+			if p == nil {
+				w.t.Errorf("%s.%s is in no schema (%s)", at, k, name)
+				continue
+			}
+			w.seen[name+"."+k] = true
+			w.walk(at+"."+k, p, x)
+		}
+		for _, k := range s.Required {
+			if _, ok := v[k]; !ok {
+				w.t.Errorf("%s.%s is missing", at, k)
+			}
+		}
+	case []any:
+		if s.Type != "array" {
+			wrong()
+			return
+		}
+		for i, x := range v {
+			w.walk(fmt.Sprintf("%s[%d]", at, i), s.Items, x)
+		}
+	case string:
+		if s.Type != "string" {
+			wrong()
+		}
+	case bool:
+		if s.Type != "boolean" {
+			wrong()
+		}
+	case float64:
+		if s.Type != "number" && (s.Type != "integer" || v != float64(int64(v))) {
+			wrong()
+		}
+	}
+}
+
+// The document is the server: every path and field of the one is in the other.
+func TestOpenAPI(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "api", "openapi.json"))
+	must(t, err)
+	var doc document
+	must(t, json.Unmarshal(b, &doc))
+	r, paths := everything(t, "said")
+	u := r.user()
+
+	// Paths: those of the document are served, and those that are served
+	// are in the document.
+	served := map[string]bool{}
+	source := ""
+	for _, file := range []string{"console.go", "openapi.go"} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		source += string(text)
+	}
+	for _, m := range regexp.MustCompile(`HandleFunc\("([A-Z]+) (/api/[^"]+)"`).FindAllStringSubmatch(source, -1) {
+		served[strings.ToLower(m[1])+" "+m[2]] = true
+	}
+	for _, rt := range r.c.resources() {
+		served["get "+rt.api] = true
+	}
+	documented := map[string]bool{}
+	for path, ops := range doc.Paths {
+		for method, op := range ops {
+			documented[method+" "+path] = true
+			if op.Summary == "" {
+				t.Errorf("%s %s is not described", method, path)
+			}
+		}
+	}
+	if !maps.Equal(served, documented) {
+		t.Errorf("served are\n%v\ndocumented are\n%v", slices.Sorted(maps.Keys(served)), slices.Sorted(maps.Keys(documented)))
+	}
+
+	// Fields: of every answer, and of every schema.
+	w := &walker{t, &doc, map[string]bool{}}
+	check := func(method, pattern, status, body string) {
+		t.Helper()
+		var v any
+		must(t, json.Unmarshal([]byte(body), &v))
+		resp := doc.Paths[pattern][method].Responses
+		answer, ok := resp[status]
+		if !ok {
+			answer = resp["default"]
+		}
+		w.walk(method+" "+pattern, answer.Content["application/json"].Schema, v)
+	}
+	pattern := func(path string) string {
+		path, _, _ = strings.Cut(path, "?")
+		for _, prefix := range []string{"/trajectories/", "/questions/"} {
+			if strings.HasPrefix(path, prefix) {
+				return "/api" + prefix + "{id}"
+			}
+		}
+		if strings.HasPrefix(path, "/events/") {
+			return "/api/events/{seq}"
+		}
+		return "/api" + path
+	}
+	// Every event has been asked for, and secrets were found.
+	for seq := range 29 {
+		paths = append(paths, fmt.Sprintf("/events/%d", seq+1))
+	}
+	for _, path := range append(paths, "/session") {
+		status, body := u.get("/api" + path)
+		if status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+		check("get", pattern(path), "200", body)
+	}
+	q := r.ask(nil)
+	status, body := u.send("POST", "/api/questions/"+q.ID+"/answer", `{"answer":"deny"}`)
+	check("post", "/api/questions/{id}/answer", fmt.Sprint(status), body)
+	status, body = u.send("POST", "/api/questions/"+q.ID+"/answer", `{"answer":"deny"}`)
+	check("post", "/api/questions/{id}/answer", fmt.Sprint(status), body)
+	status, body = r.stranger().send("POST", "/api/session", fmt.Sprintf(`{"token":%q}`, Token(r.cfg.Access.Key, r.now)))
+	check("post", "/api/session", fmt.Sprint(status), body)
+	for name, s := range doc.Components.Schemas {
+		for field := range s.Properties {
+			if name == "Login" || name == "Answering" || name == "ProgressTrace" || name+"."+field == "Payload.tokens" || name+"."+field == "TraceEvent.detail" {
+				continue // what is sent, what only streams tell, and what lists leave out
+			}
+			if !w.seen[name+"."+field] {
+				t.Errorf("no answer has %s.%s", name, field)
+			}
+		}
+	}
+	if _, body := u.get("/api/openapi.json"); !strings.Contains(body, `"openapi":"3.1.0"`) {
+		t.Error("the document is not served")
+	}
+}
+
+// What is not there, and what makes no sense, is told with what to do.
+func TestBadInput(t *testing.T) {
+	r := newRig(t, nil)
+	r.full("x")
+	u := r.user()
+	for path, want := range map[string]int{
+		"/trajectories/nonsense":                               404,
+		"/trajectories/01ARZ3NDEKTSV4RRFFQ69G5FAZ":             404,
+		"/trajectories/" + trajectoryOne + "?before=x":         400,
+		"/trajectories?before=-1":                              400,
+		"/events/999999":                                       404,
+		"/events/x":                                            404,
+		"/questions/nobody":                                    404,
+		"/benchmarks?a=../../etc/passwd":                       404,
+		"/benchmarks?a=none":                                   404,
+		"/benchmarks?b=none":                                   400,
+		"/nothing":                                             404,
+		"/stream":                                              400,
+		"/stream?topic=trajectory&id=x":                        400,
+		"/stream?topic=overview&after=x":                       400,
+		"/questions/01ARZ3NDEKTSV4RRFFQ69G5FAZ/arguments":      404,
+		"/stream?topic=overview&after=99999999999999999999999": 400,
+		"/trajectories/01ARZ3NDEKTSV4RRFFQ69G5FAV/../../../etc/passwd": 0,
+	} {
+		status, body := u.get("/api" + path)
+		if want == 0 {
+			if strings.Contains(body, "root:") {
+				t.Errorf("%s: %s", path, body)
+			}
+			continue
+		}
+		if status != want || !strings.Contains(body, `"hint":"`) || !strings.Contains(body, `"error":"`) {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	for _, path := range []string{"/console/trajectories/01ARZ3NDEKTSV4RRFFQ69G5FAZ", "/console/events/x", "/console/confirmations/nobody", "/console/nothing"} {
+		if status, body := u.get(path); status != http.StatusNotFound || !strings.Contains(body, "What to do") {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}
+
+// A page that comes back gets what it has missed; one that missed too much is
+// told to load itself again.
+func TestStream(t *testing.T) {
+	r := newRig(t, nil)
+	u := r.user()
+	events := r.full("x")
+	s := u.stream("?topic=trajectory&id="+trajectoryOne, "")
+	s.until("retry:")
+	for !r.c.Watches(trajectoryOne) {
+		runtime.Gosched() // until the stream has joined
+	}
+	r.c.Happened([]mediator.TraceEvent{{Trajectory: trajectoryOne, Kind: mediator.EventTokens, Payload: mediator.Payload{Tokens: &mediator.ProgressTrace{Answer: "A", Series: mediator.TokenSeries{N: 8, Zone: "gggggggg"}}}}})
+	s.until("event: tokens", `"answer":"A"`)
+	more := r.full("y")
+	r.c.Happened(more)
+	text := s.until(fmt.Sprintf("id: %d\n", more[len(more)-1].Seq))
+	if strings.Contains(text, fmt.Sprintf("id: %d\n", events[0].Seq)) {
+		t.Error("the stream told of what was before it")
+	}
+	s.close()
+	// It resumes behind the last that it has seen.
+	s = u.stream("?topic=trajectory&id="+trajectoryOne, fmt.Sprint(more[2].Seq))
+	text = s.until(fmt.Sprintf("id: %d\n", more[len(more)-1].Seq))
+	if strings.Contains(text, fmt.Sprintf("id: %d\n", more[2].Seq)) || !strings.Contains(text, fmt.Sprintf("id: %d\n", more[3].Seq)) {
+		t.Error("it did not resume where it was")
+	}
+	s.close()
+	for range 20 {
+		r.full("z")
+	}
+	s = u.stream("?topic=trajectory&after=1&id="+trajectoryOne, "")
+	s.until("event: reset")
+	s.close()
+	// Another trajectory's viewers are not told.
+	other := string(flow.NewID())
+	s = u.stream("?topic=trajectory&id="+other, "")
+	s.until("retry:")
+	r.c.Happened(r.full("w"))
+	s.until("event: count")
+	if strings.Contains(s.seen.String(), "event: row") {
+		t.Error("it was told of another trajectory")
+	}
+	s.close()
+	// The queue and the overview tell what has changed.
+	s = u.stream("?topic=questions", "")
+	q := r.ask(nil)
+	s.until(q.ID)
+	s.close()
+	s = u.stream("?topic=overview", "")
+	s.until("overview-latest", "overview-facts")
+	// The end of the console ends its streams.
+	r.c.Close()
+	b := make([]byte, 1<<16)
+	for {
+		if _, err := s.body.Read(b); err != nil {
+			break
+		}
+	}
+}
+
+// stuck is a store that can be read and not written.
+type stuck struct{ *memory.Store }
+
+func (stuck) AnswerQuestion(context.Context, string, confirm.Answer, string, time.Time) error {
+	return fmt.Errorf("/x/margay.db: %w: make /x/margay.db and its folder writable for you", sqlite.ErrReadOnly)
+}
+
+// A database that can be read and not written shows what it has, and says what
+// to do where something would have to be written.
+func TestReadOnlyDatabase(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Lost = func() (int64, bool) { return 7, true } })
+	q := r.ask(nil)
+	r.c.cfg.Desk = confirm.New(confirm.Config{Store: stuck{r.store}, Sealer: &r.keys})
+	u := r.user()
+	if status, body := u.get("/console/"); status != http.StatusOK || !strings.Contains(body, "Events are not kept at the moment") || !strings.Contains(body, "7 events were not kept") {
+		t.Errorf("the overview: %d", status)
+	}
+	if status, body := u.send("POST", "/api/questions/"+q.ID+"/answer", `{"answer":"once"}`); status != http.StatusServiceUnavailable || !strings.Contains(body, "can't be written") || !strings.Contains(body, "writable for you") {
+		t.Errorf("an answer: %d %s", status, body)
+	}
+	if status, _ := u.get("/console/confirmations"); status != http.StatusOK {
+		t.Errorf("the queue: %d", status)
+	}
+}
+
+// A database that is gone is told of on every page.
+func TestClosedDatabase(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "margay.db"), sqlite.Options{})
+	must(t, err)
+	r := newRig(t, func(c *Config) { c.Events = db })
+	must(t, db.AppendEvents(t.Context(), []mediator.TraceEvent{{ID: "E", Trajectory: trajectoryOne, Kind: mediator.EventStep, At: r.now}}))
+	u := r.user()
+	if status, _ := u.get("/console/trajectories/" + trajectoryOne); status != http.StatusOK {
+		t.Errorf("before: %d", status)
+	}
+	must(t, db.Close())
+	for _, path := range []string{"/api/overview", "/console/", "/api/trajectories"} {
+		if status, body := u.get(path); status != http.StatusServiceUnavailable || !strings.Contains(body, "margay doctor") {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
