@@ -35,8 +35,7 @@ func enumerate(g *Graph, p point, view []Observation) ([]float64, bool) {
 	// Mass of each state of each variable: before, and with what was seen of
 	// the others (post) and of all (total).
 	var before, total float64
-	walk(g, func(states []int) {
-		w := weight(g, p, states)
+	walk(g, p, func(states []int, w float64) {
 		before += w
 		seen := w
 		for _, o := range view {
@@ -69,11 +68,34 @@ func enumerate(g *Graph, p point, view []Observation) ([]float64, bool) {
 	return bits, true
 }
 
-// walk calls f with each joint state.
-func walk(g *Graph, f func(states []int)) {
+// walk calls f with each joint state and the product of all factors there.
+func walk(g *Graph, p point, f func(states []int, w float64)) {
+	vars := make([][]int, len(g.Factors))
+	for i, in := range g.Factors {
+		for _, name := range in.Vars {
+			vars[i] = append(vars[i], slices.IndexFunc(g.Variables, func(v Variable) bool { return v.Name == name }))
+		}
+	}
+	uniform := make([]bool, len(g.Variables))
+	for i, v := range g.Variables {
+		uniform[i] = implicit(g, v.Name)
+	}
 	states := make([]int, len(g.Variables))
 	for done := false; !done; {
-		f(states)
+		w := 1.0
+		for i, of := range vars {
+			e := 0
+			for _, v := range of {
+				e = e*g.Variables[v].States + states[v]
+			}
+			w *= p[i][e]
+		}
+		for i, s := range states {
+			if uniform[i] {
+				w *= g.Variables[i].members(s)
+			}
+		}
+		f(states, w)
 		done = true
 		for i := len(states) - 1; i >= 0; i-- {
 			if states[i]++; states[i] < g.Variables[i].States {
@@ -83,25 +105,6 @@ func walk(g *Graph, f func(states []int)) {
 			states[i] = 0
 		}
 	}
-}
-
-// weight is the product of all factors at a joint state.
-func weight(g *Graph, p point, states []int) float64 {
-	w := 1.0
-	for f, in := range g.Factors {
-		e := 0
-		for _, name := range in.Vars {
-			i := slices.IndexFunc(g.Variables, func(v Variable) bool { return v.Name == name })
-			e = e*g.Variables[i].States + states[i]
-		}
-		w *= p[f][e]
-	}
-	for i, v := range g.Variables {
-		if implicit(g, v.Name) {
-			w *= v.members(states[i])
-		}
-	}
-	return w
 }
 
 func implicit(g *Graph, name string) bool {
