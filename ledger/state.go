@@ -59,8 +59,8 @@ func (s *State) Values() int {
 }
 
 // settle records what is told of values. What is young is moved to a fresh old
-// map once it is no longer small beside it, so that a clone and an entry both
-// take, on average, constant time.
+// map once it is more than the root of it, so that a clone and, on average, an
+// entry take time that grows with the root of the number of values.
 func (s *State) settle(changed map[Hash]amounts) {
 	if len(changed) == 0 {
 		return

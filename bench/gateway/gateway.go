@@ -128,7 +128,7 @@ func load(ctx context.Context, c *http.Client, of *wire, base string, n int, len
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	total := 0
-	start, used := time.Now(), cpuTime()
+	start, used := time.Now(), bench.CPUTime()
 	for range n {
 		wg.Go(func() {
 			for time.Since(start) < length && ctx.Err() == nil {
@@ -148,7 +148,7 @@ func load(ctx context.Context, c *http.Client, of *wire, base string, n int, len
 	}
 	wg.Wait()
 	took := time.Since(start)
-	return float64(total) / took.Seconds(), float64((cpuTime() - used).Microseconds()) / float64(max(total, 1)), firsts, err
+	return float64(total) / took.Seconds(), float64((bench.CPUTime() - used).Microseconds()) / float64(max(total, 1)), firsts, err
 }
 
 // throughput compares the paths unpaced. They take short turns, forth and back,

@@ -35,6 +35,10 @@ type Options struct {
 // concurrent are the families that release at the same time.
 var concurrent = []int{1, 16, 64}
 
+// rounds are measured of everything. The best counts: others on the machine
+// only ever make it slower.
+const rounds = 3
+
 // atoms are those of a release, values those of a family.
 const (
 	atoms  = 4
@@ -91,6 +95,7 @@ func Run(ctx context.Context, o Options) (_ *bench.Result, err error) {
 	}
 	r.Notes = append(r.Notes,
 		"a release reads the family's head, prices four atoms, signs the entry and appends it; with sqlite it is durable when it returns",
+		fmt.Sprintf("of %d rounds the best; CPU time is that of all cores", rounds),
 		"the disk's row is a write of one page and fsync, alone")
 	o.Progress("")
 	return r, nil
@@ -112,24 +117,33 @@ func measure(ctx context.Context, r *bench.Result, engine string, s store, famil
 	if families == 1 { // waits for the disk each time
 		each = max(1, o.Releases/10)
 	}
-	times := make([][]time.Duration, families)
-	errs := make([]error, families)
-	var wg sync.WaitGroup
-	begin := time.Now()
-	for f := range families {
-		wg.Go(func() {
-			times[f], errs[f] = releases(ctx, book, rubric, f, each, o.Seed)
-		})
+	best := map[string]float64{}
+	made := 0
+	for round := range rounds {
+		times := make([][]time.Duration, families)
+		errs := make([]error, families)
+		var wg sync.WaitGroup
+		begin, used := time.Now(), bench.CPUTime()
+		for f := range families {
+			wg.Go(func() {
+				times[f], errs[f] = releases(ctx, book, rubric, f, each, o.Seed+uint64(round)<<32)
+			})
+		}
+		wg.Wait()
+		took, cpu := time.Since(begin), bench.CPUTime()-used
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		all := slices.Concat(times...)
+		made += len(all)
+		if rate := float64(len(all)) / took.Seconds(); rate > best["commits_per_second"] {
+			best = map[string]float64{
+				"commits_per_second": rate, "release_us_p50": quantile(all, 0.5), "release_us_p99": quantile(all, 0.99),
+				"release_cpu_us": float64(cpu.Microseconds()) / float64(len(all)),
+			}
+		}
 	}
-	wg.Wait()
-	took := time.Since(begin)
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	all := slices.Concat(times...)
-	r.Add(engine, fmt.Sprintf("families=%d", families), map[string]float64{
-		"commits_per_second": float64(len(all)) / took.Seconds(), "release_us_p50": quantile(all, 0.5), "release_us_p99": quantile(all, 0.99),
-	})
+	r.Add(engine, fmt.Sprintf("families=%d", families), best)
 	if families != concurrent[len(concurrent)-1] {
 		return nil
 	}
@@ -138,13 +152,13 @@ func measure(ctx context.Context, r *bench.Result, engine string, s store, famil
 	if _, err := book.Export(ctx, &export); err != nil {
 		return err
 	}
-	metrics := map[string]float64{"bytes_per_entry": float64(export.Len()) / float64(len(all))}
-	for name, unsigned := range map[string]bool{"verify_entries_per_second": false, "verify_chain_entries_per_second": true} {
-		rate, err := verify(ctx, export.Bytes(), ledger.Check{Key: book.Public(), Unsigned: unsigned})
+	metrics := map[string]float64{"bytes_per_entry": float64(export.Len()) / float64(made)}
+	for _, what := range []string{"verify", "verify_chain"} {
+		rate, cpu, err := verify(ctx, export.Bytes(), ledger.Check{Key: book.Public(), Unsigned: what == "verify_chain"})
 		if err != nil {
 			return err
 		}
-		metrics[name] = rate
+		metrics[what+"_entries_per_second"], metrics[what+"_cpu_us"] = rate, cpu
 	}
 	r.Add(engine, "verify", metrics)
 	return nil
@@ -191,20 +205,23 @@ func releases(ctx context.Context, book *ledger.Book, rubric ledger.Hash, f, n i
 	return times, nil
 }
 
-// verify returns the entries verified in a second, the better of three times.
-func verify(ctx context.Context, export []byte, c ledger.Check) (rate float64, err error) {
-	for range 3 {
-		begin := time.Now()
+// verify returns the entries verified in a second, and the microseconds of all
+// cores that one took, in the best of the rounds.
+func verify(ctx context.Context, export []byte, c ledger.Check) (rate, cpu float64, err error) {
+	for range rounds {
+		begin, used := time.Now(), bench.CPUTime()
 		report, err := ledger.Verify(ctx, bytes.NewReader(export), c)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if len(report.Findings) > 0 {
-			return 0, fmt.Errorf("the export is not sound: %s", report.Findings[0].String())
+			return 0, 0, fmt.Errorf("the export is not sound: %s", report.Findings[0].String())
 		}
-		rate = max(rate, float64(report.Entries)/time.Since(begin).Seconds())
+		if now := float64(report.Entries) / time.Since(begin).Seconds(); now > rate {
+			rate, cpu = now, float64((bench.CPUTime()-used).Microseconds())/float64(report.Entries)
+		}
 	}
-	return rate, nil
+	return rate, cpu, nil
 }
 
 // disk measures what durability costs without a database.

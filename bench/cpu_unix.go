@@ -1,14 +1,14 @@
 //go:build unix
 
-package gateway
+package bench
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is what the process has used.
-func cpuTime() time.Duration {
+// CPUTime returns what the process has used of all cores, 0 where the system does not tell.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,12 +1,12 @@
-package gateway
+package bench
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime is what the process has used.
-func cpuTime() time.Duration {
+// CPUTime returns what the process has used of all cores, 0 where the system does not tell.
+func CPUTime() time.Duration {
 	var created, exited, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
 	if err != nil || syscall.GetProcessTimes(self, &created, &exited, &kernel, &user) != nil {
