@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -239,6 +238,6 @@ func TestAdversary(t *testing.T) {
 		}
 	}
 	if taken < n/10 {
-		t.Error(fmt.Sprintf("only %d of %d were taken", taken, n))
+		t.Errorf("only %d of %d were taken", taken, n)
 	}
 }

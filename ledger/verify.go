@@ -286,9 +286,9 @@ func (v *verifier) entry(b []byte) {
 		v.state, v.last.Seq = nil, should
 		return
 	}
-	if len(v.named) < maxRubrics {
-		for _, r := range e.Rubrics {
-			v.named[r] = v.named[r]
+	for _, r := range e.Rubrics {
+		if _, ok := v.named[r]; !ok && len(v.named) < maxRubrics {
+			v.named[r] = false
 		}
 	}
 	h := hashOf(body(b))
