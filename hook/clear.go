@@ -91,7 +91,7 @@ func (in *input) result(ctx context.Context, s *mediator.Session, p *parts) {
 		// The person's answer is not told: that the call was made is one.
 		_ = s.Made(ctx, call, in.harness.name)
 	}
-	s.Told(call, in.words(p.flows[0]))
+	_ = s.Told(ctx, call, in.words(p.flows[0])) // a hook has no peer
 }
 
 // plain is a member as text: a string's own, or its JSON.

@@ -39,7 +39,7 @@ func (p *Proxy) named(tool, args string) flow.ToolCall {
 }
 
 // told notes what an answer told.
-func (l *link) told(s *mediator.Session, m *mcp.Message, a asked) {
+func (l *link) told(ctx context.Context, s *mediator.Session, m *mcp.Message, a asked) {
 	if !s.Clears() || m.ID == mcp.NullID {
 		return
 	}
@@ -57,7 +57,9 @@ func (l *link) told(s *mediator.Session, m *mcp.Message, a asked) {
 		call = l.p.named(a.method, "{}") // of an unknown tool: the worst
 	}
 	for _, text := range m.Results() {
-		s.Told(call, text)
+		if err := s.Told(ctx, call, text); err != nil {
+			l.p.cfg.Log.Error("what a server told could not be shared with the run", "server", l.p.cfg.Name, "error", err)
+		}
 	}
 }
 

@@ -314,7 +314,7 @@ func (l *link) answer(ctx context.Context, from *side, parser *mcp.Parser, m *mc
 	}
 	v := l.mediate(ctx, from, parser, m, a)
 	if from == server && !v.denied {
-		l.told(v.s, m, a)
+		l.told(ctx, v.s, m, a)
 	}
 	switch {
 	case !v.denied:

@@ -133,7 +133,7 @@ func (st *Step) Again(r *Ruling, body func(*View) []byte) (View, []byte, bool) {
 	v := st.view(r.Level, true)
 	v.replayed = true
 	b := body(&v)
-	if st.s.t.isBarren(sha256.Sum256(b)) || !st.s.t.mayReplay(cmp.Or(st.cfg.MaxReplays, 256)) {
+	if st.s.t.labels.isBarren(sha256.Sum256(b)) || !st.s.t.labels.mayReplay(cmp.Or(st.cfg.MaxReplays, 256)) {
 		return View{}, nil, false
 	}
 	return v, b, true
@@ -142,28 +142,7 @@ func (st *Step) Again(r *Ruling, body func(*View) []byte) (View, []byte, bool) {
 // Barren notes that a request for a step that was made again brought no calls
 // that may be made. Such requests ask for the answer that is most likely, so
 // that the same one would bring no other.
-func (st *Step) Barren(body []byte) { st.s.t.noteBarren(sha256.Sum256(body)) }
-
-// maxBarren bounds the requests that a trajectory remembers to lead nowhere.
-const maxBarren = 64
-
-func (t *trajectory) isBarren(request [32]byte) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Contains(t.barren, request)
-}
-
-func (t *trajectory) noteBarren(request [32]byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if slices.Contains(t.barren, request) {
-		return
-	}
-	t.barren = append(t.barren, request)
-	if n := len(t.barren); n > maxBarren {
-		t.barren = slices.Delete(t.barren, 0, n-maxBarren)
-	}
-}
+func (st *Step) Barren(body []byte) { st.s.t.labels.noteBarren(sha256.Sum256(body)) }
 
 // Serves reports whether an answer that was made again may stand for the
 // first: it makes calls, and all of them may be made.

@@ -3,7 +3,6 @@ package mediator
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
@@ -24,7 +23,7 @@ func (e *Engine) Clears() bool { return e.cfg.Taint != nil }
 // Begin notes that the trajectory begins here, with nothing told before.
 func (s *Session) Begin() {
 	if cfg := s.e.cfg.Taint; cfg != nil {
-		s.t.rise(cfg.Policy.Scheme().Lattice, label.Label{})
+		s.t.labels.rise(cfg.Policy.Scheme().Lattice, label.Label{})
 	}
 }
 
@@ -38,70 +37,33 @@ func (s *Session) Unseen(resumed bool) {
 	}
 	scheme := cfg.Policy.Scheme()
 	worst := scheme.Worst()
-	if resumed || !s.t.hasBegun() {
-		s.t.rise(scheme.Lattice, worst)
-		s.t.blame(confirm.Fault{Source: "what Margay did not see", Label: scheme.Lattice.Format(worst)})
+	if resumed || !s.t.labels.hasBegun() {
+		s.t.labels.rise(scheme.Lattice, worst)
+		s.t.labels.blame(confirm.Fault{Source: "what Margay did not see", Label: scheme.Lattice.Format(worst)})
 	}
-}
-
-// hasBegun reports whether what the trajectory was told is known.
-func (t *trajectory) hasBegun() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stepped
-}
-
-// maxPermits bounds the calls that a trajectory remembers as let through.
-const maxPermits = 256
-
-// permit notes calls that a step has let through: whoever sees the same calls
-// after it does not ask again.
-func (t *trajectory) permit(key taint.Key, calls []flow.ToolCall) {
-	for _, c := range calls {
-		c.Arguments = Arguments(c.Arguments)
-		d, err := key.Digest(c)
-		if err != nil {
-			continue
-		}
-		t.mu.Lock()
-		t.permits = append(t.permits, d)
-		if n := len(t.permits); n > maxPermits {
-			t.permits = slices.Delete(t.permits, 0, n-maxPermits)
-		}
-		t.mu.Unlock()
-	}
-}
-
-// spend takes a permit, and reports whether there was one.
-func (t *trajectory) spend(d taint.Digest) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	i := slices.Index(t.permits, d)
-	if i < 0 {
-		return false
-	}
-	t.permits = slices.Delete(t.permits, i, i+1)
-	return true
 }
 
 // Told notes that a tool told something, in a result to a call: what the
-// trajectory's calls follow from has its label from then on.
-func (s *Session) Told(call flow.ToolCall, result string) {
+// trajectory's calls follow from has its label from then on. An error says that
+// a peer could not be told, which is made up for when it next can.
+func (s *Session) Told(ctx context.Context, call flow.ToolCall, result string) error {
 	cfg := s.e.cfg.Taint
 	if cfg == nil {
-		return
+		return nil
 	}
 	call.Arguments = Arguments(call.Arguments)
-	r := (&taint.Labeller{Policy: cfg.Policy, Cache: s.t.labels(cfg)}).Result(call, label.Label{}, result)
+	r := (&taint.Labeller{Policy: cfg.Policy, Cache: s.t.labels.memory(cfg)}).Result(call, label.Label{}, result)
 	lat := cfg.Policy.Scheme().Lattice
 	var l label.Label
 	for i := range r.Regions {
 		l = lat.Join(l, r.Regions[i].Label)
 	}
-	s.t.rise(lat, l)
+	s.t.labels.rise(lat, l)
 	if l != (label.Label{}) {
-		s.t.blame(confirm.Fault{Source: call.Name, Label: lat.Format(l)})
+		s.t.labels.blame(confirm.Fault{Source: call.Name, Label: lat.Format(l)})
 	}
+	_, err := s.share(ctx, nil, nil)
+	return err
 }
 
 // Pending is a call that may not follow from what its agent was told.
@@ -121,10 +83,21 @@ func (s *Session) Clear(ctx context.Context, call flow.ToolCall) (*Pending, erro
 		return nil, nil //nolint:nilnil // it may
 	}
 	call.Arguments = Arguments(call.Arguments)
-	if d, err := cfg.Key.Digest(call); err == nil && s.t.spend(d) {
-		return nil, nil //nolint:nilnil // a step has let it through
+	if d, err := cfg.Key.Digest(call); err == nil {
+		// What was let through elsewhere is not asked about again.
+		spent := s.t.labels.spend(d, s.sink.Name)
+		if !spent {
+			if spent, err = s.share(ctx, &d, nil); err != nil {
+				return nil, err
+			}
+		}
+		if spent {
+			return nil, nil //nolint:nilnil // it may
+		}
+	} else if _, err := s.share(ctx, nil, nil); err != nil {
+		return nil, err
 	}
-	under := s.t.highest(label.Label{})
+	under := s.t.labels.highest(label.Label{})
 	st := &Step{s: s, cfg: cfg, h: &taint.History{Lattice: cfg.Policy.Scheme().Lattice}, context: under}
 	grants, err := st.grants(ctx)
 	if err != nil {
@@ -140,7 +113,7 @@ func (s *Session) Clear(ctx context.Context, call flow.ToolCall) (*Pending, erro
 		if p.question, err = st.question(&v, under); err != nil {
 			return nil, err
 		}
-		p.question.Faults = s.t.blamed()
+		p.question.Faults = s.t.labels.blamed()
 	}
 	if cfg.Report {
 		return nil, p.record(ctx, "", "")
@@ -295,6 +268,9 @@ func (p *Pending) Allow(ctx context.Context, how string) (refused *string) {
 		text := p.told("the answer could not be recorded")
 		return &text
 	}
+	d := taint.Digest(p.question.Digest)
+	p.s.t.labels.permit(d, p.s.sink.Name)
+	_, _ = p.s.share(ctx, nil, &d) // else somebody else asks once more
 	return nil
 }
 

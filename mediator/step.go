@@ -40,9 +40,14 @@ type Taint struct {
 	// refused is told so and goes on at once, instead of with the next request;
 	// 1 by default, negative for never.
 	MaxTold int
+	// Peer is another process that decides about the same trajectories; nil
+	// for none.
+	Peer Peer
 	// MaxMemory bounds the bytes of labels that one trajectory remembers;
 	// 4 MiB by default.
 	MaxMemory int
+
+	family labels // of the trajectory that all engines of a family share
 }
 
 // Step is one step of an agent: a conversation with its labels, and what the
@@ -73,7 +78,7 @@ func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bo
 	}
 	elsewhere = elsewhere || slices.ContainsFunc(turns, func(t flow.Turn) bool { return t.Kept })
 	st := &Step{s: s, cfg: cfg, turns: turns, tools: tools, partial: elsewhere, text: text}
-	mem := s.t.labels(cfg)
+	mem := s.t.labels.memory(cfg)
 	said := saidBy{mem, map[*taint.Turn]label.Label{}}
 	offered := make([]string, len(tools))
 	for i := range tools {
@@ -95,9 +100,9 @@ func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bo
 	st.h = (&taint.Labeller{Policy: cfg.Policy, Cache: mem, Steps: said}).History(all, described)
 	st.context = st.h.Context()
 	if elsewhere {
-		st.context = scheme.Lattice.Join(st.context, s.t.highest(scheme.Worst()))
+		st.context = scheme.Lattice.Join(st.context, s.t.labels.highest(scheme.Worst()))
 	}
-	s.t.rise(scheme.Lattice, st.context)
+	s.t.labels.rise(scheme.Lattice, st.context)
 	st.traceStep()
 	return st
 }
@@ -235,7 +240,7 @@ func (st *Step) Passes(ctx context.Context, call flow.ToolCall, from View) bool 
 	if err != nil || r.Outcome() != flow.Allow {
 		return false
 	}
-	st.s.t.permit(st.cfg.Key, calls)
+	st.s.t.labels.permitAll(st.cfg.Key, calls)
 	return true
 }
 
@@ -433,8 +438,8 @@ func (st *Step) told(v *taint.Verdict, why string) string {
 // Stand remembers the label of an answer that stands: what it said and called,
 // as the client got it. Gone are calls that passed already.
 func (st *Step) Stand(texts []string, calls, gone []flow.ToolCall, from View) {
-	st.s.t.permit(st.cfg.Key, calls)
-	mem := st.s.t.labels(st.cfg)
+	st.s.t.labels.permitAll(st.cfg.Key, calls)
+	mem := st.s.t.labels.memory(st.cfg)
 	say := func(t taint.Turn) {
 		t = toSay(&t)
 		// What is not known has the join of all before it. That is this step's

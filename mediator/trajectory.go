@@ -2,19 +2,15 @@ package mediator
 
 import (
 	"bytes"
-	"cmp"
 	"container/list"
 	"regexp"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
-	"github.com/margaydev/margay/taint"
 )
 
 const (
@@ -46,14 +42,8 @@ type trajectory struct {
 	owner   [32]byte                        // whose values its pseudonyms stand for
 	sealed  map[string]struct{}
 
-	taint    *taint.Memory   // labels of what the model said, and of results
-	context  label.Label     // the highest that the model was shown
-	stepped  bool            // context is known
-	replayed int             // steps that were made again
-	faults   []confirm.Fault // what raised context, the latest last
-	traced   int             // messages that those who look on were told of
-	permits  []taint.Digest  // of calls that were let through and not seen since
-	barren   [][32]byte      // requests for a step made again that led nowhere
+	labels *labels
+	traced int // messages that those who look on were told of
 }
 
 // mediated is the result for a text that went out before.
@@ -68,7 +58,7 @@ func (e *Engine) newTrajectory(id flow.TrajectoryID, caller [32]byte) *trajector
 	return &trajectory{
 		owner: keyed(e.cfg.Keys.Pseudonym[:], "margay values v1", caller[:], []byte(id)),
 		id:    id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
-		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{},
+		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{}, labels: e.labelsOf(id),
 	}
 }
 
@@ -230,61 +220,6 @@ func (t *trajectory) forget() {
 	defer t.mu.Unlock()
 	clear(t.cache)
 	t.oldest, t.cached = t.oldest[:0], 0
-}
-
-// labels is what is remembered of labels.
-func (t *trajectory) labels(cfg *Taint) *taint.Memory {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.taint == nil {
-		t.taint = taint.NewMemory(cfg.Policy, cmp.Or(cfg.MaxMemory, 4<<20))
-	}
-	return t.taint
-}
-
-// rise notes a label that the model is shown.
-func (t *trajectory) rise(lat label.Lattice, l label.Label) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.context, t.stepped = lat.Join(t.context, l), true
-}
-
-// maxFaults bounds what a trajectory remembers of what raised its label.
-const maxFaults = 8
-
-// blame notes what raised the label of what the trajectory's calls follow from.
-func (t *trajectory) blame(f confirm.Fault) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.faults = append(slices.DeleteFunc(t.faults, func(o confirm.Fault) bool { return o == f }), f)
-	if n := len(t.faults); n > maxFaults {
-		t.faults = t.faults[n-maxFaults:]
-	}
-}
-
-func (t *trajectory) blamed() []confirm.Fault {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.faults)
-}
-
-// highest is the join of all labels that the model was shown; unknown where it
-// was shown things before this process knew the trajectory.
-func (t *trajectory) highest(unknown label.Label) label.Label {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.stepped {
-		return unknown
-	}
-	return t.context
-}
-
-// mayReplay counts a step that is made again, and reports false past a bound.
-func (t *trajectory) mayReplay(most int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.replayed++
-	return t.replayed <= most
 }
 
 func (t *trajectory) isSealed(name string) bool {

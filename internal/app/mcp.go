@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/child"
 	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/localsock"
 	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/mcpproxy"
@@ -157,7 +159,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 		Trace: serve.TraceOf(c, recorder),
 		Name:  name, Identity: identity, Ephemeral: recs, Family: family, Log: log,
 		Values:      memory.New(), // the server's credentials are not stored, not even sealed
-		DenyChanged: c.DenyChanged(&config.MCPServer{}),
+		DenyChanged: c.DenyChanged(&config.MCPServer{}), Run: ofRun(),
 	})
 	if err != nil {
 		return err
@@ -165,7 +167,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 	if c.OnErrorPass(&config.Upstream{}) {
 		a.note("on_error is pass: what Margay fails to decide goes out as it is")
 	}
-	cmd := child.Command{Path: path, Args: args, Err: a.err, Env: serverEnv(os.Environ(), config.EnvKeys, config.EnvLedgerKey, "MARGAY_ACCESS_TOKEN")}
+	cmd := child.Command{Path: path, Args: args, Err: a.err, Env: serverEnv(os.Environ(), config.EnvKeys, config.EnvLedgerKey, "MARGAY_ACCESS_TOKEN", localsock.Env)}
 	if err := a.wrap(ctx, proxy, &cmd); err != nil {
 		return err
 	}
@@ -215,6 +217,16 @@ func trajectoryFromEnv() (flow.TrajectoryID, error) {
 		return "", usage("unset "+config.EnvTrajectory, "%s is %w", config.EnvTrajectory, err)
 	}
 	return id, nil
+}
+
+// ofRun connects to the mediator of a margay run around this process; nil
+// where there is none.
+func ofRun() func(ctx context.Context) (net.Conn, error) {
+	socket := os.Getenv(localsock.Env)
+	if socket == "" || os.Getenv(config.EnvTrajectory) == "" {
+		return nil
+	}
+	return func(ctx context.Context) (net.Conn, error) { return localsock.Dial(ctx, socket) }
 }
 
 // serverEnv is an environment without Margay's own keys and token.

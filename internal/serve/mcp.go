@@ -2,10 +2,12 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,6 +33,8 @@ type ServerOptions struct {
 	DenyChanged    bool
 	Trace          *mediator.Trace // what those who look on are told; nil for nothing
 	Log            *slog.Logger
+	// Run connects to the mediator in whose run the server is; nil for none.
+	Run func(ctx context.Context) (net.Conn, error)
 }
 
 // NewServerProxy returns a proxy in front of one MCP server's process, and
@@ -45,6 +49,9 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	if taints != nil && o.Run != nil {
+		taints.Peer = &peer{o.Run}
 	}
 	var did tally
 	p, pass := c.MediationMCP(&config.MCPServer{})

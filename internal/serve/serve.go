@@ -197,11 +197,11 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		}
 	}
 	if ln := o.Hooks; ln != nil {
-		h, err := engines.hooks(c, &st.Keys, true)
+		h, engine, err := engines.hooks(c, &st.Keys, true)
 		if err != nil {
 			return nil, err
 		}
-		s.hooks, s.mute = func(ctx context.Context) { serveHooks(ctx, ln, h, o.Log) }, func() { _ = ln.Close() }
+		s.hooks, s.mute = func(ctx context.Context) { serveLocal(ctx, ln, h, engine, o.Log) }, func() { _ = ln.Close() }
 	}
 	var top config.Upstream
 	engine, err := engines.get(c.Mediation(&top), c.OnErrorPass(&top))

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bufio"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/hook"
@@ -36,19 +38,20 @@ func NewHooks(c *config.Config, st *state.State, family flow.TrajectoryID, log *
 		Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Values: st.Store, Observe: c.Observe, MaxHeld: c.Limits.Held, Family: family,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { logDecision(log, &en) }},
 	}}
-	return e.hooks(c, &st.Keys, false)
+	h, _, err := e.hooks(c, &st.Keys, false)
+	return h, err
 }
 
 // hooks returns a handler with the policy of the top of the configuration: what
 // a hook sees goes to whatever model the harness has. whole: a trajectory of all
 // has begun with this process.
-func (e *engines) hooks(c *config.Config, k *secret.Keys, whole bool) (*hook.Handler, error) {
+func (e *engines) hooks(c *config.Config, k *secret.Keys, whole bool) (*hook.Handler, *mediator.Engine, error) {
 	var top config.Upstream
 	engine, err := e.get(c.Mediation(&top), c.OnErrorPass(&top))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return hook.New(hook.Config{Engine: engine, Key: HookKey(k), Joined: e.base.Family != "", Whole: whole && e.base.Family != ""}), nil
+	return hook.New(hook.Config{Engine: engine, Key: HookKey(k), Joined: e.base.Family != "", Whole: whole && e.base.Family != ""}), engine, nil
 }
 
 // HookKey returns the key by which the sessions of harnesses become
@@ -60,9 +63,10 @@ func HookKey(k *secret.Keys) (out [32]byte) {
 	return out
 }
 
-// serveHooks answers events on a listener until it is closed, and waits for
-// those under way. Without the listener hooks decide by themselves.
-func serveHooks(ctx context.Context, ln net.Listener, h *hook.Handler, log *slog.Logger) {
+// serveLocal answers events of hooks, and what MCP servers of the same run ask
+// about labels, on a listener until it is closed, and waits for those under
+// way. Without the listener they decide by themselves.
+func serveLocal(ctx context.Context, ln net.Listener, h *hook.Handler, e *mediator.Engine, log *slog.Logger) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	slots := make(chan struct{}, maxHooks)
@@ -78,7 +82,15 @@ func serveHooks(ctx context.Context, ln net.Listener, h *hook.Handler, log *slog
 		}
 		all.Go(func() {
 			defer func() { <-slots }()
-			if err := h.Serve(ctx, conn); err != nil {
+			in := bufio.NewReaderSize(conn, 4096)
+			_ = conn.SetReadDeadline(time.Now().Add(hook.MaxTime)) // who says nothing is not waited for
+			if word, err := in.Peek(len(labelsWord)); err == nil && string(word) == labelsWord {
+				if err := serveLabels(ctx, conn, in, e); err != nil {
+					log.Warn("an MCP server was not told of labels", "error", err)
+				}
+				return
+			}
+			if err := h.Serve(ctx, &peeked{conn, in}); err != nil {
 				log.Warn("a hook was not answered", "error", err)
 			}
 		})

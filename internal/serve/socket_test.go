@@ -45,7 +45,7 @@ func TestServeHooks(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		serveHooks(context.Background(), ln, h, log)
+		serveLocal(context.Background(), ln, h, nil, log)
 	}()
 	token := "gh" + "p_R4nd0mT0kenV4lu3Xq7ZpLw9sKd2fGh5jBv8"
 	var all sync.WaitGroup
