@@ -109,7 +109,7 @@ func (a *app) root() *cobra.Command {
 	root.SetVersionTemplate("margay {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err, c.CommandPath()} })
 	root.AddCommand(
-		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(), a.approveCommand(), a.policyCommand(),
+		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(), a.approveCommand(), a.policyCommand(), a.rubricCommand(),
 		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.trainCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
 		a.mcpCommand(), a.hookCommand(), a.ledgerCommand(), a.budgetCommand(), a.consoleCommand(),
 	)

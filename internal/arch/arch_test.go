@@ -74,6 +74,7 @@ var allowed = map[string][]string{
 	// L6
 	"internal/config":      {"flow", "mediator", "secret"},
 	"internal/keys":        {"secret"},
+	"internal/rubrics":     {"internal/keys", "rubric"},
 	"internal/environ":     {"flow", "secret", "secret/recognise"},
 	"internal/console":     {"bench", "confirm", "flow", "internal/httpedge", "internal/strictjson", "mediator", "secret"},
 	"internal/demo":        {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
@@ -110,6 +111,7 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
+		"internal/rubrics", "rubric",
 		"bench/traj", "bench/traj/defence",
 		"confirm", "internal/console", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",

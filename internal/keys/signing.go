@@ -19,11 +19,23 @@ func LedgerPath(dir string) string { return filepath.Join(dir, ledgerName) }
 
 // Ledger reads the key in dir that signs the ledger, making it if it is
 // missing. It has nothing to do with the other keys. Errors are those of Load.
-func Ledger(dir string) (ed25519.PrivateKey, error) {
-	path := LedgerPath(dir)
+func Ledger(dir string) (ed25519.PrivateKey, error) { return signing(LedgerPath(dir)) }
+
+// rubricName is the file of the key that signs rubrics.
+const rubricName = "rubric.key"
+
+// RubricPath returns the file of the key that signs rubrics.
+func RubricPath(dir string) string { return filepath.Join(dir, rubricName) }
+
+// Rubric reads the key in dir that signs this user's rubrics, making it if it
+// is missing. It has nothing to do with the other keys. Errors are those of
+// Load.
+func Rubric(dir string) (ed25519.PrivateKey, error) { return signing(RubricPath(dir)) }
+
+func signing(path string) (ed25519.PrivateKey, error) {
 	var seed [ed25519.SeedSize]byte
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err
 		}
 		_, _ = rand.Read(seed[:]) // never fails
