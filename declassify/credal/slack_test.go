@@ -106,7 +106,7 @@ func (sm *sample) slack(t testing.TB, r *rand.Rand) (bits, ours, theirs float64)
 func TestSlack(t *testing.T) {
 	for _, sm := range samples {
 		t.Run(sm.name, func(t *testing.T) {
-			const n = 25
+			const n = 15
 			r := rand.New(rand.NewPCG(5, 6))
 			var found, sum, paper, most float64
 			for range n {
