@@ -8,3 +8,6 @@ func (r *Resolved) Root(field string) string {
 	}
 	return field
 }
+
+// Limits are the rubric's own, which those of a trajectory are fixed by.
+func (r *Rubric) Limits() Limits { return r.limits }

@@ -104,7 +104,7 @@ var allowed = map[string][]string{
 	"bench/mcp":          {"bench", "mcpproxy", "mediator", "secret", "secret/recognise", "store/sqlite"},
 	"internal/problem":   {},
 	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "ledger", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
-	"internal/serve":     {"internal/console", "internal/httpedge", "confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "internal/strictjson", "mcpproxy", "mediator", "monitor", "secret"},
+	"internal/serve":     {"declassify", "declassify/smt", "declassify/smt/z3", "defend/rules", "internal/console", "internal/rubrics", "ledger", "rubric", "store/memory", "internal/httpedge", "confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "internal/strictjson", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":    {"internal/config", "internal/environ", "internal/httpedge", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":     {"internal/problem"},

@@ -72,6 +72,9 @@ func (c *Config) Check() error {
 	if err := c.Taint.check(); err != nil {
 		return err
 	}
+	if err := c.Declassify.check(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
 		u := c.Upstreams[name]
 		if err := u.check(name); err != nil {

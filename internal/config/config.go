@@ -49,23 +49,24 @@ type Config struct {
 	// Anthropic is the same for the requests of Anthropic's API. Empty means
 	// the only one of Upstreams that is, ANTHROPIC_BASE_URL or else
 	// DefaultAnthropic.
-	Anthropic string              `yaml:"anthropic"`
-	Upstreams map[string]Upstream `yaml:"upstreams"`
-	Policy    Policy              `yaml:"policy"`
-	Monitor   Monitor             `yaml:"monitor"`
-	MCP       MCP                 `yaml:"mcp"`
-	Taint     Taint               `yaml:"taint"`
-	OnError   string              `yaml:"on_error"` // "deny" or "pass"
-	Observe   bool                `yaml:"observe"`
-	Discover  bool                `yaml:"discover"` // recognise what is not registered
-	Personal  bool                `yaml:"personal"` // recognise personal data
-	Limits    Limits              `yaml:"limits"`
-	Access    Access              `yaml:"access"`
-	Console   Console             `yaml:"console"`
-	StateDir  string              `yaml:"state_dir"`
-	Store     string              `yaml:"store"`   // a file, or "memory"
-	KeyDir    string              `yaml:"key_dir"` // where the key files are
-	Log       Log                 `yaml:"log"`
+	Anthropic  string              `yaml:"anthropic"`
+	Upstreams  map[string]Upstream `yaml:"upstreams"`
+	Policy     Policy              `yaml:"policy"`
+	Monitor    Monitor             `yaml:"monitor"`
+	MCP        MCP                 `yaml:"mcp"`
+	Taint      Taint               `yaml:"taint"`
+	Declassify Declassify          `yaml:"declassify"`
+	OnError    string              `yaml:"on_error"` // "deny" or "pass"
+	Observe    bool                `yaml:"observe"`
+	Discover   bool                `yaml:"discover"` // recognise what is not registered
+	Personal   bool                `yaml:"personal"` // recognise personal data
+	Limits     Limits              `yaml:"limits"`
+	Access     Access              `yaml:"access"`
+	Console    Console             `yaml:"console"`
+	StateDir   string              `yaml:"state_dir"`
+	Store      string              `yaml:"store"`   // a file, or "memory"
+	KeyDir     string              `yaml:"key_dir"` // where the key files are
+	Log        Log                 `yaml:"log"`
 
 	// Unknown lists variables that begin with MARGAY_ and are no key.
 	Unknown []string `yaml:"-"`
@@ -144,9 +145,10 @@ func Default() *Config {
 	return &Config{
 		Version: Version, Listen: DefaultListen, OnError: "deny", Discover: true, Personal: true,
 		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "four-point", Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
-		Limits:  Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m"},
-		Console: Console{Enabled: true},
-		Log:     Log{Level: "info", Format: "text"},
+		Declassify: Declassify{Mode: "off", Defender: "rules", Validator: "native"},
+		Limits:     Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m"},
+		Console:    Console{Enabled: true},
+		Log:        Log{Level: "info", Format: "text"},
 	}
 }
 

@@ -28,6 +28,9 @@ func normal(c *Config) *Config {
 	if t := &c.Taint; len(t.Packs)+len(t.Servers)+len(t.Lists) == 0 {
 		t.Packs, t.Servers, t.Lists = nil, nil, nil
 	}
+	if len(c.Declassify.Tools) == 0 {
+		c.Declassify.Tools = nil
+	}
 	if len(c.Access.Hosts)+len(c.Access.Origins) == 0 {
 		c.Access.Hosts, c.Access.Origins = nil, nil
 	}
@@ -51,6 +54,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 func TestExampleUpstream(t *testing.T) {
 	text := strings.Replace(Example, "upstreams: {}\n", "upstreams:\n", 1)
 	text = strings.Replace(text, "  servers: {}\n", "  servers:\n", 1)
+	text = strings.Replace(text, "  tools: {}", "  tools:", 1)
 	text = strings.ReplaceAll(text, "\n#  ", "\n  ")
 	c, err := Parse("example", []byte(text))
 	if err != nil {
@@ -66,6 +70,9 @@ func TestExampleUpstream(t *testing.T) {
 	}
 	if a := p.Action(flow.Generate, secret.KindEmail); a != flow.ActReport {
 		t.Errorf("email from the model is %s", a)
+	}
+	if x := c.Declassify.Tools["book_flight"]; x.Class != "required-service" || x.Args["note"] != "text" {
+		t.Errorf("the tool is %+v", x)
 	}
 	if s := c.MCP.Servers["docs"]; s.URL == "" || !c.DenyChanged(&s) {
 		t.Errorf("the MCP server is %+v", s)

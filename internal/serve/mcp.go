@@ -53,10 +53,14 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	if taints != nil && o.Run != nil {
 		taints.Peer = &peer{o.Run}
 	}
+	releases, err := declassifyOf(context.Background(), c, st, o.Log)
+	if err != nil {
+		return nil, nil, err
+	}
 	var did tally
 	p, pass := c.MediationMCP(&config.MCPServer{})
 	engine, err := mediator.New(mediator.Config{
-		Trace: o.Trace, Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
+		Trace: o.Trace, Declassify: releases, Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
 		Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { did.decided(&en); logDecision(o.Log, &en) }},
 	})

@@ -164,9 +164,13 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	releases, err := declassifyOf(context.Background(), c, st, o.Log)
+	if err != nil {
+		return nil, err
+	}
 	engines := &engines{base: mediator.Config{
-		Trace: s.watch(c, st, o.Log),
-		Taint: taints, Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
+		Trace:      s.watch(c, st, o.Log),
+		Declassify: releases, Taint: taints, Monitor: model, Rules: rules, Keys: st.Keys, Store: st.Store, Ephemeral: o.Ephemeral, Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { s.tally.decided(&en); logDecision(o.Log, &en) }},
 	}}
 	name, up, err := c.Named("")

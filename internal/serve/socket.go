@@ -34,8 +34,12 @@ func NewHooks(c *config.Config, st *state.State, family flow.TrajectoryID, log *
 	if err != nil {
 		return nil, err
 	}
+	releases, err := declassifyOf(context.Background(), c, st, log)
+	if err != nil {
+		return nil, err
+	}
 	e := &engines{base: mediator.Config{
-		Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Values: st.Store, Observe: c.Observe, MaxHeld: c.Limits.Held, Family: family,
+		Declassify: releases, Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Values: st.Store, Observe: c.Observe, MaxHeld: c.Limits.Held, Family: family,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { logDecision(log, &en) }},
 	}}
 	h, _, err := e.hooks(c, &st.Keys, false)

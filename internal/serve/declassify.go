@@ -1,0 +1,187 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/smt"
+	"github.com/margaydev/margay/declassify/smt/z3"
+	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/rubrics"
+	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store/memory"
+)
+
+const declassifyHint = "see declassify in margay config example, and margay rubric list"
+
+// declassifyOf is how releases are held to rubrics; nil where they are not.
+// Errors are of type *problem.Error.
+func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *slog.Logger) (*mediator.Declassify, error) {
+	cfg := &c.Declassify
+	if cfg.Mode == "off" {
+		return nil, nil //nolint:nilnil // no rubrics are not an error
+	}
+	folder := rubrics.In(c.State(), c.Keys())
+	if cfg.Rubrics != "" {
+		folder = rubrics.At(cfg.Rubrics, c.Keys())
+	}
+	reg, refused, err := folder.Open(nil)
+	if err != nil {
+		return nil, problem.Usage(declassifyHint, "declassify.rubrics: %w", err)
+	}
+	for _, r := range refused {
+		log.Warn("a rubric is refused", "error", r)
+	}
+	if len(reg.All()) == 0 {
+		log.Warn("there is no rubric: of releases that are looked at, all that is secret is redacted", "folder", folder.Dir())
+	}
+	book, history, err := bookOf(ctx, c, st)
+	if err != nil {
+		return nil, err
+	}
+	kept := [][]byte{declassify.FallbackRubric()}
+	for _, r := range reg.All() {
+		kept = append(kept, r.Canonical())
+	}
+	for _, b := range kept {
+		if _, err := book.KeepRubric(ctx, b); err != nil {
+			return nil, problem.Failure(problem.Doctor, "%w", err)
+		}
+	}
+	vc := declassify.Config{
+		Resolve: func(q rubric.Query) (declassify.Rules, error) { return reg.Resolve(q) },
+		Ledger:  book, History: history, Key: valueKey(&st.Keys), Challenges: cfg.Challenges,
+	}
+	if cfg.Defender == "rules" {
+		vc.Defender, vc.Models = rules.Defender{}, []ledger.Model{{Name: "rules", Version: rules.Version}}
+	}
+	if vc.Start, err = startOf(cfg, reg); err != nil {
+		return nil, err
+	}
+	if vc.Validator, err = validatorOf(ctx, cfg); err != nil {
+		return nil, err
+	}
+	v, err := declassify.New(vc)
+	if err != nil {
+		return nil, problem.Failure(problem.Doctor, "%w", err)
+	}
+	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg)}
+	d.Trusted = func(tool string) bool { return cfg.Tools[tool].Trusted }
+	if cfg.Model.Class != "" {
+		d.Model = func(sink flow.Sink) (declassify.Tool, bool) {
+			return declassify.Tool{
+				Name: "model", Action: cfg.Model.Action, Sink: cmp.Or(cfg.Model.Sink, sink.Name, "model"), Class: classOf(cfg.Model.Class), Channel: flow.ChannelModel,
+				// What is no text of the conversation, such as the names of
+				// models and tools, passes unless a clause matches in it.
+				Args: []declassify.Arg{{Path: flow.FieldOther.String()}, {Path: flow.FieldToolName.String()}, {Path: "*", Free: true}},
+			}, true
+		}
+	}
+	return d, nil
+}
+
+// bookOf is the ledger. Where releases are only reported it is one that
+// nobody keeps.
+func bookOf(ctx context.Context, c *config.Config, st *state.State) (*ledger.Book, ledger.Store, error) {
+	if c.Declassify.Mode != "report" && !c.Observe {
+		b, err := st.Book(ctx, c)
+		return b, st.Store, err
+	}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
+	}
+	store := memory.New()
+	b, err := ledger.NewBook(ledger.Config{Store: store, Key: key})
+	return b, store, err
+}
+
+// valueKey keys the fingerprints of values in the ledger, and nothing else.
+func valueKey(k *secret.Keys) (key [32]byte) {
+	h := hmac.New(sha256.New, k.Fingerprint[:])
+	h.Write([]byte("margay declassify values v1"))
+	h.Sum(key[:0])
+	return key
+}
+
+// startOf fixes the budgets of trajectories by the rubric of their task.
+func startOf(cfg *config.Declassify, reg *rubric.Registry) (func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error), error) {
+	if cfg.Task == "" {
+		return nil, nil //nolint:nilnil // the first release's
+	}
+	var of *rubric.Rubric
+	for _, r := range reg.All() {
+		if r.Name() == cfg.Task && reg.Active(r) {
+			of = r
+		}
+	}
+	if of == nil {
+		return nil, problem.Usage(declassifyHint, "declassify.task: there is no rubric %q", cfg.Task)
+	}
+	return func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error) { return of.Limits(), nil }, nil
+}
+
+func validatorOf(ctx context.Context, cfg *config.Declassify) (smt.Validator, error) {
+	native := &smt.Native{}
+	if cfg.Validator == "native" {
+		return native, nil
+	}
+	pool, err := z3.Open(ctx, z3.Config{})
+	if err != nil {
+		return nil, problem.Usage("install z3, or set declassify.validator to native", "declassify.validator: %w", err)
+	}
+	if cfg.Validator == "z3" {
+		return pool, nil
+	}
+	return smt.Both{First: native, Second: pool}, nil
+}
+
+// toolsOf finds tools as sinks.
+func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
+	tools := map[string]declassify.Tool{}
+	for name, t := range cfg.Tools {
+		if t.Class == "" && t.Action == "" && t.Sink == "" {
+			continue // only what it tells is known
+		}
+		tool := declassify.Tool{Name: name, Action: t.Action, Sink: cmp.Or(t.Sink, name), Class: classOf(t.Class), Channel: flow.ChannelTool}
+		for _, path := range slices.Sorted(maps.Keys(t.Args)) {
+			arg := declassify.Arg{Path: path, Field: t.Args[path]}
+			switch arg.Field {
+			case "text":
+				arg.Field, arg.Free = "", true
+			case "plain":
+				arg.Field = ""
+			}
+			tool.Args = append(tool.Args, arg)
+		}
+		tools[name] = tool
+	}
+	return func(name string) (declassify.Tool, bool) {
+		t, ok := tools[name]
+		return t, ok
+	}
+}
+
+func classOf(name string) flow.Class {
+	for _, c := range []flow.Class{flow.RequiredService, flow.SemiTrusted} {
+		if c.String() == name {
+			return c
+		}
+	}
+	return flow.Adversarial
+}
