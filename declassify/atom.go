@@ -183,13 +183,13 @@ func (k *cutter) trust(a *atom, l *Label, distrust map[int]Rule) {
 	if why, ok := distrust[a.label]; ok {
 		a.field, a.why = Unknown, why
 	}
-	if _, known := slices.BinarySearch(k.fields, l.Field); !known && a.field != Unknown {
-		a.field, a.why = Unknown, Mislabelled
-	}
 }
 
 // add completes an atom: its fields, its necessity, what may be done with it.
 func (k *cutter) add(a atom) {
+	if _, known := slices.BinarySearch(k.fields, a.field); !known && a.field != Unknown {
+		a.field, a.why = Unknown, Mislabelled
+	}
 	slices.Sort(a.fields)
 	a.fields = slices.Compact(a.fields)
 	if a.any {

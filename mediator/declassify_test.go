@@ -134,7 +134,7 @@ func TestDeclassify(t *testing.T) {
 	r := session(t, e, nil).Prompt(context.Background(), in)
 	got := result(&r, in, 0)
 	words := strings.FieldsFunc(got, func(r rune) bool { return r == ' ' || r == ',' || r == '.' })
-	if r.Decision.Outcome != flow.Rewrite || strings.Contains(got, "Maria") || strings.Contains(got, "1985") || len(words) != 8 {
+	if r.Decision.Outcome != flow.Rewrite || strings.Contains(got, "Maria") || strings.Contains(got, "1985") || len(words) != 9 {
 		t.Fatalf("%s %q", r.Decision.Outcome, got)
 	}
 	name, dob := words[2], words[4]
@@ -195,7 +195,7 @@ func TestDeclassifyAnswers(t *testing.T) {
 		{flow.StreamKey{Field: flow.FieldToolName, Item: 0}, "find"},
 		{flow.StreamKey{Field: flow.FieldToolArguments, Item: 0}, `{"from":"SFO","passengers":[{"name":"Maria Silva"}]}`},
 		{flow.StreamKey{Field: flow.FieldToolName, Item: 1}, "book"},
-		{flow.StreamKey{Field: flow.FieldToolArguments, Item: 1}, `{"passengers":[{"name":"nobody at all"}]}`},
+		{flow.StreamKey{Field: flow.FieldToolArguments, Item: 1}, `{"passengers":[{"dob":"in May"}]}`},
 	}
 	for seed := range uint64(20) {
 		a := play(session(t, e, nil), src, rand.New(rand.NewPCG(seed, 1)))

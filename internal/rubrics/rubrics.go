@@ -31,6 +31,9 @@ type Folder struct {
 // keys.
 func In(state, keyDir string) Folder { return Folder{filepath.Join(state, "rubrics"), keyDir} }
 
+// At returns the registry in a folder, with the own key in a folder of keys.
+func At(dir, keyDir string) Folder { return Folder{dir, keyDir} }
+
 // Dir returns the folder.
 func (f Folder) Dir() string { return f.dir }
 
