@@ -386,7 +386,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkNative decides releases of 20 atoms under 3 rubrics.
+// BenchmarkNative decides releases of 20 atoms under 3 rubrics, and those with
+// the clauses that the verifier states.
 func BenchmarkNative(b *testing.B) {
 	ps := make([]smt.Problem, 64)
 	for i := range ps {
@@ -410,6 +411,17 @@ func BenchmarkNative(b *testing.B) {
 		var p smt.Problem
 		percentiles(b, func() {
 			release(r, &p, 20, 3)
+			if v, err := native.Validate(ctx, &p); err != nil || !v.OK {
+				b.Fatalf("%v, %v", v, err)
+			}
+		})
+	})
+	b.Run("state-and-decide", func(b *testing.B) {
+		b.ReportAllocs()
+		r := seeded(1)
+		var p smt.Problem
+		percentiles(b, func() {
+			stated(r, &p, 20, false)
 			if v, err := native.Validate(ctx, &p); err != nil || !v.OK {
 				b.Fatalf("%v, %v", v, err)
 			}

@@ -21,7 +21,7 @@ const Prelude = `(set-option :print-success false)
 //	E1 e1v0    an enumeration and its first member
 //	A a7       the sort of atoms, and an atom
 //	f2         a function
-//	t5         its value at an atom, as the problem's terms have it
+//	t5         its value at an atom, where that occurs often
 //	s3         a predicate: to be one of several members
 //	k4 c4      clause 4: its truth; its name as an assertion
 //	x0 y0      the first formula that a query assumes; that it refutes
@@ -31,7 +31,7 @@ type Script struct {
 	// 0 where it is written out.
 	of   []int32
 	sets []set
-	name []int32 // of an application: its number
+	name []int32 // of an application that has a name: its number, from 1
 }
 
 // set is a predicate on members of an enumeration.
@@ -46,9 +46,7 @@ func NewScript(p *Problem) (*Script, error) {
 		return nil, p.err
 	}
 	s := &Script{p: p, of: make([]int32, len(p.nodes)), name: make([]int32, len(p.nodes))}
-	for i, n := range p.apps {
-		s.name[n] = int32(i)
-	}
+	s.nameOften()
 	// A set that is asked for often is a predicate, given by what it says of
 	// each member. That shortens what is written, never makes it longer.
 	uses := map[string][]int32{}
@@ -81,6 +79,33 @@ func NewScript(p *Problem) (*Script, error) {
 		}
 	}
 	return s, nil
+}
+
+// nameOften names the applications that are written so often that this
+// shortens the script.
+func (s *Script) nameOften() {
+	const often = 4
+	uses := make([]int32, len(s.p.nodes))
+	for i := range s.p.nodes {
+		switch n := &s.p.nodes[i]; n.op {
+		case opAnd, opOr, opSum:
+			for _, k := range s.p.kids[n.a:n.b] {
+				uses[k]++
+			}
+		case opNot, opScale, opIn:
+			uses[n.a]++
+		case opImplies, opIff, opSame, opLessEq, opLess, opEqual:
+			uses[n.a]++
+			uses[n.b]++
+		}
+	}
+	named := int32(0)
+	for _, i := range s.p.apps {
+		if uses[i] >= often {
+			named++
+			s.name[i] = named
+		}
+	}
 }
 
 // AppendVocabulary writes the enumerations, the predicates on them and the
@@ -123,9 +148,11 @@ func (s *Script) AppendFacts(dst []byte) []byte {
 			atoms[n.b] = true
 			dst = append(symbol(append(dst, "(declare-const "...), 'a', n.b), " A)\n"...)
 		}
-		dst = symbol(append(dst, "(define-fun "...), 't', s.name[i])
-		dst = append(f.sort(append(dst, " () "...)), ' ')
-		dst = append(p.application(dst, n), ")\n"...)
+		if s.name[i] != 0 {
+			dst = symbol(append(dst, "(define-fun "...), 't', s.name[i])
+			dst = append(f.sort(append(dst, " () "...)), ' ')
+			dst = append(p.application(dst, n), ")\n"...)
+		}
 	}
 	dst = append(dst, "(assert (and true"...) // one assertion: that is read faster
 	for _, i := range p.apps {
@@ -140,15 +167,15 @@ func (s *Script) fact(dst []byte, n *node, i int32) []byte {
 	v := f.facts[n.b]
 	switch {
 	case v != free && n.op == opApply:
-		dst = append(symbol(append(dst, "\n(= "...), 't', s.name[i]), ' ')
+		dst = append(s.term(append(dst, "\n(= "...), i), ' ')
 		return append(member(dst, f.enum, v), ')')
 	case v != free:
-		dst = append(symbol(append(dst, "\n(= "...), 't', s.name[i]), ' ')
+		dst = append(s.term(append(dst, "\n(= "...), i), ' ')
 		return append(fraction(dst, v, 1), ')')
 	case n.op == opApply:
 		dst = append(dst, "\n(or false"...)
 		for m := range s.p.enums[f.enum-1].values {
-			dst = append(symbol(append(dst, " (= "...), 't', s.name[i]), ' ')
+			dst = append(s.term(append(dst, " (= "...), i), ' ')
 			dst = append(member(dst, f.enum, int64(m)), ')')
 		}
 		return append(dst, ')')
@@ -331,6 +358,9 @@ func (s *Script) term(dst []byte, i int32) []byte {
 	case opRat:
 		return fraction(dst, n.k, n.q)
 	case opApply, opApplyReal:
+		if s.name[i] == 0 {
+			return s.p.application(dst, n)
+		}
 		return symbol(dst, 't', s.name[i])
 	case opNot:
 		return append(s.term(append(dst, "(not "...), n.a), ')')

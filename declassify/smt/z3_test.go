@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/declassify/smt/z3"
@@ -92,6 +93,25 @@ func TestReleases(t *testing.T) {
 		if w, err := z.Validate(t.Context(), &p); err != nil || !reflect.DeepEqual(v, w) {
 			t.Fatalf("%d: %v, and z3 %v, %v", i, v, w, err)
 		}
+	}
+}
+
+// TestLarge decides as many atoms as there may be, and by Z3 so many that its
+// answers are more than a pipe holds.
+func TestLarge(t *testing.T) {
+	var p smt.Problem
+	native := new(smt.Native)
+	for _, spoilt := range []bool{false, true} {
+		stated(seeded(1), &p, smt.MaxAtoms, spoilt)
+		if v, err := native.Validate(t.Context(), &p); err != nil || v.OK == spoilt {
+			t.Errorf("%v, %v", v, err)
+		}
+	}
+	z := pool(t, z3.Config{Size: 1, Timeout: time.Minute})
+	stated(seeded(1), &p, 1_500, true)
+	v, err := native.Validate(t.Context(), &p)
+	if w, err2 := z.Validate(t.Context(), &p); err != nil || err2 != nil || !reflect.DeepEqual(v, w) {
+		t.Errorf("%v, %v; z3 %v, %v", v, err, w, err2)
 	}
 }
 
