@@ -54,11 +54,12 @@ func (p *Problem) verdict(val []int64) Verdict {
 
 // fast computes the value of every node: of formulas 1 or 0, of enumerated
 // terms the index, of numbers the count of parts of node.den. It gives up, and
-// returns false, where an int64 overflows. All facts must be known.
+// returns false, where an int64 overflows, or a denominator did. All facts must
+// be known.
 func (p *Problem) fast(val []int64) bool {
 	for i := 1; i < len(p.nodes); i++ {
 		n := &p.nodes[i]
-		ok := true
+		ok := n.den != 0 || n.sort != sortReal
 		switch n.op {
 		case opApply, opApplyReal:
 			val[i] = p.funcs[n.a-1].facts[n.b]
@@ -69,7 +70,7 @@ func (p *Problem) fast(val []int64) bool {
 			for _, k := range p.kids[n.a:n.b] {
 				x := val[k]
 				if d := p.nodes[k].den; d != n.den && ok {
-					x, ok = part(x, d, n.den)
+					x, ok = mul(x, n.den/d)
 				}
 				if ok {
 					sum, ok = plus(sum, x)
@@ -77,15 +78,15 @@ func (p *Problem) fast(val []int64) bool {
 			}
 			val[i] = sum
 		case opScale:
-			val[i], ok = mul(val[n.a], n.k)
-			ok = ok && n.den != 0
+			x, fits := mul(val[n.a], n.k)
+			val[i], ok = x, ok && fits
 		case opLessEq, opLess, opEqual:
 			x, y, dx, dy := val[n.a], val[n.b], p.nodes[n.a].den, p.nodes[n.b].den
 			if dx != dy {
-				ok2 := false
+				fits := false
 				x, ok = mul(x, dy)
-				y, ok2 = mul(y, dx)
-				ok = ok && ok2 && dx != 0 && dy != 0
+				y, fits = mul(y, dx)
+				ok = ok && fits
 			}
 			val[i] = compared(n.op, x > y, x == y)
 		default:
@@ -96,15 +97,6 @@ func (p *Problem) fast(val []int64) bool {
 		}
 	}
 	return true
-}
-
-// part counts x parts of 1/from in parts of 1/to; from divides to, unless one
-// is 0.
-func part(x, from, to int64) (int64, bool) {
-	if from == 0 || to == 0 {
-		return 0, false
-	}
-	return mul(x, to/from)
 }
 
 func compared(o op, greater, equal bool) int64 {

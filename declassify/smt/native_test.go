@@ -158,6 +158,14 @@ func TestExact(t *testing.T) {
 		{"a sum of fractions without a common denominator", func(p *smt.Problem) smt.Formula {
 			return p.Less(p.Sum(p.Rat(1, most), p.Rat(1, most-1)), p.Rat(2, most-1))
 		}, true},
+		{"1/most² < 1/most(most-1)", func(p *smt.Problem) smt.Formula {
+			x := p.Rat(1, most)
+			return p.Less(p.Scale(x, 1, most), p.Scale(x, 1, most-1))
+		}, true},
+		{"two sums without common denominators", func(p *smt.Problem) smt.Formula {
+			x, y, z := p.Rat(1, most), p.Rat(1, most-1), p.Rat(1, most-2)
+			return p.Less(p.Sum(x, y), p.Sum(y, z))
+		}, true},
 		{"5/4 of 4 = 5", func(p *smt.Problem) smt.Formula { return p.Equal(p.Scale(p.Int(4), 5, 4), p.Int(5)) }, true},
 		{"0 of something huge is 0", func(p *smt.Problem) smt.Formula {
 			return p.Equal(p.Scale(p.Scale(p.Int(most), most, most), 0, most), p.Sum())

@@ -373,21 +373,28 @@ func TestClose(t *testing.T) {
 	p.Close()
 }
 
-// TestReplaced: a process does not outlive its number of queries.
+// TestReplaced: a process does not outlive its number of queries, and none is
+// left behind.
 func TestReplaced(t *testing.T) {
 	p := real(t, Config{Size: 1, Queries: 2})
-	seen := map[int]bool{}
+	seen := map[*worker]bool{}
 	for range 9 {
 		works(t, p)
 		if w := <-p.slots; w != nil {
-			seen[w.cmd.Process.Pid] = true
+			seen[w] = true
 			p.slots <- w
 		} else {
 			p.slots <- nil
 		}
 	}
-	if len(seen) != 4 { // seen when alive: after every other round
+	if len(seen) != 4 { // who is alive after every other round
 		t.Errorf("%d processes for 28 queries", len(seen))
+	}
+	p.Close()
+	for w := range seen {
+		if w.cmd.ProcessState == nil {
+			t.Errorf("process %d was not waited for", w.cmd.Process.Pid)
+		}
 	}
 }
 
