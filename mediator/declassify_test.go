@@ -63,7 +63,20 @@ samples:
 // trip is an engine that holds calls of two tools and prompts to a rubric.
 func trip(t testing.TB, change func(*mediator.Config), by func(mediator.Releaser) mediator.Releaser) (*mediator.Engine, *memory.Store) {
 	t.Helper()
-	r, err := rubric.Parse("trip.yaml", []byte(tripRubric))
+	store := memory.New()
+	return tripOn(t, store, tripRubric, change, by), store
+}
+
+// releaseStore is what an engine and a ledger need of a store.
+type releaseStore interface {
+	mediator.Store
+	mediator.Values
+	ledger.Store
+}
+
+func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator.Config), by func(mediator.Releaser) mediator.Releaser) *mediator.Engine {
+	t.Helper()
+	r, err := rubric.Parse("trip.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +85,6 @@ func trip(t testing.TB, change func(*mediator.Config), by func(mediator.Releaser
 	if _, err := reg.Add("trip", rubric.Sign(r, key)); err != nil {
 		t.Fatal(err)
 	}
-	store := memory.New()
 	book, err := ledger.NewBook(ledger.Config{Store: store, Key: key})
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +135,7 @@ func trip(t testing.TB, change func(*mediator.Config), by func(mediator.Releaser
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, store
+	return e
 }
 
 // The model plans with names that it never saw the values of, the service gets
