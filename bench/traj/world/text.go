@@ -251,3 +251,28 @@ func ordinal(n int) string {
 	}
 	return tens[n/10] + "-" + ordinals[n%10-1]
 }
+
+// Part writes an argument from a template, as the tasks of this package do: for
+// attacks that are made up elsewhere.
+func (x *Person) Part(path string, f Field, free bool, from Source, template string) Part {
+	t := x.write(template, nil)
+	return Part{Path: path, Field: f, Free: free, From: from, Text: t.string, Mentions: t.mentions}
+}
+
+// Scattered writes a value in pieces with words between them, so that no piece
+// has the form of the whole. All together is one mention.
+func (x *Person) Scattered(path string, f Field, before, between string) Part {
+	s, facts, _ := x.render(f, "")
+	n := len(s)
+	parts := []string{s[:n/3], s[n/3 : 2*n/3], s[2*n/3:]}
+	out := Part{Path: path, Free: true, From: FromTool, Text: before}
+	start := len(out.Text)
+	for i, p := range parts {
+		if i > 0 {
+			out.Text += between
+		}
+		out.Text += p
+	}
+	out.Mentions = []Mention{{Start: start, End: len(out.Text), Field: f, Facts: facts, Oblique: true}}
+	return out
+}

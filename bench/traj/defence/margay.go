@@ -1,0 +1,291 @@
+package defence
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/margaydev/margay/bench/traj/world"
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/store/memory"
+)
+
+// MargayConfig is what Margay's own row needs.
+type MargayConfig struct {
+	Name string
+	// Resolve finds the rules of a release; Rubrics are the canonical bytes of
+	// all that it may find, for the ledger.
+	Resolve  func(rubric.Query) (declassify.Rules, error)
+	Rubrics  [][]byte
+	Defender declassify.Defender
+	// Challenges is the number of questions of the second pass.
+	Challenges int
+	// Without leaves checks of the verifier out: an ablation.
+	Without []declassify.Rule
+	// Stand says which category's rubric stands in for another's; nil: each
+	// has its own.
+	Stand func(category string) string
+	// Deadline bounds the defender's answers; the verifier's own if it is 0.
+	Deadline time.Duration
+}
+
+// Margay is declassify.Verifier with a defender: each trajectory is a family of
+// its own in one ledger, which is signed, and read again by Certified.
+type Margay struct {
+	cfg      MargayConfig
+	verifier *declassify.Verifier
+	book     *ledger.Book
+	begun    atomic.Int64
+}
+
+// NewMargay makes a row of Margay's own.
+func NewMargay(cfg MargayConfig) (*Margay, error) {
+	store := memory.New()
+	seed := sha256.Sum256([]byte("margay benchmark traj"))
+	begun := time.Unix(1_700_000_000, 0).UTC()
+	book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(seed[:]), Now: func() time.Time { return begun }})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
+	}
+	for _, r := range append(slices.Clone(cfg.Rubrics), declassify.FallbackRubric()) {
+		if _, err := book.KeepRubric(context.Background(), r); err != nil {
+			return nil, fmt.Errorf("%s: %w", cfg.Name, err)
+		}
+	}
+	v, err := declassify.New(declassify.Config{
+		Resolve: cfg.Resolve, Ledger: book, History: store, Defender: cfg.Defender, Key: sha256.Sum256([]byte("fingerprints")),
+		Challenges: cfg.Challenges, Without: cfg.Without, Deadline: cfg.Deadline,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
+	}
+	return &Margay{cfg: cfg, verifier: v, book: book}, nil
+}
+
+// Name implements Defence.
+func (m *Margay) Name() string { return m.cfg.Name }
+
+// Begin implements Defence.
+func (m *Margay) Begin(_ context.Context, k Known) (Session, error) {
+	return &session{m: m, known: k, id: m.family(k.ID), names: names{of: k.ID, given: map[string]string{}}}, nil
+}
+
+// family is a fresh id in the form of a ULID. Playing a task again is another
+// family.
+func (m *Margay) family(of string) flow.TrajectoryID {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d", of, m.begun.Add(1)))
+	return flow.TrajectoryID("0" + strings.ToUpper(hex.EncodeToString(sum[:]))[:25])
+}
+
+type session struct {
+	m     *Margay
+	known Known
+	id    flow.TrajectoryID
+	names names
+}
+
+// Release implements Session.
+func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
+	action := c.Action
+	if s.m.cfg.Stand != nil {
+		action = s.m.cfg.Stand(action)
+	}
+	in := declassify.Candidate{
+		Trajectory: s.id, Decision: fmt.Sprintf("step-%d", c.Step), Names: &s.names,
+		Tool: declassify.Tool{Name: c.Tool, Action: action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
+	}
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		in.Tool.Args = append(in.Tool.Args, declassify.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
+		in.Parts = append(in.Parts, declassify.Part{Path: p.Path, Text: p.Text, Untrusted: p.From == world.FromTool})
+	}
+	r, err := s.m.verifier.Release(ctx, in)
+	if err != nil {
+		return Outcome{}, err
+	}
+	out := Outcome{Phases: map[string]time.Duration{
+		"defend": r.Phases.Defend, "validate": r.Phases.Bind + r.Phases.Validate, "audit": r.Phases.Cost + r.Phases.Audit, "commit": r.Phases.Commit,
+	}}
+	if !r.Released() {
+		out.Fallback = true
+		return out, nil
+	}
+	for _, why := range r.Reasons {
+		if ignored[declassify.Rule(why.Code)] {
+			out.Fallback = true
+		}
+	}
+	out.Parts = make([]string, len(c.Parts))
+	for i := range r.Parts {
+		out.Parts[i] = r.Parts[i].Text
+	}
+	return out, nil
+}
+
+// ignored are the rules that leave a defender's evidence out of account.
+var ignored = map[declassify.Rule]bool{
+	declassify.EvidenceSyntax: true, declassify.EvidenceSchema: true, declassify.EvidenceTooLarge: true, declassify.EvidenceAtoms: true, declassify.EvidenceOffset: true,
+	declassify.EvidenceOverlap: true, declassify.EvidenceUTF8: true, declassify.EvidenceContext: true, declassify.EvidencePrevious: true, declassify.EvidenceOperator: true,
+	declassify.EvidenceVariant: true, declassify.DefenderTimeout: true, declassify.DefenderFailed: true, declassify.ChallengeRefused: true, declassify.ChallengeConflict: true,
+}
+
+// names gives out the pseudonyms of a trajectory.
+type names struct {
+	of    string
+	given map[string]string
+}
+
+func (n *names) Name(field, value string) string {
+	sum := sha256.Sum256([]byte(n.of + "\x00" + field + "\x00" + value))
+	name := "margay-" + field + "-" + hex.EncodeToString(sum[:6])
+	n.given[name] = value
+	return name
+}
+
+var nameRE = regexp.MustCompile(`margay-([a-z]+(?:-[a-z]+)*)-[0-9a-f]{12}`)
+
+func (n *names) Find(text string) []declassify.Pseudonym {
+	var out []declassify.Pseudonym
+	for _, m := range nameRE.FindAllStringSubmatchIndex(text, -1) {
+		if v, ok := n.given[text[m[0]:m[1]]]; ok {
+			out = append(out, declassify.Pseudonym{Start: m[0], End: m[1], Field: text[m[2]:m[3]], Value: v})
+		}
+	}
+	return out
+}
+
+// Certified implements Accountant: it reads the trajectory's entries and does
+// their sums again, from what each value has cost so far, with no use of the
+// ledger's own.
+func (s *session) Certified(ctx context.Context) (Certified, error) {
+	after := map[ledger.Hash][ledger.Classes]flow.Bits{}
+	fields := map[ledger.Hash]map[string]bool{}
+	out := Certified{Bits: map[world.Field]float64{}, Ops: map[world.Field]string{}}
+	finest := map[world.Field]rubric.Op{}
+	var limits *ledger.Limits
+	_, err := s.m.book.Replay(ctx, s.id, func(_ *ledger.State, e *ledger.Entry) error {
+		if limits == nil {
+			l := e.Limits
+			limits = &l
+		}
+		if e.Limits != *limits {
+			out.Exceeded = true
+		}
+		if !e.Charges() {
+			return nil
+		}
+		for i := range e.Atoms {
+			a := &e.Atoms[i]
+			after[a.Value] = a.After
+			if fields[a.Value] == nil {
+				fields[a.Value] = map[string]bool{}
+			}
+			if e.Class != flow.RequiredService {
+				fields[a.Value][a.Field] = true
+				f, op := world.Field(a.Field), rubric.Op{Kind: rubric.OpKind(a.Op), Level: int(a.Level), Template: a.Template}
+				if had, ok := finest[f]; !ok || op.Compare(had) > 0 {
+					finest[f], out.Ops[f] = op, op.Kind.String()
+				}
+			}
+		}
+		if over(after, limits) {
+			out.Exceeded = true
+		}
+		return nil
+	})
+	if err != nil {
+		return out, err
+	}
+	for v, fs := range fields {
+		for f := range fs {
+			out.Bits[world.Field(f)] += float64(after[v][flow.SemiTrusted]) / float64(flow.Bit)
+		}
+	}
+	for _, a := range after {
+		out.Total += float64(a[flow.SemiTrusted]) / float64(flow.Bit)
+	}
+	if limits != nil {
+		out.Cap = float64(limits.Cap[flow.SemiTrusted]) / float64(flow.Bit)
+	}
+	return out, nil
+}
+
+// over adds up what all values have cost.
+func over(after map[ledger.Hash][ledger.Classes]flow.Bits, l *ledger.Limits) bool {
+	var caps [ledger.Classes]flow.Bits
+	var weighted int64
+	for _, a := range after {
+		for k := flow.RequiredService; k <= flow.Adversarial; k++ {
+			caps[k] += a[k]
+			weighted += int64(a[k]) * (l.Lambda[k] - l.Lambda[k-1])
+		}
+	}
+	for k := flow.RequiredService; k <= flow.Adversarial; k++ {
+		if caps[k] > l.Cap[k] {
+			return true
+		}
+	}
+	return weighted > int64(l.B)*1000
+}
+
+// Registry are rubrics in the form that NewMargay needs, signed with a key of
+// the benchmark's own.
+type Registry struct {
+	rubrics []*rubric.Rubric
+	key     ed25519.PrivateKey
+}
+
+// ErrNoRubrics says that there is nothing to run Margay's rows with.
+var ErrNoRubrics = errors.New("no rubrics")
+
+// NewRegistry takes rubrics, as YAML by the names of their files.
+func NewRegistry(files map[string][]byte) (*Registry, error) {
+	seed := sha256.Sum256([]byte("margay benchmark traj rubrics"))
+	r := &Registry{key: ed25519.NewKeyFromSeed(seed[:])}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		one, err := rubric.Parse(name, files[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		r.rubrics = append(r.rubrics, one)
+	}
+	if len(r.rubrics) == 0 {
+		return nil, ErrNoRubrics
+	}
+	return r, nil
+}
+
+// Config fills in the part of a configuration that comes from rubrics, without
+// those whose name is one of left.
+func (r *Registry) Config(cfg MargayConfig, left ...string) (MargayConfig, error) {
+	reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{r.key.Public().(ed25519.PublicKey)}, Now: func() time.Time { return world.Today }})
+	for _, one := range r.rubrics {
+		if slices.ContainsFunc(left, func(name string) bool { return strings.Contains(one.Name(), name) }) {
+			continue
+		}
+		if _, err := reg.Add(one.Name(), rubric.Sign(one, r.key)); err != nil {
+			return cfg, err
+		}
+		cfg.Rubrics = append(cfg.Rubrics, one.Canonical())
+	}
+	cfg.Resolve = func(q rubric.Query) (declassify.Rules, error) {
+		got, err := reg.Resolve(q)
+		if err != nil {
+			return nil, err
+		}
+		return got, nil
+	}
+	return cfg, nil
+}
