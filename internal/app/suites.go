@@ -87,6 +87,10 @@ func suites() []suite {
 			name: "traj", short: "500 trajectories of twelve categories under defences: how many bits sinks learn, and what tasks succeed",
 			flags: trajFlags, check: checkTraj, run: runTraj,
 		},
+		{
+			name: "robust", short: "Injections, turned advisers, colluding and patient sinks against the same defences",
+			flags: robustFlags, check: checkTraj, run: runRobust,
+		},
 	}
 }
 

@@ -18,20 +18,31 @@ import (
 type trajOptions struct {
 	defences []string
 	seeds    int
+	rubrics  string
 }
 
 func trajFlags(c *cobra.Command, o *benchOptions) {
-	t := &o.traj
 	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
+	trajOwnFlags(c, o)
+}
+
+func robustFlags(c *cobra.Command, o *benchOptions) {
+	c.Flags().IntVar(&o.n, "n", 120, "people of each seed")
+	trajOwnFlags(c, o)
+}
+
+func trajOwnFlags(c *cobra.Command, o *benchOptions) {
+	t := &o.traj
 	c.Flags().IntVar(&t.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	c.Flags().StringSliceVar(&t.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(trajNames(), " "))
+	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows")
 }
 
 func trajNames() []string {
-	var out []string
+	out := []string{rulesName}
 	all, err := defence.Baselines()
 	if err != nil {
-		return nil // Run says why
+		return out // Run says why
 	}
 	for _, d := range all {
 		out = append(out, d.Name())
@@ -46,33 +57,60 @@ func checkTraj(o *benchOptions) error {
 	return checkDefences(o.traj.defences, trajNames())
 }
 
-// trajDefences are those that were asked for, or all.
-func trajDefences(o *benchOptions) ([]defence.Defence, error) {
-	all, err := defence.Baselines()
-	if err != nil {
-		return nil, err
+// trajDefences are those that were asked for, or all: the others, then ours,
+// where there are rubrics for them.
+func trajDefences(o *benchOptions) (all []defence.Defence, mine *ours, notes []string, err error) {
+	asked := func(name string) bool { return len(o.traj.defences) == 0 || slices.Contains(o.traj.defences, name) }
+	if all, err = defence.Baselines(); err != nil {
+		return nil, nil, nil, err
 	}
-	return slices.DeleteFunc(all, func(d defence.Defence) bool {
-		return len(o.traj.defences) > 0 && !slices.Contains(o.traj.defences, d.Name())
-	}), nil
+	all = slices.DeleteFunc(all, func(d defence.Defence) bool { return !asked(d.Name()) })
+	if !asked(rulesName) {
+		return all, nil, nil, nil
+	}
+	mine, err = newOurs(o)
+	if note, none := noOurs(err); none {
+		return all, nil, []string{note}, nil
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := mine.plain()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return append(all, d), mine, nil, nil
 }
 
 func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
-	all, err := trajDefences(o)
+	all, mine, notes, err := trajDefences(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: "rules", Progress: o.progress}
-	if o.n < 0 || o.quick {
+	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress}
+	if o.n < 0 {
 		t.N, t.Seeds = 500, traj.Seeds
 	}
 	if o.quick {
 		t.N, t.Seeds = 24, 1
 	}
+	if mine != nil {
+		ablations, err := mine.ablations()
+		if err != nil {
+			return nil, nil, err
+		}
+		held, err := mine.held()
+		if err != nil {
+			return nil, nil, err
+		}
+		t.Ablations = append(ablations, held...)
+		notes = append(notes, "loro=…: the category's rubric is held out, and the fallback holds; loco=…: the nearest category's stands in for it. Nothing is trained or calibrated on trajectories")
+	}
 	r, rep, err := traj.Run(ctx, t)
 	if err != nil {
 		return nil, nil, err
 	}
+	r.Notes = append(r.Notes, notes...)
 	return r, trajFigures(r, rep), nil
 }
 

@@ -94,7 +94,8 @@ var allowed = map[string][]string{
 	"bench/leakage":        {"bench", "bench/stats", "flow", "label", "screen"},
 	"bench/traj/world":     {"flow"},
 	"bench/traj/adversary": {"bench/traj/world"},
-	"bench/traj/defence":   {"bench/traj/world", "flow", "secret", "secret/recognise"},
+	"bench/traj/defence":   {"bench/traj/world", "declassify", "defend/rules", "flow", "ledger", "rubric", "secret", "secret/recognise", "store/memory"},
+	"bench/robust":         {"bench", "bench/stats", "bench/traj", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "declassify", "flow", "rubric"},
 	"bench/traj":           {"bench", "bench/stats", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "flow"},
 	"bench/prism/method": {
 		"flow", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
@@ -112,7 +113,7 @@ var allowed = map[string][]string{
 	"internal/localsock": {},
 	"internal/app": {
 		"internal/rubrics", "rubric",
-		"bench/traj", "bench/traj/defence",
+		"bench/robust", "bench/traj", "bench/traj/defence", "bench/traj/world", "declassify", "defend/rules",
 		"confirm", "internal/console", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",
 	},
