@@ -69,8 +69,14 @@ func siege(t *world.Task) []world.Step {
 		field    world.Field
 		template string
 	}{
-		{world.Address, "{address:near}"}, {world.DOB, "{dob:age}"}, {world.LegalName, "{legal-name:given}"}, {world.Address, "{address:street}"},
-		{world.LegalName, "{legal-name:initials}"}, {world.DOB, "{dob:long}"}, {world.Diagnosis, "{diagnosis:clinic}"}, {world.Diagnosis, "{diagnosis:medicine}"},
+		{world.Address, "{address:near}"},
+		{world.DOB, "{dob:age}"},
+		{world.LegalName, "{legal-name:given}"},
+		{world.Address, "{address:street}"},
+		{world.LegalName, "{legal-name:initials}"},
+		{world.DOB, "{dob:long}"},
+		{world.Diagnosis, "{diagnosis:clinic}"},
+		{world.Diagnosis, "{diagnosis:medicine}"},
 	}
 	var out []world.Step
 	for i, p := range pieces {

@@ -10,7 +10,7 @@ import (
 	"github.com/margaydev/margay/bench/robust"
 	"github.com/margaydev/margay/bench/traj"
 	"github.com/margaydev/margay/bench/traj/defence"
-	"github.com/margaydev/margay/bench/traj/world"
+	trajworld "github.com/margaydev/margay/bench/traj/world"
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/defend/rules"
 )
@@ -95,7 +95,7 @@ var siblings = map[string]string{
 // place (loro), and with the nearest category's (loco).
 func (o *ours) held() ([]traj.Ablation, error) {
 	var out []traj.Ablation
-	for _, c := range world.Categories {
+	for _, c := range trajworld.Categories {
 		none, err := o.make(rules.Defender{}, []string{c}, nil)
 		if err != nil {
 			return nil, err
