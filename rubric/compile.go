@@ -350,18 +350,22 @@ func (r *Rubric) cost(f *field, op Op) flow.Bits {
 	}
 }
 
-// monotone checks that costs don't fall along the disclosure order of what is
-// admissible.
+// monotone checks that costs don't fall along the disclosure order of all that
+// can be done with a field, admissible or not.
 func (r *Rubric) monotone() error {
 	for _, name := range r.names {
 		f := r.fields[name]
-		for _, class := range classOrder {
-			ops := f.ops[class]
-			for i := 1; i < len(ops); i++ {
-				if a, b := r.cost(f, ops[i-1]), r.cost(f, ops[i]); a > b {
-					return where(fmt.Errorf("costs are not monotone: %s costs %s, and %s, which shows more, %s", ops[i-1], a, ops[i], b),
-						"operators", name, class.String())
-				}
+		ops := []Op{{Kind: Drop}, {Kind: Redact}, {Kind: Substitute, Template: Pseudonym}, {Kind: Identity}}
+		for l := range f.levels {
+			ops = append(ops, Op{Kind: Generalize, Level: l + 1})
+		}
+		for t := range r.templates {
+			ops = append(ops, Op{Kind: Substitute, Template: t})
+		}
+		slices.SortFunc(ops, Op.Compare)
+		for i := 1; i < len(ops); i++ {
+			if a, b := r.cost(f, ops[i-1]), r.cost(f, ops[i]); a > b {
+				return where(fmt.Errorf("costs are not monotone: %s of %s costs %s, and %s, which shows more, %s", ops[i-1], name, a, ops[i], b), "fields", name)
 			}
 		}
 	}

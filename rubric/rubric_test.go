@@ -54,6 +54,8 @@ func newKey(seed byte) (ed25519.PublicKey, ed25519.PrivateKey) {
 	return pub, k
 }
 
+func keysOf(k ...ed25519.PublicKey) []ed25519.PublicKey { return k }
+
 func TestExampleIsInOrder(t *testing.T) {
 	for _, f := range rubric.Lint(parse(t, example(t)), day) {
 		t.Error(f.String())

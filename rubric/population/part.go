@@ -83,6 +83,11 @@ func (p *part) weigh() error {
 	}
 	p.members = new(big.Int)
 	peaks := make([]*big.Rat, len(p.atoms))
+	type same struct {
+		mass    uint64
+		members *big.Int
+	}
+	known := map[same]*big.Rat{} // most parts have few different ones
 	for i := range p.atoms {
 		a := &p.atoms[i]
 		if a.mass == 0 || a.members.Sign() <= 0 {
@@ -94,13 +99,23 @@ func (p *part) weigh() error {
 		}
 		p.total = sum
 		p.members.Add(p.members, a.members)
-		peaks[i] = new(big.Rat).SetFrac(new(big.Int).SetUint64(a.mass), a.members)
+		k := same{a.mass, a.members}
+		if peaks[i] = known[k]; peaks[i] == nil {
+			peaks[i] = new(big.Rat).SetFrac(new(big.Int).SetUint64(a.mass), a.members)
+			known[k] = peaks[i]
+			p.peaks = append(p.peaks, peaks[i])
+		}
 	}
-	p.peaks = slices.Clone(peaks)
 	slices.SortFunc(p.peaks, (*big.Rat).Cmp)
 	p.peaks = slices.CompactFunc(p.peaks, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
+	ranks := map[*big.Rat]int{}
 	for i, r := range peaks {
-		p.atoms[i].rank, _ = slices.BinarySearchFunc(p.peaks, r, (*big.Rat).Cmp)
+		n, ok := ranks[r]
+		if !ok {
+			n, _ = slices.BinarySearchFunc(p.peaks, r, (*big.Rat).Cmp)
+			ranks[r] = n
+		}
+		p.atoms[i].rank = n
 	}
 	return nil
 }
@@ -188,7 +203,7 @@ func (p *part) uniform(s *Spec, columns []string) error {
 	for _, c := range columns {
 		d, _ := argument(c, "last")
 		p.add(c, func(i int) string {
-			t := fmt.Sprintf("%0*d", digits, i)
+			t := strconv.Itoa(i + int(cells)) //nolint:gosec // at most 10^4
 			return t[len(t)-int(d):]
 		})
 	}

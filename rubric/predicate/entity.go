@@ -12,22 +12,29 @@ import (
 type entity struct {
 	name  string
 	about string
-	find  func(string) [][2]int
+	find  func(*look) [][2]int
+	needs need
+}
+
+// known makes an entity of an expression and of a check of what it matches;
+// each finds by one or by the other of the functions below.
+func known(name, about, expr string, by func(*regexp.Regexp, func(string) bool) func(*look) [][2]int, ok func(string) bool) entity {
+	return entity{name, about, by(regexp.MustCompile(expr), ok), needsOf(mustParse(expr))}
 }
 
 const months = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?`
 
 var entities = []entity{
-	{"card", "a number with the length and check digit of a payment card", windows(`\b\d(?:[ -]?\d){11,18}\b`, luhn)},
-	{"date", "a day, month and year", checked(`(?i)\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{1,2}(?:st|nd|rd|th)?[ -](?:of )?`+months+`[ -]\d{4}|`+months+` \d{1,2}(?:st|nd|rd|th)?,? \d{4})\b`, nil)},
-	{"email", "an address of electronic mail", checked(`[\p{L}\p{N}._%+'-]{1,64}@(?:[\p{L}\p{N}-]{1,63}\.){1,4}\p{L}{2,24}`, nil)},
-	{"iban", "an account number with its check digits", windows(`\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b`, mod97)},
-	{"ip", "an address of the Internet protocol, version 4", checked(`\b(?:\d{1,3}\.){3}\d{1,3}\b`, nil)},
-	{"money", "an amount with its currency", checked(`(?:[$€£¥]|\b(?:USD|EUR|GBP|CHF|JPY|CAD|AUD)) ?\d{1,3}(?:[ ,'.]?\d{3}){0,4}(?:[.,]\d{1,2})?k?\b|\b\d{1,3}(?:[ ,'.]?\d{3}){0,4}(?:[.,]\d{1,2})?k? ?(?:[$€£¥]|(?:USD|EUR|GBP|CHF|JPY|CAD|AUD|dollars|euros|pounds)\b)`, nil)},
-	{"person", "two to four words that begin with capitals", checked(`\b\p{Lu}[\p{L}'’.-]{0,24}(?: (?:van|von|de|da|del|der|bin|al|la|le) ?)?(?: \p{Lu}[\p{L}'’.-]{0,24}){1,3}`, nil)},
-	{"phone", "a number to call", checked(`(?:\+|\b00|\()?\d(?:[ ./()-]{0,2}\d){6,14}\b`, callable)},
-	{"private-key", "the beginning of a private key", checked(`-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----`, nil)},
-	{"street", "a house number with a street", checked(`(?i)\b\d{1,5}[a-z]?,? (?:[\p{L}'.-]{1,24} ){0,3}(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|court|ct|place|pl|square|sq|boulevard|blvd|way|terrace|close|rue|via|calle)\b|(?i)\b[\p{L}.-]{2,30}(?:strasse|straße|weg|platz|gasse|laan|straat) \d{1,4}[a-z]?\b`, nil)},
+	known("card", "a number with the length and check digit of a payment card", `\b\d(?:[ -]?\d){11,18}\b`, windows, luhn),
+	known("date", "a day, month and year", `(?i)\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{1,2}(?:st|nd|rd|th)?[ -](?:of )?`+months+`[ -]\d{4}|`+months+` \d{1,2}(?:st|nd|rd|th)?,? \d{4})\b`, checked, nil),
+	known("email", "an address of electronic mail", `[\p{L}\p{N}._%+'-]{1,64}@(?:[\p{L}\p{N}-]{1,63}\.){1,4}\p{L}{2,24}`, checked, nil),
+	known("iban", "an account number with its check digits", `\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b`, windows, mod97),
+	known("ip", "an address of the Internet protocol, version 4", `\b(?:\d{1,3}\.){3}\d{1,3}\b`, checked, nil),
+	known("money", "an amount with its currency", `(?:[$€£¥]|\b(?:USD|EUR|GBP|CHF|JPY|CAD|AUD)) ?\d{1,3}(?:[ ,'.]?\d{3}){0,4}(?:[.,]\d{1,2})?k?\b|\b\d{1,3}(?:[ ,'.]?\d{3}){0,4}(?:[.,]\d{1,2})?k? ?(?:[$€£¥]|(?:USD|EUR|GBP|CHF|JPY|CAD|AUD|dollars|euros|pounds)\b)`, checked, nil),
+	known("person", "two to four words that begin with capitals", `\b\p{Lu}[\p{L}'’.-]{0,24}(?: (?:van|von|de|da|del|der|bin|al|la|le) ?)?(?: \p{Lu}[\p{L}'’.-]{0,24}){1,3}`, checked, nil),
+	known("phone", "a number to call", `(?:\+|\b00|\()?\d(?:[ ./()-]{0,2}\d){6,14}\b`, checked, callable),
+	known("private-key", "the beginning of a private key", `-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----`, checked, nil),
+	known("street", "a house number with a street", `(?i)\b\d{1,5}[a-z]?,? (?:[\p{L}'.-]{1,24} ){0,3}(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|court|ct|place|pl|square|sq|boulevard|blvd|way|terrace|close|rue|via|calle)\b|(?i)\b[\p{L}.-]{2,30}(?:strasse|straße|weg|platz|gasse|laan|straat) \d{1,4}[a-z]?\b`, checked, nil),
 }
 
 // Entities returns the names of entity types.
@@ -40,9 +47,9 @@ func Entities() []string {
 }
 
 // checked finds what an expression matches and a check confirms.
-func checked(expr string, ok func(string) bool) func(string) [][2]int {
-	re := regexp.MustCompile(expr)
-	return func(text string) [][2]int {
+func checked(re *regexp.Regexp, ok func(string) bool) func(*look) [][2]int {
+	return func(l *look) [][2]int {
+		text := l.text
 		var out [][2]int
 		for _, m := range re.FindAllStringIndex(text, -1) {
 			if ok == nil || ok(text[m[0]:m[1]]) {
@@ -56,10 +63,10 @@ func checked(expr string, ok func(string) bool) func(string) [][2]int {
 // windows is checked for things that stand among others like them: where a
 // match as a whole does not pass, it may from a word's beginning to a word's
 // end.
-func windows(expr string, ok func(string) bool) func(string) [][2]int {
-	re := regexp.MustCompile(expr)
+func windows(re *regexp.Regexp, ok func(string) bool) func(*look) [][2]int {
 	inner := func(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' }
-	return func(text string) [][2]int {
+	return func(l *look) [][2]int {
+		text := l.text
 		var out [][2]int
 		for pos := 0; pos < len(text); {
 			m := re.FindStringIndex(text[pos:])
@@ -76,9 +83,9 @@ func windows(expr string, ok func(string) bool) func(string) [][2]int {
 			}
 			if end > from {
 				out = append(out, [2]int{from, end})
-				pos = end
-				continue
 			}
+			// From the next word on, even within what was found: what passes
+			// by chance must not hide what begins in it.
 			for pos = from + 1; pos < to && (inner(text[pos-1]) || !inner(text[pos])); {
 				pos++
 			}

@@ -13,7 +13,7 @@ const maxPhrase = 8
 
 // lexicon finds words and phrases: whole words, by any case, with anything
 // but letters and digits between them.
-func lexicon(list []string) (func(string) [][2]int, error) {
+func lexicon(list []string) (func(*look) [][2]int, error) {
 	if len(list) == 0 || len(list) > MaxWords {
 		return nil, fmt.Errorf("a lexicon has 1 to %d entries", MaxWords)
 	}
@@ -37,8 +37,11 @@ func lexicon(list []string) (func(string) [][2]int, error) {
 		}
 		phrases[b.String()] = true
 	}
-	return func(text string) [][2]int {
-		ws := words(text)
+	return func(l *look) [][2]int {
+		if !l.split {
+			l.words, l.split = words(l.text), true
+		}
+		ws := l.words
 		var out [][2]int
 		for i := 0; i < len(ws); i++ {
 			best, key := 0, ""

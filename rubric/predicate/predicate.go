@@ -14,6 +14,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Limits. What exceeds one of the first three is refused by New.
@@ -52,7 +53,90 @@ type clause struct {
 	path  *regexp.Regexp
 	text  *regexp.Regexp
 	group int
-	find  func(string) [][2]int
+	find  func(*look) [][2]int
+	needs need // without which nothing in a text matches
+}
+
+// look is a text that is looked at, with what clauses share.
+type look struct {
+	text  string
+	has   need
+	words []word // once split
+	split bool
+}
+
+// need is a set of kinds of characters.
+type need uint8
+
+const (
+	digit need = 1 << iota
+	sign       // @
+)
+
+func hasOf(text string) need {
+	var n need
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9':
+			n |= digit
+		case c == '@':
+			n |= sign
+		}
+	}
+	return n
+}
+
+// needsOf says what every match of an expression has in it.
+func needsOf(r *syntax.Regexp) need {
+	var n need
+	switch r.Op {
+	case syntax.OpLiteral:
+		for _, c := range r.Rune {
+			if c < utf8.RuneSelf {
+				n |= hasOf(string(c))
+			}
+		}
+	case syntax.OpCharClass:
+		inside := func(lo, hi rune) bool {
+			for i := 0; i < len(r.Rune); i += 2 {
+				if r.Rune[i] < lo || r.Rune[i+1] > hi {
+					return false
+				}
+			}
+			return len(r.Rune) > 0
+		}
+		if inside('0', '9') {
+			n |= digit
+		}
+		if inside('@', '@') {
+			n |= sign
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		n = needsOf(r.Sub[0])
+	case syntax.OpRepeat:
+		if r.Min > 0 {
+			n = needsOf(r.Sub[0])
+		}
+	case syntax.OpConcat:
+		for _, s := range r.Sub {
+			n |= needsOf(s)
+		}
+	case syntax.OpAlternate:
+		n = digit | sign
+		for _, s := range r.Sub {
+			n &= needsOf(s)
+		}
+	}
+	return n
+}
+
+// mustParse is for expressions that compile.
+func mustParse(expr string) *syntax.Regexp {
+	tree, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		panic(err)
+	}
+	return tree.Simplify()
 }
 
 // Error is a mistake in a clause.
@@ -101,13 +185,15 @@ func compile(d *Clause) (clause, error) {
 	}
 	switch {
 	case d.Text != "":
-		c.text, c.group, err = expression(d.Text)
+		if c.text, c.group, err = expression(d.Text); err == nil {
+			c.needs = needsOf(mustParse(d.Text))
+		}
 	case d.Entity != "":
 		i := slices.IndexFunc(entities, func(e entity) bool { return e.name == d.Entity })
 		if i < 0 {
 			return c, fmt.Errorf("entity is one of %s, not %q", strings.Join(Entities(), ", "), d.Entity)
 		}
-		c.find = entities[i].find
+		c.find, c.needs = entities[i].find, entities[i].needs
 	case d.Lexicon != nil:
 		c.find, err = lexicon(d.Lexicon)
 	}
@@ -186,9 +272,10 @@ func (s *Set) Find(path, text string) ([]Span, bool) {
 		return nil, false
 	}
 	var out []Span
+	l := &look{text: text, has: hasOf(text)}
 	for i := range s.clauses {
 		c := &s.clauses[i]
-		if text == "" || c.path != nil && !c.path.MatchString(path) {
+		if text == "" || c.needs&^l.has != 0 || c.path != nil && !c.path.MatchString(path) {
 			continue
 		}
 		switch {
@@ -201,7 +288,7 @@ func (s *Set) Find(path, text string) ([]Span, bool) {
 				out = append(out, Span{from, to, i})
 			}
 		case c.find != nil:
-			for _, m := range c.find(text) {
+			for _, m := range c.find(l) {
 				out = append(out, Span{m[0], m[1], i})
 			}
 		default:

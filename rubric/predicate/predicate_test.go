@@ -1,0 +1,118 @@
+package predicate_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/rubric/predicate"
+)
+
+func find(t *testing.T, c predicate.Clause, path, text string) []string {
+	t.Helper()
+	s, err := predicate.New([]predicate.Clause{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans, ok := s.Find(path, text)
+	if !ok {
+		t.Fatal("too long")
+	}
+	var out []string
+	for _, sp := range spans {
+		out = append(out, text[sp.Start:sp.End])
+	}
+	return out
+}
+
+func TestEntities(t *testing.T) {
+	for _, c := range []struct {
+		entity, text string
+		want         []string
+	}{
+		{"card", "pay with 4111 1111 1111 1111 12/27", []string{"4111 1111 1111 1111"}},
+		{"card", "12 4111-1111-1111-1111", []string{"4111-1111-1111-1111"}},
+		{"card", "4111 1111 1111 1112", nil},
+		{"card", "two: 4111111111111111 5555555555554444", []string{"4111111111111111", "5555555555554444"}},
+		{"date", "born 1985-03-02 or 2 March 1985 or March 2nd? March 2, 1985; 02/03/85", []string{"1985-03-02", "2 March 1985", "March 2, 1985", "02/03/85"}},
+		{"date", "version 1.2.3, flight 4711", nil},
+		{"email", "a.b+c@x.example.org, ü@bücher.example", []string{"a.b+c@x.example.org", "ü@bücher.example"}},
+		{"email", "a@b", nil},
+		{"iban", "DE89370400440532013000 from Bob", []string{"DE89370400440532013000"}},
+		{"iban", "to DE89 3704 0044 0532 0130 00 now", []string{"DE89 3704 0044 0532 0130 00"}},
+		{"iban", "DE89 3704 0044 0532 0130 01", nil},
+		{"ip", "from 192.168.0.1:80", []string{"192.168.0.1"}},
+		{"money", "earns $72,500 or 1.500,00 EUR", []string{"$72,500", "1.500,00 EUR"}},
+		{"person", "ask Maria Silva or Ludwig van Beethoven", []string{"Maria Silva", "Ludwig van Beethoven"}},
+		{"person", "please book a seat", nil},
+		{"phone", "call +33 6 12 34 56 78 or (020) 7946-0000", []string{"+33 6 12 34 56 78", "(020) 7946-0000"}},
+		{"phone", "order 12345", nil},
+		{"private-key", "-----BEGIN EC PRIVATE KEY-----", []string{"-----BEGIN EC PRIVATE KEY-----"}},
+		{"street", "at 12 Mill Road, or Lindenstraße 7", []string{"12 Mill Road", "Lindenstraße 7"}},
+	} {
+		if got := find(t, predicate.Clause{Entity: c.entity}, "", c.text); !slices.Equal(got, c.want) {
+			t.Errorf("%s in %q: %q, want %q", c.entity, c.text, got, c.want)
+		}
+	}
+}
+
+func TestClauses(t *testing.T) {
+	for _, c := range []struct {
+		clause     predicate.Clause
+		path, text string
+		want       []string
+	}{
+		{predicate.Clause{Path: `dob$`}, "a.dob", "anything", []string{"anything"}},
+		{predicate.Clause{Path: `dob$`}, "a.dobs", "anything", nil},
+		{predicate.Clause{Path: `dob$`}, "dob", "", nil},
+		{predicate.Clause{Path: `^notes$`, Text: `\d{2}`}, "notes", "12 34", []string{"12", "34"}},
+		{predicate.Clause{Path: `^notes$`, Text: `\d{2}`}, "other", "12 34", nil},
+		{predicate.Clause{Text: `(?i)pin[: ]{1,3}(?P<value>\d{4})`}, "", "PIN: 1234", []string{"1234"}},
+		{predicate.Clause{Lexicon: []string{"flu", "heart disease"}}, "", "Flu, fluent; HEART\n disease. heart", []string{"Flu", "HEART\n disease"}},
+		{predicate.Clause{Lexicon: []string{"heart", "heart disease"}}, "", "heart disease heart", []string{"heart disease", "heart"}},
+	} {
+		if got := find(t, c.clause, c.path, c.text); !slices.Equal(got, c.want) {
+			t.Errorf("%+v at %s in %q: %q, want %q", c.clause, c.path, c.text, got, c.want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range []predicate.Clause{
+		{},
+		{Text: "a", Entity: "date"},
+		{Text: "("},
+		{Text: "a+"},
+		{Text: "a*b"},
+		{Text: "(a{2,}){3}"},
+		{Text: "a{0,100}{0,9}"},
+		{Text: "a?"},
+		{Text: `\b`},
+		{Path: "("},
+		{Entity: "shoe"},
+		{Lexicon: []string{}},
+		{Lexicon: []string{"--"}},
+		{Lexicon: []string{strings.Repeat("a ", 9)}},
+	} {
+		_, err := predicate.New([]predicate.Clause{{Path: "x"}, c})
+		var e *predicate.Error
+		if !errors.As(err, &e) || e.Clause != 1 {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestNothingShadows: what is found alone is found among others, too.
+func TestNothingShadows(t *testing.T) {
+	for entity, thing := range map[string]string{"card": "4111 1111 1111 1111", "iban": "DE89370400440532013000", "email": "a@b.example", "date": "1985-03-02"} {
+		for _, before := range []string{"1 ", "12 34 ", "4111 ", "DE89 ", "x ", "2026-11-21 "} {
+			for _, after := range []string{" 1", " 1234", " abcd", ", DE89", " 4111 1111"} {
+				got := find(t, predicate.Clause{Entity: entity}, "", before+thing+after)
+				if !slices.ContainsFunc(got, func(g string) bool { return strings.Contains(g, thing) || strings.Contains(thing, g) && len(g) > 10 }) {
+					t.Errorf("%s in %q: %q", entity, before+thing+after, got)
+				}
+			}
+		}
+	}
+}
