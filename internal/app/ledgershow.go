@@ -117,6 +117,10 @@ func (v *entryView) write(w io.Writer) {
 	}
 	line("charge", v.Charge.String())
 	line("total", fmt.Sprintf("%s of %s", v.Total, v.B))
+	for c := flow.RequiredService; c <= flow.Adversarial; c++ {
+		name := c.String()
+		line("cap", fmt.Sprintf("%s\t%s of %s\tweight %d.%03d", name, v.Sums[name].Learnt, v.Sums[name].Cap, v.Weights[name]/1000, v.Weights[name]%1000))
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.Models)) {
 		line("model", printable(name)+" "+printable(v.Models[name]))
 	}
