@@ -42,6 +42,28 @@ func (e *Engine) labelsOf(id flow.TrajectoryID) *labels {
 	return &labels{}
 }
 
+// maxQuoting bounds the callers whose models' words are known again.
+const maxQuoting = 256
+
+// quotesOf is what models said to a caller, in whatever conversation.
+func (e *Engine) quotesOf(caller [32]byte) *taint.Quotes {
+	cfg := e.cfg.Taint
+	if cfg == nil {
+		return nil
+	}
+	cfg.quoting.Lock()
+	defer cfg.quoting.Unlock()
+	q := cfg.quotes[caller]
+	if q == nil {
+		if cfg.quotes == nil || len(cfg.quotes) >= maxQuoting {
+			cfg.quotes = map[[32]byte]*taint.Quotes{}
+		}
+		q = taint.NewQuotes(cfg.Policy)
+		cfg.quotes[caller] = q
+	}
+	return q
+}
+
 // memory is what is remembered of texts.
 func (l *labels) memory(cfg *Taint) *taint.Memory {
 	l.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
@@ -47,7 +48,9 @@ type Taint struct {
 	// 4 MiB by default.
 	MaxMemory int
 
-	family labels // of the trajectory that all engines of a family share
+	family  labels // of the trajectory that all engines of a family share
+	quoting sync.Mutex
+	quotes  map[[32]byte]*taint.Quotes // by caller
 }
 
 // Step is one step of an agent: a conversation with its labels, and what the
@@ -97,7 +100,15 @@ func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bo
 	}
 	all := st.texts()
 	st.uniform(all, mem, said.known)
-	st.h = (&taint.Labeller{Policy: cfg.Policy, Cache: mem, Steps: said}).History(all, described)
+	begun := s.t.labels.hasBegun()
+	st.h = (&taint.Labeller{Policy: cfg.Policy, Cache: mem, Steps: said, Floor: s.t.labels.highest(label.Label{})}).History(all, described)
+	if !begun { // what a conversation begins with is known from then on
+		for i := range all {
+			if _, ok := said.known[&all[i]]; !ok && all[i].Role == flow.RoleAssistant && all[i].Text != "" && all[i].Kind != taint.KindResult {
+				mem.Say(toSay(&all[i]), st.h.Messages[i].Regions[0].Label)
+			}
+		}
+	}
 	st.context = st.h.Context()
 	if elsewhere {
 		st.context = scheme.Lattice.Join(st.context, s.t.labels.highest(scheme.Worst()))
@@ -125,7 +136,11 @@ func (st *Step) texts() []taint.Turn {
 			continue
 		}
 		for k, p := range t.Parts {
-			add(taint.Turn{Role: t.Role, Text: st.text(p), Part: k > 0}, place{i, p})
+			turn := taint.Turn{Role: t.Role, Text: st.text(p), Part: k > 0}
+			if quotes := st.s.t.quotes; quotes != nil && speaks(t.Role) {
+				turn.Quoted = quotes.Find(turn.Text)
+			}
+			add(turn, place{i, p})
 		}
 		if len(t.Parts)+len(t.Calls) == 0 {
 			add(taint.Turn{Role: t.Role}, place{i, -1})
@@ -439,17 +454,16 @@ func (st *Step) told(v *taint.Verdict, why string) string {
 // as the client got it. Gone are calls that passed already.
 func (st *Step) Stand(texts []string, calls, gone []flow.ToolCall, from View) {
 	st.s.t.labels.permitAll(st.cfg.Key, calls)
-	mem := st.s.t.labels.memory(st.cfg)
+	mem, quotes := st.s.t.labels.memory(st.cfg), st.s.t.quotes
+	var own []string
+	if quotes != nil && from.Label != (label.Label{}) {
+		own = st.spoken()
+	}
 	say := func(t taint.Turn) {
-		t = toSay(&t)
-		// What is not known has the join of all before it. That is this step's
-		// label, unless a lower step has said the same before.
-		if !from.replayed && st.cfg.Screen == nil {
-			if _, known := mem.Said(&t); !known {
-				return
-			}
+		mem.Say(toSay(&t), from.Label)
+		if quotes != nil {
+			quotes.Say(t.Text, from.Label, own)
 		}
-		mem.Say(t, from.Label)
 	}
 	for _, t := range texts {
 		say(taint.Turn{Role: flow.RoleAssistant, Text: t})
@@ -457,4 +471,21 @@ func (st *Step) Stand(texts []string, calls, gone []flow.ToolCall, from View) {
 	for _, c := range slices.Concat(calls, gone) {
 		say(taint.Turn{Role: flow.RoleAssistant, Kind: taint.KindCall, Text: canonical(c.Arguments), Tool: c.Name})
 	}
+}
+
+// spoken are the user's and the developer's own texts.
+func (st *Step) spoken() []string {
+	var out []string
+	for i := range st.h.Messages {
+		m := &st.h.Messages[i]
+		if m.Kind != taint.KindText || !speaks(m.Role) {
+			continue
+		}
+		for _, r := range m.Regions {
+			if r.Label == (label.Label{}) {
+				out = append(out, m.Text[r.Start:r.End])
+			}
+		}
+	}
+	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/taint"
 )
 
 const (
@@ -43,7 +44,8 @@ type trajectory struct {
 	sealed  map[string]struct{}
 
 	labels *labels
-	traced int // messages that those who look on were told of
+	quotes *taint.Quotes // of what models said to the caller; nil where labels are not looked at
+	traced int           // messages that those who look on were told of
 }
 
 // mediated is the result for a text that went out before.
@@ -58,7 +60,7 @@ func (e *Engine) newTrajectory(id flow.TrajectoryID, caller [32]byte) *trajector
 	return &trajectory{
 		owner: keyed(e.cfg.Keys.Pseudonym[:], "margay values v1", caller[:], []byte(id)),
 		id:    id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
-		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{}, labels: e.labelsOf(id),
+		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{}, labels: e.labelsOf(id), quotes: e.quotesOf(caller),
 	}
 }
 

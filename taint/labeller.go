@@ -20,6 +20,15 @@ type Turn struct {
 	// Pasted are parts of a user's or developer's text that others wrote.
 	// They are untrusted; they are in order and do not overlap.
 	Pasted []Span
+	// Quoted are parts of it that a model said before. They are in order, and
+	// overlap neither each other nor Pasted.
+	Quoted []Quote
+}
+
+// Quote is a part of a text with the label of where it comes from.
+type Quote struct {
+	Span
+	Label label.Label
 }
 
 // Span is a part of a text, in bytes.
@@ -51,6 +60,9 @@ type Labeller struct {
 	Policy *Policy
 	Cache  Cache // may be nil
 	Steps  Steps // may be nil: what a model said has the join of all before it
+	// Floor is joined to what a model said where that is not known: the label
+	// of all that it was ever shown, for clients leave things out.
+	Floor label.Label
 }
 
 // Result annotates the result of a call that was made under a label: its
@@ -125,7 +137,7 @@ func (l *Labeller) History(turns []Turn, tools []Description) *History {
 				said, ok = l.Steps.Said(t)
 			}
 			if !ok {
-				said = context
+				said = lat.Join(context, l.Floor)
 			}
 			m.Regions = []flow.Region{{End: len(t.Text), Label: said, From: flow.Provenance{Role: t.Role, Step: i, Tool: t.Tool}}}
 			if t.Kind == KindCall {
@@ -149,18 +161,27 @@ func (l *Labeller) History(turns []Turn, tools []Description) *History {
 func (l *Labeller) own(t *Turn, at int) []flow.Region {
 	from := flow.Provenance{Role: t.Role, Step: at}
 	pasted := label.Label{Integrity: l.Policy.scheme.Untrusted}
+	parts := slices.Clone(t.Quoted)
+	for _, s := range t.Pasted {
+		parts = append(parts, Quote{s, pasted})
+	}
+	slices.SortStableFunc(parts, func(a, b Quote) int { return a.Start - b.Start })
 	var out []flow.Region
 	end := 0
-	for _, s := range t.Pasted {
+	for _, s := range parts {
 		if s.Start < end || s.End < s.Start || s.End > len(t.Text) {
-			return []flow.Region{{End: len(t.Text), Label: pasted, From: from}}
+			worst := pasted
+			for _, q := range t.Quoted {
+				worst = l.Policy.scheme.Lattice.Join(worst, q.Label)
+			}
+			return []flow.Region{{End: len(t.Text), Label: worst, From: from}}
 		}
 		if s.Start > end {
 			out = append(out, flow.Region{Start: end, End: s.Start, From: from})
 		}
 		p := from
 		p.Field = "pasted"
-		out = append(out, flow.Region{Start: s.Start, End: s.End, Label: pasted, From: p})
+		out = append(out, flow.Region{Start: s.Start, End: s.End, Label: s.Label, From: p})
 		end = s.End
 	}
 	if end < len(t.Text) || len(out) == 0 {

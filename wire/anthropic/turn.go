@@ -59,6 +59,7 @@ func (r *Request) turns() []turn {
 			if k := r.kind(b); k == "thinking" || k == "redacted_thinking" {
 				return true // it stays and goes with its turn
 			}
+			own.Kept = own.Kept || r.kind(b) == "compaction" // it sums up what came before
 			own.Foreign = own.Foreign || strings.HasSuffix(r.kind(b), "_tool_result")
 			own.Parts = append(own.Parts, r.Below(b)...)
 			return true

@@ -37,6 +37,8 @@ func (r *Request) turns() []turn {
 		t := &out[len(out)-1]
 		t.items = append(t.items, i)
 		typ := d.Bytes(max(d.Find(m.node, "type"), 0))
+		// It sums up what came before, sealed.
+		t.Kept = t.Kept || string(typ) == "compaction" || string(typ) == "compaction_summary"
 		switch {
 		case string(typ) == "reasoning": // it goes with its answer
 		case isCall(typ) && !byServer(typ):
