@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +80,8 @@ func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *v
 		v.refusal = notReleased(told(cfg, name), "its arguments can be read in several ways")
 		return !d.Report
 	}
-	r := s.release(ctx, flow.Call, tool, l.parts(&tool))
+	parts := l.parts(&tool)
+	r := s.release(ctx, flow.Call, tool, parts)
 	if d.Report {
 		return false
 	}
@@ -398,19 +400,34 @@ func join(path, name string) string {
 func (l *leaves) parts(tool *declassify.Tool) []declassify.Part {
 	kept := l.at[:0]
 	var out []declassify.Part
+	tool.Args = append(slices.Clip(tool.Args), declassify.Arg{Path: "#"})
 	for _, x := range l.at {
 		path := x.path
 		if x.key {
 			if tool.Declares(x.path) {
 				continue
 			}
-			path = join(x.path, "name")
+			// An identifier that the schema lacks passes unless a clause matches
+			// it; any other name is free text.
+			if path = "##"; isIdentifier(x.text) {
+				path = "#"
+			}
 		}
 		kept = append(kept, x)
 		out = append(out, declassify.Part{Path: path, Text: x.text})
 	}
 	l.at = kept
 	return out
+}
+
+func isIdentifier(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		if !(c >= 'a' && c <= 'z' || s[i] == '_' || i > 0 && (s[i] >= '0' && s[i] <= '9' || s[i] == '-')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
 }
 
 // edits are what makes the document of the parts that were released. A name
