@@ -91,6 +91,14 @@ func suites() []suite {
 			name: "robust", short: "Injections, turned advisers, colluding and patient sinks against the same defences",
 			flags: robustFlags, check: checkTraj, run: runRobust,
 		},
+		{
+			name: "leak", short: "AgentLeak's recorded traces, streamed through a gateway: forbidden values before and after",
+			flags: leakFlags, run: runLeak,
+		},
+		{
+			name: "confaide", short: "ConfAIde's stories as release decisions: what is secret, and what is needed",
+			flags: confaideFlags, check: func(o *benchOptions) error { return checkDefences(o.traj.defences, trajNames()) }, run: runConfaide,
+		},
 	}
 }
 

@@ -23,17 +23,18 @@ type trajOptions struct {
 
 func trajFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
+	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	trajOwnFlags(c, o)
 }
 
 func robustFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().IntVar(&o.n, "n", 120, "people of each seed")
+	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	trajOwnFlags(c, o)
 }
 
 func trajOwnFlags(c *cobra.Command, o *benchOptions) {
 	t := &o.traj
-	c.Flags().IntVar(&t.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	c.Flags().StringSliceVar(&t.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(trajNames(), " "))
 	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows")
 }

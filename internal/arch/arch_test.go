@@ -95,6 +95,8 @@ var allowed = map[string][]string{
 	"bench/traj/world":     {"flow"},
 	"bench/traj/adversary": {"bench/traj/world"},
 	"bench/traj/defence":   {"bench/traj/world", "declassify", "defend/rules", "flow", "ledger", "rubric", "secret", "secret/recognise", "store/memory"},
+	"bench/leak":           {"bench", "bench/stats", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
+	"bench/confaide":       {"bench", "bench/stats", "bench/traj/defence", "bench/traj/world", "flow"},
 	"bench/robust":         {"bench", "bench/stats", "bench/traj", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "declassify", "flow", "rubric"},
 	"bench/traj":           {"bench", "bench/stats", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "flow"},
 	"bench/prism/method": {
@@ -113,7 +115,7 @@ var allowed = map[string][]string{
 	"internal/localsock": {},
 	"internal/app": {
 		"internal/rubrics", "rubric",
-		"bench/robust", "bench/traj", "bench/traj/defence", "bench/traj/world", "declassify", "defend/rules",
+		"bench/confaide", "bench/leak", "bench/robust", "bench/traj", "bench/traj/defence", "bench/traj/world", "declassify", "defend/rules",
 		"confirm", "internal/console", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",
 	},
