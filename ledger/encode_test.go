@@ -234,9 +234,12 @@ func FuzzVerify(f *testing.F) {
 	f.Add(text[:len(text)/2])
 	f.Add(text[:37])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := check(t, b, ledger.Check{Head: &ledger.Checkpoint{Entries: 3}})
+		// Signatures take long; what is found without them is found with them.
+		if r := check(t, b, ledger.Check{Unsigned: true}); len(r.Findings) > 0 || bytes.Equal(b, text) {
+			return
+		}
 		// Only what the key's owner made is sound, and no fuzzer is that.
-		if len(r.Findings) == 0 {
+		if r := check(t, b, ledger.Check{}); len(r.Findings) == 0 {
 			t.Error("a forged export is sound")
 		}
 	})
