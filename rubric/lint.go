@@ -158,7 +158,7 @@ func (r *Rubric) lintLimits() []Finding {
 // no operator for what one of them requires, or that give a field levels that
 // can't be compared.
 func LintOverlap(a, b *Rubric) []Finding {
-	if a.doc.Rubric == b.doc.Rubric || !overlap(&a.doc.Signature, &b.doc.Signature) {
+	if !Overlap(a, b) {
 		return nil
 	}
 	var out []Finding
@@ -177,6 +177,12 @@ func LintOverlap(a, b *Rubric) []Finding {
 		}
 	}
 	return out
+}
+
+// Overlap reports whether two rubrics may both hold for a release. It errs by
+// saying yes.
+func Overlap(a, b *Rubric) bool {
+	return a.doc.Rubric != b.doc.Rubric && overlap(&a.doc.Signature, &b.doc.Signature)
 }
 
 func meets(a, b []string, class string) bool {

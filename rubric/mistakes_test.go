@@ -49,6 +49,7 @@ func TestMistakesHaveAPlace(t *testing.T) {
 		{"address@country, phone@country", "address@country, card-brand@country", "is a view of"},
 		{"address@country, phone@country", "address@town, phone@country", "no level of address"},
 		{"[France, France, 0.95]", "[Spain, France, 0.95]", "has no cell \"Spain\""},
+		{"[France, France, 0.95]", "[France, France, 0.94]", "given France do not sum to one"},
 		{"[France, France, 0.95]", "[France, France, 0.95, 0.9]", "above the upper"},
 		{"budget: 60", "budget: -1", "minimum"},
 		{"budget: 60", "budget: 60\n  bugdet: 3", "bugdet"},

@@ -210,12 +210,41 @@ func (t *tie) factor(d *dependencyDoc, fields []*field) (population.Factor, Fact
 		}
 		f.Entries[e] = b
 	}
+	if f.Conditional {
+		if err := t.sums(&f); err != nil {
+			return f, g, where(err, "table")
+		}
+	}
 	for _, b := range f.Entries {
 		lo, _ := b.Low.Float64()
 		hi, _ := b.High.Float64()
 		g.Low, g.High = append(g.Low, lo), append(g.High, hi)
 	}
 	return f, g, nil
+}
+
+// sums checks that each row of a conditional table can be probabilities.
+func (t *tie) sums(f *population.Factor) error {
+	last := len(t.states[f.Of[len(f.Of)-1]].Labels)
+	one := big.NewRat(1, 1)
+	for e := 0; e < len(f.Entries); e += last {
+		lo, hi := new(big.Rat), new(big.Rat)
+		for _, b := range f.Entries[e : e+last] {
+			lo.Add(lo, b.Low)
+			hi.Add(hi, b.High)
+		}
+		if lo.Cmp(one) <= 0 && hi.Cmp(one) >= 0 {
+			continue
+		}
+		var given []string
+		for i, x := len(f.Of)-2, e/last; i >= 0; i-- {
+			labels := t.states[f.Of[i]].Labels
+			given = append([]string{labels[x%len(labels)]}, given...)
+			x /= len(labels)
+		}
+		return fmt.Errorf("the probabilities given %s do not sum to one: %s to %s", strings.Join(given, ", "), lo.FloatString(6), hi.FloatString(6))
+	}
+	return nil
 }
 
 func numbersOf(ns []json.Number) []any {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/margaydev/margay/declassify/rubriclint"
+	"github.com/margaydev/margay/declassify/smt/z3"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/rubrics"
 	"github.com/margaydev/margay/rubric"
@@ -110,7 +113,7 @@ func (a *app) rubricLint() *cobra.Command {
 	return &cobra.Command{
 		Use: "lint [FILE...]", Short: "Check rubrics and run their samples",
 		Long: "Check rubrics and run their samples: hierarchies, costs, dead clauses, limits, and what overlapping signatures leave. " +
-			"Without a file, those that are published, together. Exit code 3 means findings.",
+			"Where Z3 is installed, prove that all that sinks need can be released within the limits, alone and where signatures overlap. Without a file, those that are published, together. Exit code 3 means findings.",
 		Example: "  margay rubric lint booking.yaml\n  margay rubric lint *.yaml",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -127,6 +130,10 @@ func (a *app) rubricLint() *cobra.Command {
 					findings = append(findings, rubric.LintOverlap(r, o)...)
 				}
 			}
+			proved, err := a.prove(cmd.Context(), rs, &findings)
+			if err != nil {
+				return err
+			}
 			samples := 0
 			for _, r := range rs {
 				samples += r.Samples()
@@ -134,7 +141,7 @@ func (a *app) rubricLint() *cobra.Command {
 			if len(findings) > 0 {
 				a.code = exitFindings
 			}
-			return a.print(map[string]any{"rubrics": len(rs), "samples": samples, "findings": findings}, func(w io.Writer) {
+			return a.print(map[string]any{"rubrics": len(rs), "samples": samples, "proved": proved, "findings": findings}, func(w io.Writer) {
 				for i := range findings {
 					fmt.Fprintln(w, findings[i].String())
 				}
@@ -142,6 +149,31 @@ func (a *app) rubricLint() *cobra.Command {
 			})
 		},
 	}
+}
+
+// prove adds what Z3 finds, and reports whether it was asked: without it, the
+// rest is checked all the same.
+func (a *app) prove(ctx context.Context, rs []*rubric.Rubric, findings *[]rubric.Finding) (bool, error) {
+	for _, r := range rs {
+		if err := rubriclint.Graph(rubric.Combine(r)); err != nil {
+			*findings = append(*findings, r.Finding("graph-refused", err.Error(), "dependencies"))
+		}
+	}
+	if len(rs) == 0 {
+		return false, nil
+	}
+	pool, err := z3.Open(ctx, z3.Config{Size: 1, Timeout: time.Minute})
+	if err != nil {
+		a.note("nothing was proved: %v", err)
+		return false, nil
+	}
+	defer pool.Close()
+	more, err := rubriclint.Check(ctx, pool, rs...)
+	if err != nil {
+		return false, failure("z3 --version tells which one it is", "%w", err)
+	}
+	*findings = append(*findings, more...)
+	return true, nil
 }
 
 // lintInput reads the files, or what is published and in force. What can't be
