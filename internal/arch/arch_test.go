@@ -41,6 +41,7 @@ var allowed = map[string][]string{
 	"rubric":               {"flow", "internal/strictjson", "internal/yamldoc", "rubric/population", "rubric/predicate"},
 	"rubric/population":    {"flow"},
 	"rubric/predicate":     {},
+	"rubric/library":       {"flow", "rubric"},
 	"wire":                 {"flow", "internal/sse", "internal/strictjson"},
 	"wire/openaichat":      {"flow", "internal/sse", "internal/strictjson", "wire"},
 	"wire/mcp":             {"flow", "internal/strictjson"},
