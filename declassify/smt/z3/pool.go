@@ -20,7 +20,7 @@ import (
 // Errors of a Pool. Whoever asked does not know the answer, and refuses.
 var (
 	ErrMissing = errors.New("z3 is not installed (Debian and Ubuntu: apt-get install z3; macOS: brew install z3)")
-	ErrVersion = errors.New("z3 is too old or not z3: 4.8 or later is needed")
+	ErrVersion = errors.New("z3 is too old or not z3: 4.8.11 or later is needed")
 	ErrTimeout = errors.New("z3 did not answer in time")
 	ErrEnded   = errors.New("z3 ended while it was asked")
 	ErrOutput  = errors.New("z3 wrote more than it may")

@@ -224,8 +224,8 @@ func TestLiar(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	for version, ok := range map[string]bool{
-		"4.8.0": true, "4.8.12": true, "4.13.0": true, "5.0": true,
-		"4.7.1": false, "3.9.9": false, "": false, "4": false, "four.eight": false, "4.x": false,
+		"4.8.11": true, "4.8.12": true, "4.13.0": true, "4.15.4.0": true, "5.0": true,
+		"4.8.10": false, "4.8": false, "4.7.1": false, "3.9.9": false, "4.-8.12": false, "": false, "4": false, "four.eight": false, "4.x": false,
 	} {
 		p, err := Open(t.Context(), bad(t, "version "+version))
 		if err == nil {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,9 +71,13 @@ func (w *worker) kill() {
 
 // greet sets the session up and checks the version.
 func (w *worker) greet() error {
-	// Z3 stops by itself, too, should nobody be left to kill it.
-	limit := "(set-option :timeout " + strconv.FormatInt(w.cfg.Timeout.Milliseconds()+1000, 10) + ")\n"
-	out, err := w.ask([]byte(limit + smt.Prelude + "(get-info :version)\n"))
+	// Should nobody be left to kill it, Z3 gives up by itself, after some ten
+	// times the deadline's work: it does four million units of it a second. Its
+	// own timeout would be simpler, but it has a thread that may deadlock in
+	// versions before 4.9.1 (Z3Prover/z3#5990).
+	limit := min(40_000*max(w.cfg.Timeout.Milliseconds(), 1), math.MaxUint32)
+	options := "(set-option :rlimit " + strconv.FormatInt(limit, 10) + ")\n"
+	out, err := w.ask([]byte(options + smt.Prelude + "(get-info :version)\n"))
 	if err != nil {
 		return err
 	}
@@ -83,15 +89,22 @@ func (w *worker) greet() error {
 	return nil
 }
 
-// enough says if a version is 4.8 or later.
+// enough says if a version is 4.8.11 or later: the one before it can be wrong
+// when it is asked again (see vprover/vampire#244).
 func enough(version string) bool {
-	parts := strings.SplitN(version, ".", 3)
-	if len(parts) < 2 {
+	at := [3]int{}
+	parts := strings.Split(version, ".")
+	if len(parts) < 2 || len(parts) > 4 {
 		return false
 	}
-	major, err := strconv.Atoi(parts[0])
-	minor, err2 := strconv.Atoi(parts[1])
-	return err == nil && err2 == nil && (major > 4 || major == 4 && minor >= 8)
+	for i, part := range parts[:min(len(parts), len(at))] {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 0 {
+			return false
+		}
+		at[i] = n
+	}
+	return slices.Compare(at[:], []int{4, 8, 11}) >= 0
 }
 
 // learn sees to it that the session has a vocabulary.
