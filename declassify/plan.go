@@ -48,7 +48,7 @@ func (k *cutter) plan() {
 	for i := range k.atoms {
 		a := &k.atoms[i]
 		level, need := needs[a.need()]
-		a.choose(k.c.Tool.Channel, level, need, slices.Contains(k.c.Waived, a.field))
+		a.choose(k.c.Tool.Channel, k.class, level, need, slices.Contains(k.c.Waived, a.field))
 	}
 }
 
@@ -64,7 +64,7 @@ func (a *atom) need() string {
 	return a.field
 }
 
-func (a *atom) choose(ch flow.Channel, level int, need, waived bool) {
+func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived bool) {
 	at := func(f func(rubric.Op) bool) int { return slices.IndexFunc(a.ops, f) }
 	redact, floor, op := 1, 0, -1
 	switch {
@@ -74,6 +74,11 @@ func (a *atom) choose(ch flow.Channel, level int, need, waived bool) {
 	case a.nec == rubric.Required && !waived && a.need() != "":
 		op = at(func(o rubric.Op) bool { return o.Kind >= rubric.Generalize })
 		floor = op
+	case a.nec == rubric.Useful && a.typed && class == flow.RequiredService:
+		// A service that the task can't do without asks for it by its schema,
+		// and the rubric says that it is of use there: in the finest form
+		// that is admitted and that fits.
+		op = len(a.ops) - 1
 	case a.nec == rubric.Useful:
 		op = at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize || o == pseudonym })
 		if g := at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize }); g >= 0 {

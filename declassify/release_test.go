@@ -310,3 +310,22 @@ func TestAudit(t *testing.T) {
 		}
 	}
 }
+
+// What is useful to a required service goes out in the finest form that fits,
+// where its schema asks for it, and in the coarsest in free text.
+func TestUseful(t *testing.T) {
+	for _, c := range []struct {
+		b    flow.Bits
+		path string
+		want string
+	}{{40, "phone", "+1-555-1234"}, {20, "phone", "+1-555"}, {1, "phone", "[REDACTED]"}, {40, "note", "+1"}} {
+		w := travel()
+		w.limits.B = c.b * bit
+		tool := airline()
+		tool.Args = append(tool.Args, declassify.Arg{Path: "phone", Field: "phone"})
+		r := release(t, verifier(t, w, nil), candidate("T1", tool, c.path, "+1-555-1234"))
+		if sent(&r) != c.want {
+			t.Errorf("%v bits, %s: %s %q %v", c.b, c.path, r.Outcome, sent(&r), r.Reasons)
+		}
+	}
+}

@@ -166,8 +166,6 @@ func gen(level int) rubric.Op { return rubric.Op{Kind: rubric.Generalize, Level:
 var (
 	identity = rubric.Op{Kind: rubric.Identity}
 	named    = rubric.Op{Kind: rubric.Substitute, Template: rubric.Pseudonym}
-	redact   = rubric.Op{Kind: rubric.Redact}
-	drop     = rubric.Op{Kind: rubric.Drop}
 )
 
 // travel is a world with a required service that needs a name and a date, and

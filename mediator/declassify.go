@@ -66,8 +66,9 @@ func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *v
 		}
 	}
 	before := args
-	edits, whole := []stream.Edit(nil), true
+	var edits []stream.Edit
 	if len(v.edits) > 0 {
+		var whole bool
 		if edits, whole = insideStrings(args, v.edits); !whole {
 			return false // what is not declassified is refused there
 		}

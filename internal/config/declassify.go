@@ -40,6 +40,9 @@ type ReleaseTool struct {
 	// Args are the fields of arguments by path: keys and indices joined by
 	// dots, "*" for any; "text" is free text, "plain" no secret.
 	Args map[string]string `yaml:"args"`
+	// Memory: the tool keeps what it is given; its class is that of the worst
+	// who may read it later.
+	Memory bool `yaml:"memory"`
 	// Trusted: nobody else writes what the tool tells.
 	Trusted bool `yaml:"trusted"`
 }

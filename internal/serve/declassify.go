@@ -159,6 +159,9 @@ func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
 			continue // only what it tells is known
 		}
 		tool := declassify.Tool{Name: name, Action: t.Action, Sink: cmp.Or(t.Sink, name), Class: classOf(t.Class), Channel: flow.ChannelTool}
+		if t.Memory {
+			tool.Channel = flow.ChannelMemory
+		}
 		for _, path := range slices.Sorted(maps.Keys(t.Args)) {
 			arg := declassify.Arg{Path: path, Field: t.Args[path]}
 			switch arg.Field {
