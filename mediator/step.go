@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -61,8 +63,9 @@ type Step struct {
 	h       *taint.History
 	turns   []flow.Turn
 	tools   []flow.OfferedTool
-	place   []place // by message of h
-	partial bool    // the server keeps a part of the conversation
+	place   []place  // by message of h
+	after   []string // what each comes after, and what the answer does
+	partial bool     // the server keeps a part of the conversation
 	context label.Label
 	text    func(part int) string
 	denied  map[taint.Digest]bool // calls that were refused in this step
@@ -105,7 +108,7 @@ func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bo
 	if !begun { // what a conversation begins with is known from then on
 		for i := range all {
 			if _, ok := said.known[&all[i]]; !ok && all[i].Role == flow.RoleAssistant && all[i].Text != "" && all[i].Kind != taint.KindResult {
-				mem.Say(toSay(&all[i]), st.h.Messages[i].Regions[0].Label)
+				mem.Say(toSay(&all[i], st.after[i]), st.h.Messages[i].Regions[0].Label)
 			}
 		}
 	}
@@ -162,9 +165,19 @@ func speaks(r flow.Role) bool {
 func canonical(args string) string { return Arguments(args) }
 
 // toSay is a text of the model's as it is remembered: clients trim texts, and
-// the ids of calls are not known when they are made.
-func toSay(t *taint.Turn) taint.Turn {
-	return taint.Turn{Role: t.Role, Kind: t.Kind, Text: strings.TrimSpace(t.Text), Tool: t.Tool}
+// the ids of calls are not known when they are made. In place of an id there is
+// what it came after, so that the same that is said elsewhere is another.
+func toSay(t *taint.Turn, after string) taint.Turn {
+	return taint.Turn{Role: t.Role, Kind: t.Kind, Text: strings.TrimSpace(t.Text), Tool: t.Tool, Call: after}
+}
+
+var turnSeed = maphash.MakeSeed()
+
+// stamp is what stands for what a model's turn comes after: the last result or
+// words of the model's. What users say is not looked at, since clients change
+// that afterwards.
+func stamp(t *taint.Turn) string {
+	return strconv.FormatUint(maphash.String(turnSeed, strings.TrimSpace(t.Text)), 36)
 }
 
 // saidBy gives all that one turn of the assistant's said one label.
@@ -183,16 +196,24 @@ func (s saidBy) Said(t *taint.Turn) (label.Label, bool) {
 // remembered of their texts and calls, unknown where one of them is.
 func (st *Step) uniform(all []taint.Turn, mem *taint.Memory, known map[*taint.Turn]label.Label) {
 	scheme := st.cfg.Policy.Scheme()
+	st.after = make([]string, len(all)+1)
 	for from := 0; from < len(all); {
 		to := from + 1
 		for to < len(all) && st.place[to].turn == st.place[from].turn {
 			to++
 		}
+		after := st.after[from]
+		for i := from; i < to; i++ {
+			st.after[i] = after
+		}
+		if st.after[to] = after; all[to-1].Kind == taint.KindResult || all[to-1].Role == flow.RoleAssistant {
+			st.after[to] = stamp(&all[to-1])
+		}
 		if t := &st.turns[st.place[from].turn]; t.Role == flow.RoleAssistant && t.Result == "" {
 			var l label.Label
 			ok, some := true, false
 			for i := from; i < to && ok; i++ {
-				said := toSay(&all[i])
+				said := toSay(&all[i], after)
 				if said.Text == "" {
 					continue
 				}
@@ -460,7 +481,7 @@ func (st *Step) Stand(texts []string, calls, gone []flow.ToolCall, from View) {
 		own = st.spoken()
 	}
 	say := func(t taint.Turn) {
-		mem.Say(toSay(&t), from.Label)
+		mem.Say(toSay(&t, st.after[len(st.after)-1]), from.Label)
 		if quotes != nil {
 			quotes.Say(t.Text, from.Label, own)
 		}
