@@ -11,7 +11,7 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 E2E_TESTED = $$($(GO) list -e -f '{{if .TestGoFiles}}{{.ImportPath}}{{end}}' ./...)
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 
-.PHONY: help demo test check check-rest format fmt lint vet cross race fuzz generate bench bench-quick e2e install build
+.PHONY: help demo test check check-rest format fmt lint vet cross race fuzz generate bench bench-quick browser e2e install build
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ bench: build ## Measure, and write docs/bench and the pages that cite it
 
 bench-quick: ## Run every benchmark small, to see that it works
 	$(GO) run ./cmd/margay bench all --quick
+
+browser: ## The console in a real Chromium
+	@scripts/e2e-console
 
 e2e: ## Real clients through a running gateway
 	@scripts/e2e

@@ -177,7 +177,7 @@ func (c *Console) resources() []route {
 		{api: "/api/questions/{id}", page: "/console/confirmations/{id}", template: "confirmation", title: "Confirmation", summary: "One call, exactly as it would be made, and what forced the question", model: c.question, of: Question{}},
 		{api: "/api/packs", page: "/console/packs", template: "packs", title: "Packs", summary: "Packs in force, and what lint finds in them", model: c.packs, of: Packs{}},
 		{api: "/api/secrets", page: "/console/secrets", template: "secrets", title: "Secrets", summary: "Registered secrets by name, kind and source, and when each was found last; never a value", model: c.secrets, of: SecretList{}},
-		{api: "/api/benchmarks", page: "/console/benchmarks", template: "benchmarks", title: "Benchmarks", summary: "Results of benchmarks; with a, one of them; with a and b, two compared", query: []parameter{{"a", "a result's name"}, {"b", "another's, to compare"}}, model: c.benchmarks, of: Benchmarks{}},
+		{api: "/api/benchmarks", page: "/console/benchmarks", template: "benchmarks", title: "Benchmarks", summary: "Results of benchmarks; with a, one of them; with a and b, two compared", query: []parameter{{"a", "a result's name"}, {"b", "another's, to compare"}, {"slice", "the slice to show"}}, model: c.benchmarks, of: Benchmarks{}},
 		{api: "/api/session", summary: "Who is asking, and the token that changes need", model: c.whoami, of: SessionView{}},
 	}
 }
@@ -219,7 +219,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would tell the origin null
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
@@ -286,6 +286,9 @@ func problemOf(err error) *Problem {
 
 // fail answers with a problem, as a page or as JSON.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // who asked went away
+	}
 	p := problemOf(err)
 	if p.Status >= http.StatusInternalServerError {
 		c.cfg.Log.Error("console", "path", r.URL.Path, "error", p.Detail)

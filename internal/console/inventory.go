@@ -119,7 +119,9 @@ type Benchmarks struct {
 	B      string        `json:"b"`
 	Result *bench.Result `json:"result,omitempty"`
 	Other  *bench.Result `json:"other,omitempty"`
-	Tables []BenchTable  `json:"tables,omitempty"`
+	Slices []string      `json:"slices,omitempty"` // of the result
+	Slice  string        `json:"slice"`            // that is shown
+	Tables []BenchTable  `json:"tables,omitempty"` // of that slice
 }
 
 // BenchTable is one slice of a result: defences by metrics.
@@ -200,9 +202,36 @@ func (c *Console) benchmarks(r *http.Request) (any, error) {
 		}
 	}
 	if out.Result != nil {
-		out.Tables = benchTables(out.Result, out.Other)
+		out.slice(q.Get("slice"))
 	}
 	return out, nil
+}
+
+// slice shows one slice of the results: that which is asked for, else all, else
+// the first. A result may have hundreds.
+func (b *Benchmarks) slice(of string) {
+	r := *b.Result
+	for i := range r.Rows {
+		if s := r.Rows[i].Slice; !slices.Contains(b.Slices, s) {
+			b.Slices = append(b.Slices, s)
+		}
+	}
+	for _, s := range []string{of, "all"} {
+		if b.Slice == "" && slices.Contains(b.Slices, s) {
+			b.Slice = s
+		}
+	}
+	if b.Slice == "" && len(b.Slices) > 0 {
+		b.Slice = b.Slices[0]
+	}
+	r.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(row bench.Row) bool { return row.Slice != b.Slice })
+	b.Tables = benchTables(&r, b.Other)
+	b.Result = &r
+	if b.Other != nil {
+		o := *b.Other
+		o.Rows = slices.DeleteFunc(slices.Clone(o.Rows), func(row bench.Row) bool { return row.Slice != b.Slice })
+		b.Other = &o
+	}
 }
 
 func benchTables(r, other *bench.Result) []BenchTable {
