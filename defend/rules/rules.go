@@ -28,7 +28,7 @@ func (Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, er
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		ev.Atoms = append(ev.Atoms, labels(r, i)...)
+		ev.Atoms = append(ev.Atoms, Labels(r, i)...)
 	}
 	if len(ev.Atoms) > declassify.MaxLabels { // the rest is of unknown field
 		ev.Atoms = ev.Atoms[:declassify.MaxLabels]
@@ -45,7 +45,7 @@ func (Defender) Answers(_ context.Context, r *declassify.Request, cs []declassif
 	yes := make([]bool, len(cs))
 	for i := range cs {
 		c := &cs[i]
-		for _, l := range labels(r, c.Part) {
+		for _, l := range Labels(r, c.Part) {
 			if l.Start == c.Start && l.End == c.End {
 				yes[i] = c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity
 			}
@@ -54,8 +54,8 @@ func (Defender) Answers(_ context.Context, r *declassify.Request, cs []declassif
 	return declassify.MarshalAnswers(yes)
 }
 
-// labels are those of one part, disjoint and in order.
-func labels(r *declassify.Request, i int) []declassify.Label {
+// Labels are those of one part, disjoint and in order.
+func Labels(r *declassify.Request, i int) []declassify.Label {
 	p := &r.Parts[i]
 	if p.Text == "" {
 		return nil

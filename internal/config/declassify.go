@@ -2,8 +2,11 @@ package config
 
 import (
 	"maps"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Declassify says how releases are held to rubrics and charged in bits.
@@ -12,7 +15,8 @@ type Declassify struct {
 	// Rubrics is the folder of signed rubrics and of public keys that are
 	// trusted; empty: rubrics in the state folder.
 	Rubrics    string `yaml:"rubrics"`
-	Defender   string `yaml:"defender"`   // "rules" or "none"
+	Defender   string `yaml:"defender"`   // "rules", "llm" or "none"
+	LLM        LLM    `yaml:"llm"`        // whom the defender asks
 	Validator  string `yaml:"validator"`  // "native", "z3" or "both"
 	Challenges int    `yaml:"challenges"` // clauses of a second pass
 	// Task is the category of what is done here: its rubric fixes the budget
@@ -23,6 +27,37 @@ type Declassify struct {
 	Model Sink `yaml:"model"`
 	// Tools are the tools whose calls are looked at, by name.
 	Tools map[string]ReleaseTool `yaml:"tools"`
+}
+
+// LLM is an OpenAI-compatible endpoint that reads what is about to leave.
+type LLM struct {
+	URL   string `yaml:"url"`
+	Model string `yaml:"model"`
+	Key   string `yaml:"key"`
+	// Remote: it is not on this machine, and may read everything.
+	Remote bool   `yaml:"remote"`
+	Wait   string `yaml:"wait"` // longest wait for an answer
+}
+
+// Patience returns declassify.llm.wait.
+func (l *LLM) Patience() time.Duration {
+	d, _ := time.ParseDuration(l.Wait) // checked by check
+	return d
+}
+
+func (l *LLM) check() error {
+	u, err := url.Parse(l.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || l.Model == "" {
+		return &Error{key: "declassify.llm", Detail: "declassify.llm needs the url of an endpoint, without credentials, and a model", Hint: "such as url: http://127.0.0.1:8080/v1"}
+	}
+	ip := net.ParseIP(u.Hostname())
+	if !l.Remote && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return &Error{key: "declassify.llm.url", Detail: "declassify.llm.url is not on this machine, and the defender reads everything that is about to leave", Hint: "set declassify.llm.remote if it may"}
+	}
+	if d, err := time.ParseDuration(l.Wait); err != nil || d <= 0 {
+		return &Error{key: "declassify.llm.wait", Detail: "declassify.llm.wait must be a duration such as 20s"}
+	}
+	return nil
 }
 
 // Sink is where releases go.
@@ -53,10 +88,15 @@ var classes = []string{"required-service", "semi-trusted", "adversarial"}
 func (d *Declassify) check() error {
 	for _, one := range [][3]string{
 		{"declassify.mode", d.Mode, "off report on"},
-		{"declassify.defender", d.Defender, "rules none"},
+		{"declassify.defender", d.Defender, "rules llm none"},
 		{"declassify.validator", d.Validator, "native z3 both"},
 	} {
 		if err := oneOf(one[0], one[1], strings.Fields(one[2])); err != nil {
+			return err
+		}
+	}
+	if d.Defender == "llm" {
+		if err := d.LLM.check(); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/declassify/smt/z3"
+	"github.com/margaydev/margay/defend/llm"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
@@ -69,6 +70,14 @@ func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *s
 	}
 	if cfg.Defender == "rules" {
 		vc.Defender, vc.Models = rules.Defender{}, []ledger.Model{{Name: "rules", Version: rules.Version}}
+	}
+	if cfg.Defender == "llm" {
+		d, err := llm.New(llm.Config{BaseURL: cfg.LLM.URL, Model: cfg.LLM.Model, Key: cfg.LLM.Key})
+		if err != nil {
+			return nil, problem.Usage(declassifyHint, "declassify.llm: %w", err)
+		}
+		vc.Defender, vc.Deadline = d, cfg.LLM.Patience()
+		vc.Models = []ledger.Model{{Name: "llm", Version: cfg.LLM.Model[:min(len(cfg.LLM.Model), ledger.MaxName)]}, {Name: "rules", Version: rules.Version}}
 	}
 	if vc.Start, err = startOf(cfg, reg); err != nil {
 		return nil, err
