@@ -9,11 +9,29 @@ import (
 	"github.com/margaydev/margay/rubric"
 )
 
+// small is a rubric that is quickly read.
+const small = `version: 1
+rubric: small
+revision: 1
+title: a small one
+expires: 2040-01-01
+signature: {actions: [x]}
+fields:
+  a: {population: {table: {columns: [v, members, side], rows: [[p, 9, x], [q, 3, y], [r, 2, y]]}}, levels: [{name: side, by: side, bits: 2}]}
+  b: {population: {numbers: [0, 9, 1]}, levels: [{name: band, by: band 5, bits: 1}]}
+coverage: [{id: a, field: a, lexicon: values}, {id: b, field: b, text: '\d{1,3}'}]
+necessity: {a: {required-service: useful}}
+operators: {a: {required-service: [identity, side]}, b: {semi-trusted: [band]}}
+limits: {budget: 9}
+dependencies: [{between: [a@side, b@band], kind: joint, why: so, else: [1], table: [[x, 0-4, 2, 3]]}]
+samples: [{text: none, find: {}}, {text: p, find: {a: p}}]
+`
+
 // FuzzParse: no text of a rubric does harm, and what is read is a fixpoint in
 // canonical bytes that Lint, Combine and signatures can work with.
 func FuzzParse(f *testing.F) {
-	f.Add(example(f))
-	for _, name := range rubric.Ontology() {
+	f.Add([]byte(small))
+	for _, name := range []string{"dob", "email", "passport"} {
 		text, err := rubric.Starter("x", []string{name}, day)
 		if err != nil {
 			f.Fatal(err)
@@ -60,7 +78,7 @@ func FuzzParse(f *testing.F) {
 
 // FuzzCanonical: bytes that are read as canonical are the canonical ones.
 func FuzzCanonical(f *testing.F) {
-	r, err := rubric.Parse("x", example(f))
+	r, err := rubric.Parse("x", []byte(small))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -76,7 +94,7 @@ func FuzzCanonical(f *testing.F) {
 // FuzzVerify: nothing but what was signed is accepted.
 func FuzzVerify(f *testing.F) {
 	pub, key := newKey(1)
-	r, err := rubric.Parse("x", example(f))
+	r, err := rubric.Parse("x", []byte(small))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -101,6 +101,9 @@ func Lint(r *Rubric, now time.Time) []Finding {
 	for _, name := range r.names {
 		f := r.fields[name]
 		at := []string{"fields", name}
+		if d := r.doc.Fields[name].Population; d != nil && d.Open() && r.shown(f) {
+			add("no-pattern", append(slices.Clone(at), "population"), "%s may be shown as it is, and any text is in its population: give it a pattern", name)
+		}
 		if len(f.levels) > 0 && !valued[name] {
 			add("levels-without-sample", at, "%s has levels and no sample of a value", name)
 		}
@@ -128,6 +131,11 @@ func b2i(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// shown reports whether a field may be shown as it is.
+func (r *Rubric) shown(f *field) bool {
+	return slices.ContainsFunc(classOrder[:], func(c flow.Class) bool { return slices.Contains(f.ops[c], Op{Kind: Identity}) })
 }
 
 // lintLimits looks for needs that the limits do not let through.

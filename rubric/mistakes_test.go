@@ -97,6 +97,7 @@ func TestLintFinds(t *testing.T) {
 		{"  margin: 0.5", "  caps: {required-service: 5}", "cap-too-small"},
 		{"card-brand: {required-service: [pseudonym]}", "card-brand: {required-service: [redact]}\nx", ""},
 		{"legal-name: {required-service: required, semi-trusted: useful}", "legal-name: {required-service: required, semi-trusted: required}", ""},
+		{"{part: account, uniform: 10^6, pattern: '\\d{5,9}'}", "{part: account, uniform: 10^6}", "no-pattern"},
 		{"payment-token: {required-service: useful}", "payment-token: {required-service: useful, adversarial: required}", "required-and-gone"},
 	} {
 		r, err := rubric.Parse("booking.yaml", edit(t, c.old, c.new))

@@ -305,3 +305,21 @@ func TestLongTextIsAnyField(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestTablesThatDiffer: where rubrics differ in what an address tells of a
+// number, neither is shown, and the graph does not have them.
+func TestTablesThatDiffer(t *testing.T) {
+	a := parse(t, example(t))
+	b := parse(t, edit(t, "rubric: example-booking", "rubric: other"))
+	c := parse(t, edit(t, "rubric: example-booking", "rubric: another", "[France, France, 0.95]", "[France, France, 0.94]", "[France, Germany, 0.03]", "[France, Germany, 0.04]"))
+	if r := rubric.Combine(a, b); len(r.Graph().Variables) != 2 || len(r.Operators("address", flow.SemiTrusted)) != 3 {
+		t.Errorf("%v, %v", r.Graph(), r.Operators("address", flow.SemiTrusted))
+	}
+	r := rubric.Combine(a, c)
+	if len(r.Graph().Variables) != 0 || len(r.Operators("address", flow.SemiTrusted)) != 2 {
+		t.Errorf("%v, %v", r.Graph(), r.Operators("address", flow.SemiTrusted))
+	}
+	if got := r.Joint([]rubric.View{{Field: "address", Level: 3}, {Field: "phone", Level: 1}}); got != r.TopRisk() {
+		t.Error(got)
+	}
+}

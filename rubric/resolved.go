@@ -99,6 +99,11 @@ func (r *Resolved) combineField(name string) {
 	}
 	r.agree[name] = len(shapes) == 1
 	r.plain = r.plain && r.agree[name]
+	// Where rubrics differ in what a field's values tell of others, it can't
+	// be audited what showing one tells.
+	tied := r.sameTies(name)
+	r.plain = r.plain && tied
+	everywhere = everywhere && tied
 	for _, class := range classOrder {
 		ops[class] = []Op{{Kind: Drop}, {Kind: Redact}}
 		if !everywhere {
@@ -167,14 +172,24 @@ func (r *Resolved) combineGroups() {
 				r.plain = false
 			}
 		}
-		for name, f := range one.fields {
-			for _, other := range r.rules {
-				if o := other.fields[name]; o != nil && !sameTie(f.root.tie, o.root.tie) {
-					r.plain = false
-				}
-			}
+	}
+}
+
+// sameTies reports whether a field depends on others alike in all rubrics that
+// have it.
+func (r *Resolved) sameTies(name string) bool {
+	var first *field
+	for _, one := range r.rules {
+		f := one.fields[name]
+		switch {
+		case f == nil:
+		case first == nil:
+			first = f
+		case !sameTie(first.root.tie, f.root.tie):
+			return false
 		}
 	}
+	return true
 }
 
 func sameTie(a, b *tie) bool {
@@ -412,51 +427,31 @@ func (r *Resolved) Group(field string) string {
 	return field
 }
 
-// Graph is the dependency graph for the audit; it may be empty. Components
-// that several rubrics have alike are in it once.
+// Graph is the dependency graph for the audit; it may be empty. A component
+// that several rubrics have is in it once; one in which they differ is not,
+// since its fields are never shown.
 func (r *Resolved) Graph() Graph {
 	var g Graph
-	r.eachTie(func(name string, t *tie) {
-		for _, v := range t.graph.Variables {
-			v.Name += name
-			g.Variables = append(g.Variables, v)
-		}
-		for _, f := range t.graph.Factors {
-			vars := make([]string, len(f.Vars))
-			for i, v := range f.Vars {
-				vars[i] = v + name
-			}
-			if f.Vars = vars; f.Of != "" {
-				f.Of += name
-			}
-			g.Factors = append(g.Factors, f)
-		}
+	r.eachTie(func(t *tie) {
+		g.Variables = append(g.Variables, t.graph.Variables...)
+		g.Factors = append(g.Factors, t.graph.Factors...)
 	})
 	return g
 }
 
-// eachTie visits the different components, with what makes their names differ.
-func (r *Resolved) eachTie(visit func(suffix string, t *tie)) {
-	var seen []*tie
+// eachTie visits the components in which the rubrics agree.
+func (r *Resolved) eachTie(visit func(t *tie)) {
+	seen := map[string]bool{}
 	for _, one := range r.rules {
 		for _, t := range one.ties {
-			if slices.ContainsFunc(seen, func(o *tie) bool { return sameTie(o, t) }) {
+			name := t.fields[0].name
+			if seen[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return !r.sameTies(f.name) || !r.agree[f.name] }) {
 				continue
 			}
-			suffix := ""
-			if n := len(seen); slices.ContainsFunc(seen, func(o *tie) bool { return shares(o, t) }) {
-				suffix = fmt.Sprintf("#%d", n)
-			}
-			seen = append(seen, t)
-			visit(suffix, t)
+			seen[name] = true
+			visit(t)
 		}
 	}
-}
-
-func shares(a, b *tie) bool {
-	return slices.ContainsFunc(a.fields, func(f *field) bool {
-		return slices.ContainsFunc(b.fields, func(g *field) bool { return f.name == g.name })
-	})
 }
 
 // Observe says what showing a value at a level leaves of the graph's
@@ -467,21 +462,7 @@ func (r *Resolved) Observe(field string, level int, value string) ([]Seen, error
 	if f == nil {
 		return nil, ErrLevel
 	}
-	var out []Seen
-	var err error
-	r.eachTie(func(suffix string, t *tie) {
-		for _, one := range r.rules {
-			if f := one.fields[field]; f != nil && f.root.tie == t && err == nil {
-				var s []Seen
-				s, err = f.observe(level, value)
-				for i := range s {
-					s[i].Variable += suffix
-				}
-				out = append(out, s...)
-			}
-		}
-	})
-	return out, err
+	return f.observe(level, value)
 }
 
 // Cells says what a view at a level may leave of the graph's variable of a

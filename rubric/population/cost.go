@@ -1,6 +1,7 @@
 package population
 
 import (
+	"math"
 	"math/big"
 
 	"github.com/margaydev/margay/flow"
@@ -45,6 +46,20 @@ func BitsUp(ratio *big.Rat) flow.Bits {
 }
 
 var one = big.NewRat(1, 1)
+
+// tellsAtMost reports whether BitsUp of a ratio is within a limit. Most ratios
+// are so far from it that doubles can tell.
+func tellsAtMost(ratio *big.Rat, limit flow.Bits) bool {
+	const far = 4 // millionths of a bit, against an error of the double below 10^-9
+	f, _ := ratio.Float64()
+	switch est := math.Log2(f) * float64(flow.Bit); {
+	case est < float64(limit)-far:
+		return true
+	case est > float64(limit)+far && f < math.MaxFloat64:
+		return false
+	}
+	return BitsUp(ratio) <= limit
+}
 
 // View is what is known of a value: for each part nothing, all, or its cell.
 // The zero View is nothing.

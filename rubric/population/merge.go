@@ -135,14 +135,14 @@ func (p *part) merge(of []int32, labels []string, outer []int32, outerLabels []s
 			return cmp.Or(key[b].Cmp(key[a]), cmp.Compare(a.label, b.label))
 		})
 		// What is merged joins what is called the rest already.
-		if i := slices.IndexFunc(sorted, func(g *group) bool { return g.label == rest }); i > 0 && BitsUp(key[sorted[0]]) > limit {
+		if i := slices.IndexFunc(sorted, func(g *group) bool { return g.label == rest }); i > 0 && !tellsAtMost(key[sorted[0]], limit) {
 			r := sorted[i]
 			copy(sorted[1:i+1], sorted[:i])
 			sorted[0] = r
 		}
 		var merged group
 		n := 0
-		for n < len(sorted) && (BitsUp(key[sorted[n]]) > limit || n == 0 && len(sorted) > 1 && BitsUp(key[sorted[1]]) > limit || n > 0 && BitsUp(tells(&merged)) > limit) {
+		for n < len(sorted) && (!tellsAtMost(key[sorted[n]], limit) || n == 0 && len(sorted) > 1 && !tellsAtMost(key[sorted[1]], limit) || n > 0 && !tellsAtMost(tells(&merged), limit)) {
 			g := sorted[n]
 			merged.cells, merged.mass, merged.rank = append(merged.cells, g.cells...), merged.mass+g.mass, max(merged.rank, g.rank)
 			n++

@@ -49,8 +49,8 @@ func newPart(s *Spec, columns []string) (part, error) {
 	if kinds != 1 {
 		return part{}, errors.New("a population is one of uniform, dates, numbers, table and product")
 	}
-	if s.Uniform == "" && (s.Pattern != "" || s.Ignore != "") {
-		return part{}, errors.New("pattern and ignore are of uniform populations")
+	if s.Uniform == "" && s.Ignore != "" {
+		return part{}, errors.New("ignore is of uniform populations")
 	}
 	if s.Dates == nil && s.Order != "" {
 		return part{}, errors.New("order is of dates")
@@ -67,10 +67,29 @@ func newPart(s *Spec, columns []string) (part, error) {
 	default:
 		err = p.table(s.Table, columns)
 	}
+	if err == nil && s.Pattern != "" {
+		err = p.narrow(s)
+	}
 	if err == nil {
 		err = p.weigh()
 	}
 	return p, err
+}
+
+// narrow keeps to values that match the pattern.
+func (p *part) narrow(s *Spec) error {
+	re, err := regexp.Compile(`\A(?:` + s.Pattern + `)\z`)
+	if err != nil {
+		return fmt.Errorf("pattern: %w", err)
+	}
+	find := p.find
+	p.find = func(v string) (int, bool) {
+		if !re.MatchString(strip(strings.TrimSpace(v), s.Ignore)) {
+			return 0, false
+		}
+		return find(v)
+	}
+	return nil
 }
 
 // weigh adds masses up and ranks the atoms' priors.
@@ -174,12 +193,6 @@ func (p *part) uniform(s *Spec, columns []string) error {
 	if err != nil {
 		return err
 	}
-	re := (*regexp.Regexp)(nil)
-	if s.Pattern != "" {
-		if re, err = regexp.Compile(`\A(?:` + s.Pattern + `)\z`); err != nil {
-			return fmt.Errorf("pattern: %w", err)
-		}
-	}
 	p.normal = func(v string) string { return fold(strip(v, s.Ignore)) }
 	digits := 0
 	for _, c := range columns {
@@ -209,7 +222,7 @@ func (p *part) uniform(s *Spec, columns []string) error {
 	}
 	p.find = func(v string) (int, bool) {
 		v = strip(strings.TrimSpace(v), s.Ignore)
-		if v == "" || re != nil && !re.MatchString(v) {
+		if v == "" {
 			return 0, false
 		}
 		if digits == 0 {

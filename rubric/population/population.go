@@ -43,8 +43,10 @@ type Spec struct {
 
 	// Uniform is the number of values, as 1000, 10^9 or 2^128.
 	Uniform Count  `json:"uniform,omitempty"`
-	Pattern string `json:"pattern,omitempty"` // RE2 that a whole value matches
-	Ignore  string `json:"ignore,omitempty"`  // characters that are left out first
+	Ignore  string `json:"ignore,omitempty"` // characters that are left out first
+
+	// Pattern is an RE2 that a whole value matches, of whatever kind it is.
+	Pattern string `json:"pattern,omitempty"`
 
 	Dates []string `json:"dates,omitempty"` // first and last day, as 2006-01-02
 	Order string   `json:"order,omitempty"` // of 03/04/1990: "dmy", the default, or "mdy"
@@ -238,4 +240,16 @@ func strip(s, chars string) string {
 		}
 		return r
 	}, s)
+}
+
+// Open reports whether texts of any kind are in a population, or in a part of
+// it: one that lists nothing and has no pattern. Such a value may say more than
+// the population has members.
+func (s *Spec) Open() bool {
+	for i := range s.Product {
+		if s.Product[i].Open() {
+			return true
+		}
+	}
+	return s.Uniform != "" && s.Pattern == ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -475,7 +476,9 @@ func TestOutside(t *testing.T) {
 		{population.Spec{Numbers: []int64{1000, 2000, 10}}, []string{"1000", "2,000", "$1 500.50", "2k", "1995", "1500 EUR"}, []string{"999", "2010", "", "12,34", "1e3", "3k", "1.5k"}},
 		{population.Spec{Uniform: "100", Pattern: `\d\d`, Ignore: "-"}, []string{"12", "1-2"}, []string{"123", "", "ab"}},
 		{population.Spec{Table: &population.Table{Key: "country-code", Columns: []string{"code"}, Rows: [][]any{{"+33"}}}}, []string{"+33 6 12 34 56 78", "0033612345678"}, []string{"+44 1234567", "33 6 12 34 56 78", "+33", ""}},
-		{population.Spec{Table: &population.Table{Key: "domain", Columns: []string{"d"}, Rows: [][]any{{"a.example"}}}}, []string{"x@a.example", "X@A.Example"}, []string{"x@b.example", "@a.example", "x"}},
+		{population.Spec{Table: &population.Table{Key: "domain", Columns: []string{"d"}, Rows: [][]any{{"a.example"}}}}, []string{"x@a.example", "X@A.Example"}, []string{"x@b.example", "@a.example", "x", "see a b@a.example", "<x@a.example", strings.Repeat("x", 65) + "@a.example", "a@b@a.example"}},
+		{population.Spec{Table: &population.Table{Key: "initial", Columns: []string{"i"}, Rows: [][]any{{"M"}}}}, []string{"Maria", "maria-luisa d'A."}, []string{"Maria 4111", "Maria: the code is", "Nora", strings.Repeat("Ma ", 7), "M\nM"}},
+		{population.Spec{Pattern: `[^!]{1,40}`, Table: &population.Table{Key: "place", Columns: []string{"d"}, Rows: [][]any{{"Lyon"}}}}, []string{"1 Rue X, Lyon"}, []string{"1 Rue X!, Lyon", strings.Repeat("a", 41) + ", Lyon"}},
 		{population.Spec{Table: &population.Table{Key: "place", Columns: []string{"d"}, Rows: [][]any{{"Paris, Texas"}, {"Paris"}}}}, []string{"1 Main St, Paris, Texas 75460", "2 Rue X, 75001 Paris, France"}, []string{"1 Main St, Dallas", "Parisian Road", ""}},
 	} {
 		p, err := population.New(&c.spec, nil)

@@ -14,7 +14,7 @@ import (
 // are read in the population's order.
 var layouts = [...]string{
 	"2006-01-02", "2006/01/02", "20060102", "2.1.2006", "2 January 2006", "2 Jan 2006", "January 2, 2006", "Jan 2, 2006", "January 2 2006",
-	"Jan 2 2006", "2-Jan-2006", "Monday, January 2, 2006", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05",
+	"Jan 2 2006", "2-Jan-2006",
 }
 
 func parseDate(s string, mdy bool) (time.Time, bool) {

@@ -196,10 +196,13 @@ func fold(s string) string { return strings.Join(strings.Fields(strings.ToLower(
 func domainKeys(s string) []string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	i := strings.LastIndexByte(s, '@')
+	if len(s) > 320 || i > 64 || strings.ContainsAny(s, " <>,;:\"()[]\\") || strings.Count(s, "@") > 1 || strings.ContainsFunc(s, unicode.IsControl) {
+		return nil
+	}
 	if i < 0 && strings.Contains(s, ".") { // a part of a product
 		return []string{s}
 	}
-	if i < 1 || i == len(s)-1 || strings.ContainsAny(s, " <>,;\"") {
+	if i < 1 || i == len(s)-1 {
 		return nil
 	}
 	return []string{s[i+1:]}
@@ -228,6 +231,9 @@ func codeKeys(s string) []string {
 // first.
 func placeKeys(s string) []string {
 	const most = 8
+	if len(s) > 250 {
+		return nil
+	}
 	var segments []string
 	for seg := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == '\n' || r == ';' }) {
 		words := strings.Fields(seg)
@@ -248,7 +254,17 @@ func placeKeys(s string) []string {
 	return out
 }
 
+// nameLike reports whether a text can be a name: a few words of letters.
+func nameLike(s string) bool {
+	return len(s) <= 100 && len(strings.Fields(s)) <= 6 && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsMark(r) && !strings.ContainsRune(" .-'\u2019", r)
+	})
+}
+
 func initialKeys(s string) []string {
+	if !nameLike(s) {
+		return nil
+	}
 	r, _ := utf8.DecodeRuneInString(strings.TrimSpace(s))
 	if !unicode.IsLetter(r) {
 		return nil
@@ -257,6 +273,9 @@ func initialKeys(s string) []string {
 }
 
 func initialsKeys(s string) []string {
+	if !nameLike(s) {
+		return nil
+	}
 	out := ""
 	for w := range strings.FieldsSeq(s) {
 		if k := initialKeys(w); k != nil {
@@ -273,6 +292,9 @@ func initialsKeys(s string) []string {
 // longest first.
 func prefixKeys(s string) []string {
 	s = strip(strings.TrimSpace(s), " -")
+	if len(s) > 64 {
+		return nil
+	}
 	var out []string
 	for n := min(len(s), 16); n > 0; n-- {
 		if utf8.RuneStart(at(s, n)) {
