@@ -21,7 +21,7 @@ const (
 	maxViewers = 1024
 	maxReplay  = 500 // events that a stream that resumes is sent
 	viewerRoom = 64  // frames that may wait for one viewer
-	pulse      = time.Second
+	pulse      = 2 * time.Second
 	alive      = 15 * time.Second
 	patience   = 10 * time.Second // with a viewer that does not read
 )
@@ -38,9 +38,11 @@ type hub struct {
 	n      atomic.Int64 // viewers
 	mu     sync.Mutex
 	all    map[*viewer]struct{}
-	byID   map[flow.TrajectoryID]int // viewers of a trajectory
-	seq    int64                     // events up to here were sent
-	hashes map[string]uint64         // of parts as they were sent last
+	byID   map[flow.TrajectoryID]int   // viewers of a trajectory
+	dirty  map[flow.TrajectoryID]bool  // something was stored of these since
+	seq    int64                       // events up to here were sent
+	sent   map[flow.TrajectoryID]int64 // the same of one, where it is more
+	hashes map[string]uint64           // of parts as they were sent last
 	going  sync.WaitGroup
 	runs   bool
 }
@@ -55,7 +57,7 @@ type viewer struct {
 }
 
 func newHub(c *Console) *hub {
-	return &hub{c: c, seed: maphash.MakeSeed(), ended: make(chan struct{}), wake: make(chan struct{}, 1), all: map[*viewer]struct{}{}, byID: map[flow.TrajectoryID]int{}, hashes: map[string]uint64{}}
+	return &hub{c: c, seed: maphash.MakeSeed(), ended: make(chan struct{}), wake: make(chan struct{}, 1), all: map[*viewer]struct{}{}, byID: map[flow.TrajectoryID]int{}, dirty: map[flow.TrajectoryID]bool{}, sent: map[flow.TrajectoryID]int64{}, hashes: map[string]uint64{}}
 }
 
 func (h *hub) close() {
@@ -94,7 +96,7 @@ func (c *Console) Happened(events []mediator.TraceEvent) {
 	for i := range events {
 		e := &events[i]
 		if e.Kind != mediator.EventTokens {
-			stored = true
+			stored = c.live.touch(e.Trajectory) || stored || e.Kind == mediator.EventQuestion
 			continue
 		}
 		if b, err := json.Marshal(e.Payload.Tokens); err == nil {
@@ -104,6 +106,26 @@ func (c *Console) Happened(events []mediator.TraceEvent) {
 	if stored {
 		c.live.poke()
 	}
+}
+
+// touch notes that something was stored, and reports whether somebody looks.
+func (h *hub) touch(id flow.TrajectoryID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.byID[id] > 0 {
+		h.dirty[id] = true
+	}
+	return h.byID[id] > 0
+}
+
+// touched are those of the watched trajectories of which something was stored
+// by this process, and forgets them.
+func (h *hub) touched() map[flow.TrajectoryID]bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.dirty
+	h.dirty = map[flow.TrajectoryID]bool{}
+	return out
 }
 
 // frame is one event of a stream.
@@ -205,12 +227,13 @@ func (h *hub) run() {
 	defer stop()
 	tick := time.NewTicker(pulse)
 	defer tick.Stop()
-	var parts time.Time
 	for {
+		beat := false
 		select {
 		case <-h.ended:
 			return
 		case <-tick.C:
+			beat = true
 		case <-h.wake:
 		}
 		h.mu.Lock()
@@ -221,13 +244,12 @@ func (h *hub) run() {
 		}
 		h.mu.Unlock()
 		topics, ids := h.topics()
-		h.rows(ctx, ids)
+		h.rows(ctx, ids, beat)
 		if topics["questions"] {
 			h.parts(ctx, "questions", h.queue)
 		}
 		// What costs more is made once a pulse.
-		if now := time.Now(); now.Sub(parts) >= pulse {
-			parts = now
+		if beat {
 			if topics["overview"] {
 				h.parts(ctx, "overview", h.overview)
 			}
@@ -239,14 +261,23 @@ func (h *hub) run() {
 	}
 }
 
-// rows sends new events to those who look at their trajectories.
-func (h *hub) rows(ctx context.Context, ids map[flow.TrajectoryID]bool) {
+// rows sends new events to those who look at their trajectories: at once what
+// this process stored, and with all others' at the next beat.
+func (h *hub) rows(ctx context.Context, ids map[flow.TrajectoryID]bool, beat bool) {
+	touched := h.touched()
 	last, err := h.c.cfg.Events.LastEvent(ctx)
-	if err != nil || last == h.seq {
+	if err != nil {
 		return
 	}
 	for id := range ids {
-		events, err := h.c.cfg.Events.Events(ctx, mediator.EventQuery{Trajectory: id, After: h.seq, Before: last + 1, Limit: maxReplay})
+		if !beat && !touched[id] {
+			continue
+		}
+		after := max(h.sent[id], h.seq)
+		if after == last {
+			continue
+		}
+		events, err := h.c.cfg.Events.Events(ctx, mediator.EventQuery{Trajectory: id, After: after, Before: last + 1, Limit: maxReplay})
 		if err != nil {
 			return
 		}
@@ -255,8 +286,12 @@ func (h *hub) rows(ctx context.Context, ids map[flow.TrajectoryID]bool) {
 				h.send("trajectory", id, f)
 			}
 		}
+		h.sent[id] = last
 	}
-	h.seq = last
+	if beat {
+		h.seq = last
+		clear(h.sent)
+	}
 }
 
 // row is an event as a line of its trajectory's page.

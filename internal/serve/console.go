@@ -116,14 +116,22 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 	}
 	var once sync.Once
 	var packs console.Packs
-	s.console, err = console.New(console.Config{
+	cfg := console.Config{
 		Events: st.Store, Secrets: st.Store, Desk: desk, Access: access, Mask: engine.Masker, Upstreams: s.health.list,
 		Packs: func() console.Packs {
 			once.Do(func() { packs = packsOf(&c.Taint) })
 			return console.Packs{Mode: packs.Mode, Packs: slices.Clone(packs.Packs), Findings: slices.Clone(packs.Findings)}
 		},
 		Results: c.Console.Results, Answered: s.asked, Lost: s.recorder.Lost, Notices: notices, Texts: c.Console.Texts, Log: o.Log,
-	})
+	}
+	// A ledger that is begun while this runs is shown from the next start on.
+	switch kept, err := booksOf(c, st); {
+	case err != nil:
+		return err
+	case kept != nil:
+		cfg.Budgets, cfg.Ledger = kept, kept
+	}
+	s.console, err = console.New(cfg)
 	if err != nil {
 		return problem.Usage("margay console password makes a hash", "%w", err)
 	}
