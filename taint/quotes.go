@@ -1,8 +1,9 @@
 package taint
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"hash/maphash"
-	"math/rand/v2"
 	"strings"
 	"sync"
 
@@ -37,7 +38,11 @@ const (
 
 // NewQuotes remembers nothing yet.
 func NewQuotes(p *Policy) *Quotes {
-	q := &Quotes{lattice: p.scheme.Lattice, seed: maphash.MakeSeed(), base: rand.Uint64() | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{}}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	q := &Quotes{
+		lattice: p.scheme.Lattice, seed: maphash.MakeSeed(), base: binary.LittleEndian.Uint64(b[:]) | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{},
+	}
 	for range quoteBlock {
 		q.out *= q.base
 	}
