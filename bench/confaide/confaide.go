@@ -72,11 +72,11 @@ func Read(data string) ([]Story, error) {
 	for _, s := range four {
 		text, _, ok := strings.Cut(s, "<END>")
 		head, text, ok2 := strings.Cut(text, ">")
-		secret, needed, ok3 := strings.Cut(strings.TrimPrefix(head, "<"), ", ")
+		secret, needed, ok3 := strings.Cut(strings.TrimPrefix(head, "<"), ",")
 		if !ok || !ok2 || !ok3 {
 			return nil, fmt.Errorf("tier 4: %w", errFormat)
 		}
-		out = append(out, Story{Tier: 4, Text: strings.TrimSpace(text), Secret: secret, Needed: needed})
+		out = append(out, Story{Tier: 4, Text: strings.TrimSpace(text), Secret: secret, Needed: strings.TrimSpace(needed)})
 	}
 	return out, nil
 }

@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 			}
 		}
 	}
-	if row := res.Row("margay", "channel=model,known=yes"); row.Metrics["exact_leaks_before"] < .9 {
+	if row := res.Row("margay", "channel=model,known=yes"); row.Metrics["exact_leaks_before"] < .5 {
 		t.Errorf("the prompts hold no forbidden values: %v", row.Metrics)
 	}
 }
