@@ -250,8 +250,9 @@ func (r *run) background(res *bench.Result) {
 func round(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 func (r *run) add(row *bench.Row, names []string, ratios ...stats.Ratio) {
-	for i, ci := range (stats.Bootstrap{Seed: r.o.Seed, Resamples: 1000}).Intervals(len(r.tasks), ratios...) {
-		row.Metrics[names[i]], row.CI[names[i]] = round(ratios[i].Value()), [2]float64{round(ci[0]), round(ci[1])}
+	intervals := (stats.Bootstrap{Seed: r.o.Seed, Resamples: 1000}).Intervals(len(r.tasks), ratios...)
+	for i, name := range names {
+		row.Metrics[name], row.CI[name] = round(ratios[i].Value()), [2]float64{round(intervals[i][0]), round(intervals[i][1])}
 	}
 }
 

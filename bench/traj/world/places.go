@@ -1,6 +1,6 @@
 package world
 
-// Regions, in the order of Population's index.
+// Regions are in the order of Population's index.
 var Regions = []string{"Northeast", "Midwest", "South", "West"}
 
 // City is a city with what is common knowledge about it.
