@@ -17,7 +17,8 @@ const resamples = 1000
 // loses in the ninth digit is not.
 func round(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// rows adds a defence's rows: all, by category, long ones alone, by operator.
+// rows adds a defence's rows: all, by category, long ones alone, and coverage by
+// operator and field.
 func (r *run) rows(res *bench.Result, name string, ms []measured) {
 	r.row(res, name, "all", ms)
 	pick := func(slice string, keep func(*measured) bool) {
@@ -45,7 +46,7 @@ func (r *run) rows(res *bench.Result, name string, ms []measured) {
 	for _, op := range slices.Sorted(maps.Keys(ops)) {
 		c := ops[op]
 		res.Rows = append(res.Rows, bench.Row{
-			Defence: name, Slice: "operator=" + op, Metrics: map[string]float64{"coverage_stress": round(c[0] / c[1]), "n": c[1]},
+			Defence: name, Slice: op, Metrics: map[string]float64{"coverage_stress": round(c[0] / c[1]), "n": c[1]},
 			CI: map[string][2]float64{"coverage_stress": stats.ClopperPearson(int(c[0]), int(c[1]), .95)},
 		})
 	}

@@ -80,7 +80,7 @@ type measured struct {
 	exceeded                 float64
 	stress, calibration      float64
 	covered                  float64
-	ops                      map[string][2]float64 // by operator: within its cost, all
+	ops                      map[string][2]float64 // by slice: fields within their cost, all
 	collusion                map[int][2]float64
 	took                     []float64
 	phases                   map[string][]float64
@@ -330,9 +330,10 @@ func (r *run) cover(p *Played, seen *adversary.Seen, l *adversary.Leak, m *measu
 		if alone[i] <= certified+1e-6 {
 			m.calibration++
 		}
-		op := p.Certified.Ops[f]
-		c := m.ops[op]
-		m.ops[op] = [2]float64{c[0] + within, c[1] + 1}
+		for _, slice := range []string{"operator=" + p.Certified.Ops[f], "field=" + string(f)} {
+			c := m.ops[slice]
+			m.ops[slice] = [2]float64{c[0] + within, c[1] + 1}
+		}
 	}
 }
 

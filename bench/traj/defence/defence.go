@@ -63,7 +63,8 @@ type Outcome struct {
 // Certified is what a defence with a ledger has charged for a trajectory.
 type Certified struct {
 	// Bits are certified costs, unweighted, of what sinks other than required
-	// services know, by field.
+	// services know, by each field that some were shown a view of: of all that
+	// the rubrics declare to depend on it, with the audit's margin.
 	Bits map[world.Field]float64
 	// Ops are the most disclosing operators that such sinks were shown each
 	// field under.

@@ -94,6 +94,48 @@ type session struct {
 	known Known
 	id    flow.TrajectoryID
 	names names
+	// near are the fields that the rubrics' dependency graphs tie together.
+	near   map[string]string
+	margin flow.Bits
+}
+
+// tie takes in what the rules of a release say depends on each other: what is
+// certified of such fields is certified of all together.
+func (s *session) tie(r declassify.Rules) {
+	if s.near == nil {
+		s.near = map[string]string{}
+	}
+	for _, f := range r.Graph().Factors {
+		for _, v := range f.Vars[1:] {
+			a, b := s.root(fieldOf(f.Vars[0])), s.root(fieldOf(v))
+			if a != b {
+				s.near[a] = b
+			}
+		}
+	}
+	for _, f := range r.Fields() {
+		if a, b := s.root(f), s.root(r.Group(f)); a != b {
+			s.near[a] = b
+		}
+	}
+	s.margin = max(s.margin, r.Limits().Margin)
+}
+
+func (s *session) root(f string) string {
+	for s.near[f] != "" {
+		f = s.near[f]
+	}
+	return f
+}
+
+// fieldOf is the field that a variable of a graph is of.
+func fieldOf(variable string) string {
+	for _, f := range world.Fields {
+		if rest, ok := strings.CutPrefix(variable, string(f)); ok && (rest == "" || !strings.ContainsAny(rest[:1], "abcdefghijklmnopqrstuvwxyz-")) {
+			return string(f)
+		}
+	}
+	return variable
 }
 
 // Release implements Session.
@@ -110,6 +152,9 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 		p := &c.Parts[i]
 		in.Tool.Args = append(in.Tool.Args, declassify.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
 		in.Parts = append(in.Parts, declassify.Part{Path: p.Path, Text: p.Text, Untrusted: p.From == world.FromTool})
+	}
+	if rules, err := s.m.cfg.Resolve(rubric.Query{Action: action, Tool: c.Tool, Sink: c.Sink.Name, Channel: c.Sink.Channel, Class: c.Sink.Class.Known(), Fields: typed(c)}); err == nil {
+		s.tie(rules)
 	}
 	r, err := s.m.verifier.Release(ctx, in)
 	if err != nil {
@@ -139,6 +184,16 @@ var ignored = map[declassify.Rule]bool{
 	declassify.EvidenceSyntax: true, declassify.EvidenceSchema: true, declassify.EvidenceTooLarge: true, declassify.EvidenceAtoms: true, declassify.EvidenceOffset: true,
 	declassify.EvidenceOverlap: true, declassify.EvidenceUTF8: true, declassify.EvidenceContext: true, declassify.EvidencePrevious: true, declassify.EvidenceOperator: true,
 	declassify.EvidenceVariant: true, declassify.DefenderTimeout: true, declassify.DefenderFailed: true, declassify.ChallengeRefused: true, declassify.ChallengeConflict: true,
+}
+
+func typed(c *Candidate) []string {
+	var out []string
+	for i := range c.Parts {
+		if f := c.Parts[i].Field; f != "" {
+			out = append(out, string(f))
+		}
+	}
+	return out
 }
 
 // names gives out the pseudonyms of a trajectory.
@@ -208,10 +263,20 @@ func (s *session) Certified(ctx context.Context) (Certified, error) {
 	if err != nil {
 		return out, err
 	}
+	// A field is certified with all values of its component, and the margin,
+	// which counts once.
+	component := map[string]flow.Bits{}
 	for v, fs := range fields {
+		seen := map[string]bool{}
 		for f := range fs {
-			out.Bits[world.Field(f)] += float64(after[v][flow.SemiTrusted]) / float64(flow.Bit)
+			if root := s.root(f); !seen[root] {
+				seen[root] = true
+				component[root] += after[v][flow.SemiTrusted]
+			}
 		}
+	}
+	for f := range finest {
+		out.Bits[f] = float64(component[s.root(string(f))]+s.margin) / float64(flow.Bit)
 	}
 	for _, a := range after {
 		out.Total += float64(a[flow.SemiTrusted]) / float64(flow.Bit)
