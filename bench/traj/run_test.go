@@ -20,7 +20,7 @@ func small(t *testing.T) (*bench.Result, *Report) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, rep, err := Run(t.Context(), Options{Seed: 120, Seeds: 2, N: 36, Defences: base, Compare: "capability"})
+	res, rep, err := Run(t.Context(), Options{Seed: 120, Seeds: 1, N: 36, Defences: base, Compare: "capability"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func robustFlags(c *cobra.Command, o *benchOptions) {
 func trajOwnFlags(c *cobra.Command, o *benchOptions) {
 	t := &o.traj
 	c.Flags().StringSliceVar(&t.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(trajNames(), " "))
-	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows")
+	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows (default the library's)")
 }
 
 func trajNames() []string {

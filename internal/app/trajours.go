@@ -13,6 +13,7 @@ import (
 	trajworld "github.com/margaydev/margay/bench/traj/world"
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/rubric/library"
 )
 
 const rulesName = "rules"
@@ -27,7 +28,11 @@ type ours struct{ rubrics *defence.Registry }
 // or the library.
 func newOurs(o *benchOptions) (*ours, error) {
 	files := map[string][]byte{}
-	if o.traj.rubrics != "" {
+	if o.traj.rubrics == "" {
+		for _, f := range library.All() {
+			files[f.Name+".yaml"] = []byte(f.Text)
+		}
+	} else {
 		names, err := filepath.Glob(filepath.Join(o.traj.rubrics, "*.yaml"))
 		if err != nil {
 			return nil, err
