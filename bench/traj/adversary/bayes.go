@@ -211,8 +211,10 @@ func (b *Bayes) places(p *Posterior) {
 		c := &pop.Cities[i]
 		zip := ev.one(world.KZip)
 		ev.cities[i] = ev.allows(world.KCity, c.Name) && ev.allows(world.KState, c.State) && ev.allows(world.KRegion, world.Regions[c.Region]) &&
+			ev.allows(world.KCountry, world.CountryOf(c.Region)) &&
 			(zip == "" || strings.HasPrefix(zip, c.Zip))
-		ev.at[i] = ev.allows(world.KAtCity, c.Name) && ev.allows(world.KAtState, c.State) && ev.allows(world.KAtRegion, world.Regions[c.Region])
+		ev.at[i] = ev.allows(world.KAtCity, c.Name) && ev.allows(world.KAtState, c.State) && ev.allows(world.KAtRegion, world.Regions[c.Region]) &&
+			ev.allows(world.KAtCountry, world.CountryOf(c.Region))
 	}
 	p.city = make([]float64, len(pop.Cities))
 	for i := range pop.Cities {

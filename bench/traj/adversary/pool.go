@@ -155,9 +155,9 @@ func fieldOf(k world.Kind) world.Field {
 		return world.LegalName
 	case world.KBorn, world.KBirthday:
 		return world.DOB
-	case world.KStreet, world.KNumber, world.KZip, world.KCity, world.KState, world.KRegion:
+	case world.KStreet, world.KNumber, world.KZip, world.KCity, world.KState, world.KRegion, world.KCountry:
 		return world.Address
-	case world.KVenue, world.KAtCity, world.KAtState, world.KAtRegion:
+	case world.KVenue, world.KAtCity, world.KAtState, world.KAtRegion, world.KAtCountry:
 		return world.Location
 	case world.KPhone, world.KArea, world.KPhoneEnd:
 		return world.Phone

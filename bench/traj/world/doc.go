@@ -18,6 +18,12 @@
 //   - Agents share too much, as they do: the candidate has the full value where
 //     the service needs a coarse one, and values that nobody asked for.
 //
+// Tasks need at most one coarse field at curious sinks, at a level that the
+// design's own hierarchies name (decade, chapter, band, brand, country): they
+// fit its default budget of four bits for such sinks. Earlier ones needed two
+// or three, which no budget of that size admits; that was changed when the
+// first three rubrics were tried on development seeds, by the budget alone.
+//
 // What a text tells after a defence has worked on it is read back by Read, the
 // one reader of both the services, whose tasks succeed if they can read what
 // they need, and the adversaries. A value that is replaced by a marker or an

@@ -39,47 +39,49 @@ type Kind string
 
 // Kinds of facts. Values are as people write them, in one spelling.
 const (
-	KGiven    Kind = "given"
-	KSurname  Kind = "surname"
-	KInitials Kind = "initials" // "ML"
-	KBorn     Kind = "born"     // a range of days, "1984-01-01..1984-12-31"
-	KBirthday Kind = "birthday" // "03-17"
-	KStreet   Kind = "street"
-	KNumber   Kind = "number"
-	KZip      Kind = "zip"
-	KCity     Kind = "city"
-	KState    Kind = "state"
-	KRegion   Kind = "region"
-	KVenue    Kind = "venue"
-	KAtCity   Kind = "at-city"
-	KAtState  Kind = "at-state"
-	KAtRegion Kind = "at-region"
-	KPhone    Kind = "phone" // ten digits
-	KArea     Kind = "area"
-	KPhoneEnd Kind = "phone-end" // the last four
-	KEmail    Kind = "email"
-	KLocal    Kind = "local"
-	KDomain   Kind = "domain"
-	KIllness  Kind = "illness"
-	KChapter  Kind = "chapter" // its range, "E00-E89"
-	KMedicine Kind = "medicine"
-	KSymptom  Kind = "symptom"
-	KPay      Kind = "pay" // a range of dollars, "50000..74999"
-	KJob      Kind = "job"
-	KCard     Kind = "card"
-	KCardEnd  Kind = "card-end"
-	KBin      Kind = "bin"
-	KBrand    Kind = "brand"
-	KAccount  Kind = "account"
-	KAccEnd   Kind = "account-end"
-	KPrefix   Kind = "account-prefix"
-	KNID      Kind = "nid"
-	KNIDEnd   Kind = "nid-end"
-	KNIDArea  Kind = "nid-area"
-	KPassport Kind = "passport"
-	KAPIKey   Kind = "api-key"
-	KPassword Kind = "password"
-	KPrivate  Kind = "private-key"
+	KGiven     Kind = "given"
+	KSurname   Kind = "surname"
+	KInitials  Kind = "initials" // "ML"
+	KBorn      Kind = "born"     // a range of days, "1984-01-01..1984-12-31"
+	KBirthday  Kind = "birthday" // "03-17"
+	KStreet    Kind = "street"
+	KNumber    Kind = "number"
+	KZip       Kind = "zip"
+	KCity      Kind = "city"
+	KState     Kind = "state"
+	KRegion    Kind = "region"
+	KCountry   Kind = "country"
+	KVenue     Kind = "venue"
+	KAtCity    Kind = "at-city"
+	KAtState   Kind = "at-state"
+	KAtRegion  Kind = "at-region"
+	KAtCountry Kind = "at-country"
+	KPhone     Kind = "phone" // ten digits
+	KArea      Kind = "area"
+	KPhoneEnd  Kind = "phone-end" // the last four
+	KEmail     Kind = "email"
+	KLocal     Kind = "local"
+	KDomain    Kind = "domain"
+	KIllness   Kind = "illness"
+	KChapter   Kind = "chapter" // its range, "E00-E89"
+	KMedicine  Kind = "medicine"
+	KSymptom   Kind = "symptom"
+	KPay       Kind = "pay" // a range of dollars, "50000..74999"
+	KJob       Kind = "job"
+	KCard      Kind = "card"
+	KCardEnd   Kind = "card-end"
+	KBin       Kind = "bin"
+	KBrand     Kind = "brand"
+	KAccount   Kind = "account"
+	KAccEnd    Kind = "account-end"
+	KPrefix    Kind = "account-prefix"
+	KNID       Kind = "nid"
+	KNIDEnd    Kind = "nid-end"
+	KNIDArea   Kind = "nid-area"
+	KPassport  Kind = "passport"
+	KAPIKey    Kind = "api-key"
+	KPassword  Kind = "password"
+	KPrivate   Kind = "private-key"
 )
 
 // Fact is one thing told about a person. It need not be true: a guess, or a
@@ -171,6 +173,10 @@ func (x *Person) value(k Kind) string {
 		return c.State
 	case KRegion:
 		return Regions[c.Region]
+	case KCountry:
+		return CountryOf(c.Region)
+	case KAtCountry:
+		return CountryOf(at.Region)
 	case KVenue:
 		return Venues[x.Venue]
 	case KAtCity:

@@ -61,7 +61,7 @@ func (p *Population) task(seed uint64, i int, c *category) *Task {
 	return t
 }
 
-// steps are the core in order, half of the coarse ones, and what the agent does
+// steps are the core in order, one of the coarse ones or none, and what the agent does
 // besides, mixed in.
 func (x *Person) steps(d draw, c *category, slots map[string]string, long bool) []Step {
 	var out []Step
@@ -74,11 +74,11 @@ func (x *Person) steps(d draw, c *category, slots map[string]string, long bool) 
 		}
 		out = append(out, one.step(x, slots, c.name, essential))
 	}
+	// One coarse field at most: the design's default is that curious sinks
+	// learn four bits of a trajectory, and a decade is most of that.
 	var coarse []*spec
-	for i := range c.coarse {
-		if d.chance(.5) {
-			coarse = append(coarse, &c.coarse[i])
-		}
+	if at := d.IntN(5); at < 2*len(c.coarse) {
+		coarse = append(coarse, &c.coarse[at/2])
 	}
 	common := everywhere()
 	var unseen []int // a long trajectory meets many sinks

@@ -39,6 +39,12 @@ func Implied(facts []Fact) []Fact {
 					}
 				}
 			}
+		case KRegion, KAtRegion:
+			if k := slices.Index(Regions, f.Value); k >= 0 && f.Kind == KRegion {
+				add(KCountry, CountryOf(k))
+			} else if k >= 0 {
+				add(KAtCountry, CountryOf(k))
+			}
 		case KIllness:
 			for k := range pop.Ills {
 				if pop.Ills[k].Name == f.Value {
@@ -122,6 +128,8 @@ func (x *Person) Meets(n Need, facts []Fact) bool {
 		return told(stateKind(n.Field))
 	case RegionOf:
 		return told(regionKind(n.Field))
+	case Country:
+		return told(countryKind(n.Field))
 	case Kindred:
 		return slices.ContainsFunc(facts, func(f Fact) bool { return f.Kind == KChapter && x.chapterHolds(f.Value) })
 	case Band:
@@ -156,6 +164,13 @@ func regionKind(f Field) Kind {
 		return KAtRegion
 	}
 	return KRegion
+}
+
+func countryKind(f Field) Kind {
+	if f == Location {
+		return KAtCountry
+	}
+	return KCountry
 }
 
 // Served reports whether a step did what it is for: its service can read all
@@ -198,6 +213,8 @@ func (x *Person) Sufficient(n Need) string {
 		return x.value(stateKind(n.Field))
 	case RegionOf:
 		return x.value(regionKind(n.Field))
+	case Country:
+		return x.value(countryKind(n.Field))
 	case Kindred:
 		return Chapters[x.ill().Chapter].Name
 	case Band:

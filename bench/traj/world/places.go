@@ -1,18 +1,27 @@
 package world
 
 // Regions are in the order of Population's index.
-var Regions = []string{"Northeast", "Midwest", "South", "West"}
+var Regions = []string{"Northeast", "Midwest", "South", "West", "Canada"}
+
+// CountryOf is the country of a region.
+func CountryOf(region int) string {
+	if Regions[region] == "Canada" {
+		return "Canada"
+	}
+	return "United States"
+}
 
 // City is a city with what is common knowledge about it.
 type City struct {
 	Name, State, Code string // Code is the state's abbreviation
 	Region            int
 	Areas             []string // area codes of telephones
-	Zip               string   // the first three digits of its codes
+	Zip               string   // the first three characters of its codes
 	weight            float64  // among the cities of its region
 }
 
-// cityTable has twelve cities of each region.
+// cityTable has twelve cities of each region of the United States, and seven
+// of Canada.
 var cityTable = []City{
 	{"Boston", "Massachusetts", "MA", 0, []string{"617", "857"}, "021", 5},
 	{"Worcester", "Massachusetts", "MA", 0, []string{"508"}, "016", 2},
@@ -62,6 +71,13 @@ var cityTable = []City{
 	{"Phoenix", "Arizona", "AZ", 3, []string{"602", "480"}, "850", 5},
 	{"Tucson", "Arizona", "AZ", 3, []string{"520"}, "857", 2},
 	{"Boise", "Idaho", "ID", 3, []string{"208"}, "837", 1},
+	{"Toronto", "Ontario", "ON", 4, []string{"416", "647"}, "M5V", 6},
+	{"Ottawa", "Ontario", "ON", 4, []string{"613"}, "K1P", 2},
+	{"Montreal", "Quebec", "QC", 4, []string{"514", "438"}, "H3B", 5},
+	{"Vancouver", "British Columbia", "BC", 4, []string{"604"}, "V6B", 4},
+	{"Calgary", "Alberta", "AB", 4, []string{"403"}, "T2P", 3},
+	{"Winnipeg", "Manitoba", "MB", 4, []string{"204"}, "R3C", 2},
+	{"Halifax", "Nova Scotia", "NS", 4, []string{"902"}, "B3J", 1},
 }
 
 // Streets are in every city, with numbers from 1 to MaxNumber.

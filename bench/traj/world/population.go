@@ -57,7 +57,7 @@ const (
 // Joint returns the joint distribution.
 func Joint() *Population {
 	p := &Population{
-		Region: []float64{.22, .24, .30, .24},
+		Region: []float64{.20, .22, .28, .22, .08},
 		Decade: []float64{.05, .09, .15, .17, .19, .20, .12, .03},
 		Cities: cityTable, Jobs: occupationTable, Ills: illnessTable,
 	}
@@ -140,7 +140,13 @@ func (p *Population) NIDArea(state string, k int) string {
 }
 
 // ZipOf is the postal code of a street in a city.
-func ZipOf(c *City, street int) string { return fmt.Sprintf("%s%02d", c.Zip, street%zipsPerCity+1) }
+func ZipOf(c *City, street int) string {
+	n := street%zipsPerCity + 1
+	if CountryOf(c.Region) == "Canada" {
+		return fmt.Sprintf("%s %dA%d", c.Zip, n, n)
+	}
+	return fmt.Sprintf("%s%02d", c.Zip, n)
+}
 
 // Person is one person with all values. Indexes are into Population.
 type Person struct {

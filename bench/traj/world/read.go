@@ -161,6 +161,7 @@ var (
 	ageOver   = regexp.MustCompile(`\b(\d{2})\+|\bover (\d{2})\b`)
 	digitsRun = regexp.MustCompile(`\d+`)
 	fiveZip   = regexp.MustCompile(`\b(\d{5})\b`)
+	otherZip  = regexp.MustCompile(`\b([A-Z]\d[A-Z]) \d[A-Z]\d\b`)
 	threeZip  = regexp.MustCompile(`\b(\d{3})(?:xx|XX|\*\*)`)
 	mail      = regexp.MustCompile(`[\w.+-]+@([\w-]+(?:\.[\w-]+)+)`)
 	domainOf  = regexp.MustCompile(`@?\b([\w-]+\.example)\b`)
@@ -191,9 +192,9 @@ func Read(f Field, s string) []Fact {
 	case DOB:
 		return readDate(s)
 	case Address:
-		return readPlace(s, KCity, KState, KRegion, true)
+		return readPlace(s, KCity, KState, KRegion, KCountry, true)
 	case Location:
-		return readPlace(s, KAtCity, KAtState, KAtRegion, false)
+		return readPlace(s, KAtCity, KAtState, KAtRegion, KAtCountry, false)
 	case Email:
 		return readMail(s)
 	case Diagnosis:
@@ -326,7 +327,7 @@ func readDate(s string) []Fact {
 	return nil
 }
 
-func readPlace(s string, kCity, kState, kRegion Kind, home bool) []Fact {
+func readPlace(s string, kCity, kState, kRegion, kCountry Kind, home bool) []Fact {
 	var out []Fact
 	if !home {
 		for _, v := range Venues {
@@ -351,6 +352,9 @@ func readPlace(s string, kCity, kState, kRegion Kind, home bool) []Fact {
 		if m := fiveZip.FindStringSubmatch(s); m != nil && strings.HasPrefix(m[1], c.Zip) {
 			out = append(out, Fact{KZip, m[1]}, Fact{KCity, c.Name})
 		}
+		if m := otherZip.FindStringSubmatch(s); m != nil && m[1] == c.Zip {
+			out = append(out, Fact{KZip, m[0]}, Fact{KCity, c.Name})
+		}
 		if m := threeZip.FindStringSubmatch(s); m != nil && m[1] == c.Zip {
 			out = append(out, Fact{KCity, c.Name})
 		}
@@ -359,6 +363,12 @@ func readPlace(s string, kCity, kState, kRegion Kind, home bool) []Fact {
 		if has(s, r) || has(s, r+"ern") {
 			out = append(out, Fact{kRegion, r})
 		}
+	}
+	if has(s, "United States") || has(s, "USA") || codeIn(s, "US") || has(s, "U.S.") {
+		out = append(out, Fact{kCountry, "United States"})
+	}
+	if has(s, "Canada") {
+		out = append(out, Fact{kCountry, "Canada"})
 	}
 	if !home {
 		return unique(out)

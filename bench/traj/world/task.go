@@ -48,6 +48,7 @@ const (
 	CityOf   Level = "city"
 	StateOf  Level = "state"
 	RegionOf Level = "region"
+	Country  Level = "country"
 	Kindred  Level = "chapter" // the chapter of an illness
 	Band     Level = "band"    // a salary to 25,000 dollars
 	Brand    Level = "brand"   // of a card

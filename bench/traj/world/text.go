@@ -60,7 +60,7 @@ func (x *Person) write(template string, slots map[string]string) text {
 	return out
 }
 
-var regionCues = [4]string{"The old trains are late again.", "The wind comes straight off the lake.", "It is humid already in March.", "There is smoke from the canyon again."}
+var regionCues = [5]string{"The old trains are late again.", "The wind comes straight off the lake.", "It is humid already in March.", "There is smoke from the canyon again.", "The rink is still frozen."}
 
 func (x *Person) cue(of string) string {
 	switch of {
