@@ -3,11 +3,14 @@ package library_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/margaydev/margay/declassify/credal"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/rubric/library"
@@ -18,18 +21,28 @@ var update = flag.Bool("update", false, "write docs/rubric-library.md")
 // day is one on which all rubrics of the library hold.
 var day = time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)
 
-func rules(t *testing.T) []*rubric.Rubric {
-	t.Helper()
-	var out []*rubric.Rubric
+var compiled = sync.OnceValues(func() (out []*rubric.Rubric, err error) {
 	for _, f := range library.All() {
 		r, err := library.Rubric(f.Name)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		if r.Name() != f.Name {
-			t.Errorf("%s is called %s", f.Name, r.Name())
+			return nil, fmt.Errorf("%s is called %s", f.Name, r.Name())
 		}
 		out = append(out, r)
+	}
+	return out, nil
+})
+
+func rules(t *testing.T) []*rubric.Rubric {
+	t.Helper()
+	out, err := compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 12 {
+		t.Fatalf("there are %d rubrics", len(out))
 	}
 	return out
 }
@@ -84,6 +97,9 @@ func TestCuriousSinks(t *testing.T) {
 			for _, class := range []flow.Class{flow.SemiTrusted, flow.Adversarial} {
 				for _, op := range all.Operators(name, class) {
 					cost := all.Cost(name, op)
+					if op.Kind == rubric.Generalize {
+						cost = max(cost, all.Joint([]rubric.View{{Field: name, Level: op.Level}}))
+					}
 					switch {
 					case op.Kind == rubric.Identity && name != "card-brand":
 						t.Errorf("%s shows %s to %s sinks as it is", r.Name(), name, class)
@@ -109,6 +125,101 @@ func TestReasons(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What the audit bounds for any two views of a component is charged already, or
+// in the margin: dependencies don't refuse what the rubric admits.
+func TestAudit(t *testing.T) {
+	done := map[string]bool{} // most rubrics have the same
+	for _, r := range rules(t) {
+		all := rubric.Combine(r)
+		g := all.Graph()
+		key := fmt.Sprint(g, all.Limits().Margin)
+		if done[key] {
+			continue
+		}
+		done[key] = true
+		var in credal.Graph
+		for _, v := range g.Variables {
+			in.Variables = append(in.Variables, credal.Variable(v))
+		}
+		for _, f := range g.Factors {
+			n := 1
+			for _, v := range f.Vars {
+				n *= states(t, &g, v)
+			}
+			if n > 250 {
+				t.Errorf("%s: a table over %v has %d states", r.Name(), f.Vars, n)
+			}
+			in.Factors = append(in.Factors, credal.Factor(f))
+		}
+		tree, err := credal.Compile(in, credal.Limits{})
+		if err != nil {
+			t.Fatalf("%s: %v", r.Name(), err)
+		}
+		var views []rubric.View
+		for _, v := range g.Variables {
+			for l := range len(r.LevelNames(v.Name)) + 1 {
+				views = append(views, rubric.View{Field: v.Name, Level: l})
+			}
+		}
+		for i, v := range views {
+			for _, w := range views[:i+1] {
+				pair, charged := []rubric.View{v}, all.Joint([]rubric.View{v})
+				if w.Field != v.Field {
+					pair, charged = append(pair, w), charged.Add(all.Joint([]rubric.View{w}))
+				}
+				if b := bound(t, all, tree, pair); b > charged.Add(all.Limits().Margin) {
+					t.Errorf("%s: %v tell %s and cost %s", r.Name(), pair, b, charged)
+				}
+			}
+		}
+	}
+}
+
+func states(t *testing.T, g *rubric.Graph, name string) int {
+	t.Helper()
+	i := slices.IndexFunc(g.Variables, func(v rubric.Variable) bool { return v.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no variable %s", name)
+	}
+	return g.Variables[i].States
+}
+
+// bound is the worst over all cells that views may be.
+func bound(t *testing.T, all *rubric.Resolved, tree *credal.Tree, views []rubric.View) flow.Bits {
+	t.Helper()
+	scratch, worst := tree.NewScratch(), flow.Bits(0)
+	seen := make([]credal.Observation, len(views))
+	var from func(i int)
+	from = func(i int) {
+		if i == len(views) {
+			bounds, err := scratch.Bound(seen)
+			if errors.Is(err, credal.ErrInconsistent) {
+				return // nobody has such values
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range bounds {
+				worst = max(worst, flow.BitsOf(b))
+			}
+			return
+		}
+		v, ok := tree.Index(views[i].Field)
+		if !ok {
+			t.Fatalf("there is no variable %s", views[i].Field)
+		}
+		for _, cells := range all.Cells(views[i].Field, views[i].Level) {
+			var err error
+			if seen[i], err = tree.Left(v, cells); err != nil {
+				t.Fatal(err)
+			}
+			from(i + 1)
+		}
+	}
+	from(0)
+	return worst
 }
 
 // The page is written from the rubrics.
