@@ -98,9 +98,15 @@ func both(ctx context.Context, s smt.Solver, a, b *rubric.Rubric) ([]rubric.Find
 // Graph reports, by an error, whether the dependency graph is too wide to be
 // audited: treewidth above 4, or cliques of more than 4,096 states.
 func Graph(res *rubric.Resolved) error {
+	_, err := compile(res)
+	return err
+}
+
+// compile makes the audit's tree, nil where nothing depends on anything.
+func compile(res *rubric.Resolved) (*credal.Tree, error) {
 	g := res.Graph()
 	if len(g.Variables) == 0 {
-		return nil
+		return nil, nil //nolint:nilnil // nothing to audit
 	}
 	var in credal.Graph
 	for _, v := range g.Variables {
@@ -109,8 +115,7 @@ func Graph(res *rubric.Resolved) error {
 	for _, f := range g.Factors {
 		in.Factors = append(in.Factors, credal.Factor(f))
 	}
-	_, err := credal.Compile(in, credal.Limits{})
-	return err
+	return credal.Compile(in, credal.Limits{})
 }
 
 // problem says what may be released to sinks of a class: for each field a

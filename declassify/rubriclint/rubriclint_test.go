@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/declassify/smt/z3"
 	"github.com/margaydev/margay/internal/testkit"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/library"
 )
 
 func pool(t *testing.T) *z3.Pool {
@@ -85,6 +86,28 @@ func TestProofs(t *testing.T) {
 			if !strings.Contains(text, w) {
 				t.Errorf("%s: %q does not name %q", c.name, text, w)
 			}
+		}
+	}
+}
+
+// TestAudit: by an engine of its own, no views that the example and the library
+// admit tell more than they are certified at.
+func TestAudit(t *testing.T) {
+	var all []*rubric.Rubric
+	for _, name := range library.Names() {
+		r, err := library.Rubric(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	for _, r := range append(all, example(t), example(t, "address: {required-service: [country], semi-trusted: [country]}", "address: {required-service: [country, region, city], semi-trusted: [country]}\n  phone: {required-service: [country]}")) {
+		found, err := rubriclint.Audit(rubric.Combine(r))
+		if err != nil {
+			t.Errorf("%s: %v", r, err)
+		}
+		for _, f := range found {
+			t.Errorf("%s: %s", r, f)
 		}
 	}
 }

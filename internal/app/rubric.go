@@ -155,8 +155,12 @@ func (a *app) rubricLint() *cobra.Command {
 // rest is checked all the same.
 func (a *app) prove(ctx context.Context, rs []*rubric.Rubric, findings *[]rubric.Finding) (bool, error) {
 	for _, r := range rs {
-		if err := rubriclint.Graph(rubric.Combine(r)); err != nil {
+		refused, err := rubriclint.Audit(rubric.Combine(r))
+		if err != nil {
 			*findings = append(*findings, r.Finding("graph-refused", err.Error(), "dependencies"))
+		}
+		for _, detail := range refused {
+			*findings = append(*findings, r.Finding("audit-refuses", detail, "dependencies"))
 		}
 	}
 	if len(rs) == 0 {

@@ -1,0 +1,101 @@
+package rubrics_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/margaydev/margay/internal/rubrics"
+	"github.com/margaydev/margay/rubric"
+)
+
+func draw(t *testing.T, name, title string, revision string) *rubric.Rubric {
+	t.Helper()
+	text, err := rubric.Starter(name, []string{"dob"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = strings.Replace(text, "revision: 1 ", "revision: "+revision+" ", 1)
+	r, err := rubric.Parse(name, []byte(strings.Replace(text, "title: what", "title: "+title+" what", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPublish: what is published is found, under the user's own key; a name is
+// never taken back to an older revision, nor given another text as the same.
+func TestPublish(t *testing.T) {
+	dir := t.TempDir()
+	f := rubrics.In(dir, filepath.Join(dir, "keys"))
+	if reg, refused, err := f.Open(nil); err != nil || len(reg.All())+len(refused) != 0 {
+		t.Fatal(reg, refused, err)
+	}
+	one := draw(t, "one", "a", "1")
+	for range 2 { // again is no mistake
+		if _, err := f.Publish(one, draw(t, "two", "a", "1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []*rubric.Rubric{draw(t, "one", "b", "1")} {
+		if _, err := f.Publish(draw(t, "three", "a", "1"), bad); !errors.Is(err, rubrics.ErrOlder) {
+			t.Errorf("%v", err)
+		}
+	}
+	later := draw(t, "one", "b", "2")
+	if _, err := f.Publish(later); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Publish(one); !errors.Is(err, rubrics.ErrOlder) {
+		t.Errorf("went back to an older revision: %v", err)
+	}
+	reg, refused, err := f.Open(nil)
+	if err != nil || len(refused) != 0 || len(reg.All()) != 3 {
+		t.Fatal(reg.All(), refused, err)
+	}
+	if reg.Active(one) || !reg.Active(later) {
+		t.Error("the older revision is in force")
+	}
+	if st, err := os.Stat(filepath.Join(dir, "keys", "rubric.key")); err != nil || runtime.GOOS != "windows" && st.Mode().Perm() != 0o600 {
+		t.Error(st, err)
+	}
+}
+
+// TestTrust: a stranger's rubric is refused until their key is in the folder.
+func TestTrust(t *testing.T) {
+	mine, theirs := t.TempDir(), t.TempDir()
+	f, g := rubrics.In(mine, filepath.Join(mine, "keys")), rubrics.In(theirs, filepath.Join(theirs, "keys"))
+	r := draw(t, "one", "a", "1")
+	key, err := g.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Put(r, rubric.Sign(r, key)); err != nil {
+		t.Fatal(err)
+	}
+	reg, refused, err := f.Open(nil)
+	if err != nil || len(reg.All()) != 0 || len(refused) != 1 || !errors.Is(refused[0], rubric.ErrUnknownKey) {
+		t.Fatal(reg.All(), refused, err)
+	}
+	pub, _ := key.Public().(ed25519.PublicKey)
+	name := filepath.Join(f.Dir(), "them"+rubric.KeyExt)
+	if err := os.WriteFile(name, rubric.FormatKey(pub), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if reg, refused, err = f.Open(nil); err != nil || len(reg.All()) != 1 || len(refused) != 0 {
+		t.Fatal(reg.All(), refused, err)
+	}
+	for _, bad := range []string{"", "margay-rubric-key-v2\nAAAA\n", "margay-rubric-key-v1\nAAAA\n"} {
+		if err := os.WriteFile(name, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := f.Open(nil); err == nil {
+			t.Errorf("%q was taken for a key", bad)
+		}
+	}
+}
