@@ -58,15 +58,18 @@ func chrome(t *testing.T) context.Context {
 	if path == "" {
 		need(t, "chromium", "apt-get install chromium, or scripts/deps with MARGAY_REQUIRE=chromium")
 	}
+	profile, err := os.MkdirTemp("", "margay-chromium-")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // after the browser; it may still write
 	opts := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
-	opts = append(opts, chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("font-render-hinting", "none"), chromedp.WSURLReadTimeout(2*time.Minute))
+	opts = append(opts, chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("font-render-hinting", "none"), chromedp.WSURLReadTimeout(2*time.Minute))
 	if os.Getuid() == 0 {
 		opts = append(opts, chromedp.NoSandbox)
 	}
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(alloc, chromedp.WithErrorf(t.Logf))
-	t.Cleanup(end)
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx); end() })
 	ctx, cancel := context.WithTimeout(ctx, 6*time.Minute)
 	t.Cleanup(cancel)
 	must(t, chromedp.Run(ctx))

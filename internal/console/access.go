@@ -294,7 +294,7 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request, who *who) {
 		delete(s.byHash, first)
 	}
 	s.byHash[sha256.Sum256([]byte(value))] = who
-	http.SetCookie(w, &http.Cookie{
+	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure where there is TLS: on loopback there is none
 		Name: cookieName, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: int(sessionTime.Seconds()),
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",
 	})
@@ -307,7 +307,7 @@ func (s *sessions) end(w http.ResponseWriter, r *http.Request) {
 		delete(s.byHash, sha256.Sum256([]byte(cookie.Value)))
 		s.mu.Unlock()
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1}) //nolint:gosec // it is taken away
 }
 
 // Login is what opens a session: a token, or a name and a password.

@@ -298,7 +298,7 @@ func TestStream(t *testing.T) {
 	s.until("event: reset")
 	s.close()
 	// Another trajectory's viewers are not told.
-	other := string(flow.NewID())
+	other := flow.NewID()
 	s = u.stream("?topic=trajectory&id="+other, "")
 	s.until("retry:")
 	r.c.Happened(r.full("w"))

@@ -27,9 +27,8 @@ import (
 // crowd is a gateway over SQLite in front of a model that answers with 300
 // tokens at once, and so many who look on.
 type crowd struct {
-	front *httptest.Server
-	base  string
-	stop  func()
+	base string
+	stop func()
 }
 
 func newCrowd(tb testing.TB, record bool, viewers int) *crowd {

@@ -149,7 +149,7 @@ func (s *Store) Hits(ctx context.Context, of []secret.Fingerprint) (map[secret.F
 		for i := range some {
 			args[i] = some[i][:]
 		}
-		rows, err := s.r.QueryContext(ctx, "SELECT fingerprint, n, last, seq FROM hits WHERE fingerprint IN (?"+strings.Repeat(",?", len(some)-1)+")", args...)
+		rows, err := s.r.QueryContext(ctx, "SELECT fingerprint, n, last, seq FROM hits WHERE fingerprint IN (?"+strings.Repeat(",?", len(some)-1)+")", args...) //nolint:gosec // question marks
 		if err != nil {
 			return nil, s.explain(ctx, err)
 		}
@@ -263,7 +263,7 @@ func (s *Store) Events(ctx context.Context, q mediator.EventQuery) ([]mediator.T
 	if q.Last {
 		order = " DESC"
 	}
-	rows, err := s.r.QueryContext(ctx, "SELECT "+eventColumns+" FROM events WHERE "+strings.Join(where, " AND ")+" ORDER BY seq"+order+" LIMIT ?", append(args, max(q.Limit, 0))...)
+	rows, err := s.r.QueryContext(ctx, "SELECT "+eventColumns+" FROM events WHERE "+strings.Join(where, " AND ")+" ORDER BY seq"+order+" LIMIT ?", append(args, max(q.Limit, 0))...) //nolint:gosec // our own words; values are parameters
 	if err != nil {
 		return nil, s.explain(ctx, err)
 	}
