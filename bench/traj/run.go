@@ -252,7 +252,10 @@ func (r *run) look(p *Played) measured {
 	m.escaped, m.mentions, m.oblique, m.obliqueMentions = p.Escapes()
 	m.collusion = map[int][2]float64{}
 	for _, k := range []int{1, 2, 4, 8} {
-		c := r.pool.Measure(t, &prior, Pool(views, k))
+		c := l
+		if k < len(views) {
+			c = r.pool.Measure(t, &prior, Pool(views, k))
+		}
 		sum, n := Recovered(t, &c)
 		m.collusion[k] = [2]float64{sum, n}
 	}
@@ -279,8 +282,7 @@ func (r *run) look(p *Played) measured {
 	}
 	if len(t.Steps) == world.Longest {
 		for upto := 1; upto <= len(t.Steps); upto++ {
-			l := r.pool.Measure(t, &prior, Pool(p.Views(upto, Others), 0))
-			m.curve = append(m.curve, l.Total)
+			m.curve = append(m.curve, r.pool.Total(t, &prior, Pool(p.Views(upto, Others), 0)))
 		}
 	}
 	return m
@@ -297,17 +299,15 @@ func (r *run) unneeded(p *Played, prior *adversary.Beliefs) float64 {
 	}
 	slices.Sort(names) // sums are the same on every run
 	for _, n := range names {
-		l := r.pool.Measure(p.Task, prior, had[n])
 		if o := least[n]; o != nil {
 			// What it may know anyway stays known.
 			both := &adversary.Seen{}
 			both.Join(o)
 			both.Join(had[n])
-			a, b := r.pool.Measure(p.Task, prior, both), r.pool.Measure(p.Task, prior, o)
-			bits += math.Max(0, a.Total-b.Total)
+			bits += math.Max(0, r.pool.Total(p.Task, prior, both)-r.pool.Total(p.Task, prior, o))
 			continue
 		}
-		bits += l.Total
+		bits += r.pool.Total(p.Task, prior, had[n])
 	}
 	return bits
 }

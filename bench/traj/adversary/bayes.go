@@ -54,6 +54,7 @@ type Cues struct{ Region, Decade, Chapter, Sector []float64 }
 type Bayes struct {
 	pop    *world.Population
 	locals map[string][]combo // by local part; built once
+	trade  []float64          // Posterior.trade where nothing is known, by decade
 }
 
 // pair is a name with its probability.
@@ -90,6 +91,10 @@ func NewBayes(p *world.Population) *Bayes {
 				b.locals[l+"YY"] = append(b.locals[l+"YY"], combo{g, s, share, 0})
 			}
 		}
+	}
+	nothing := b.Infer(nil, nil)
+	for d := range p.Decade {
+		b.trade = append(b.trade, nothing.trade(d))
 	}
 	return b
 }
@@ -137,6 +142,7 @@ type Posterior struct {
 	perYear              []float64 // days that are possible, by year
 	bankOK, jobL, illL   []float64 // likelihoods
 	okGiven, okSurname   []bool
+	plainJobs            bool    // nothing is known about occupation, salary or domain
 	combos               []combo // that are possible; nil where no local part was told
 	job, ill             []float64
 	pairs                []pair // those that a local part admits; nil: given and surname are independent
@@ -306,6 +312,7 @@ func (b *Bayes) names(p *Posterior, cues *Cues) {
 	for i, y := range pop.Years {
 		p.perYear[i] = ev.daysOf(y)
 	}
+	p.plainJobs = cues.Sector == nil && len(ev.kinds[world.KJob]) == 0 && len(ev.kinds[world.KDomain]) == 0 && ev.pay == [2]int{0, math.MaxInt}
 	jobL := make([]float64, len(pop.Jobs))
 	for i := range pop.Jobs {
 		j := &pop.Jobs[i]

@@ -140,6 +140,14 @@ func (p *Posterior) bestIllness(d int) float64 {
 // bestTrade is the salary with the domain of mail, given the decade; which
 // occupation they come from is no secret of its own.
 func (p *Posterior) bestTrade(d int) float64 {
+	// Most views tell nothing about it.
+	if p.plainJobs && p.b.trade != nil {
+		return p.b.trade[d]
+	}
+	return p.trade(d)
+}
+
+func (p *Posterior) trade(d int) float64 {
 	pop := p.b.pop
 	const top = 300_000 / world.SalaryStep
 	all := make([]float64, top+1)
