@@ -16,8 +16,8 @@ const MaxTied = 4096
 // independent.
 type Tie struct {
 	states []*States
-	low    []*big.Rat // by joint state, the last population changing fastest; not normalised
-	high   []*big.Rat
+	low    []*big.Int // by joint state, the last population changing fastest; not normalised
+	high   []*big.Int
 }
 
 // Bounds are an interval.
@@ -54,6 +54,7 @@ func NewTie(states []*States, factors []Factor) (*Tie, error) {
 		}
 	}
 	sum := new(big.Rat)
+	var low, high []*big.Rat
 	for x := range n {
 		at := t.split(x)
 		lo, hi := big.NewRat(1, 1), big.NewRat(1, 1)
@@ -71,13 +72,33 @@ func NewTie(states []*States, factors []Factor) (*Tie, error) {
 			lo.Mul(lo, f.Entries[e].Low)
 			hi.Mul(hi, f.Entries[e].High)
 		}
-		t.low, t.high = append(t.low, lo), append(t.high, hi)
+		low, high = append(low, lo), append(high, hi)
 		sum.Add(sum, lo)
 	}
+	t.low, t.high = whole(low, high)
 	if sum.Sign() <= 0 {
 		return nil, errors.New("the tables leave no state possible for certain")
 	}
 	return t, nil
+}
+
+// whole brings fractions to one denominator, which it leaves out.
+func whole(low, high []*big.Rat) (lows, highs []*big.Int) {
+	den := big.NewInt(1)
+	for _, list := range [][]*big.Rat{low, high} {
+		for _, r := range list {
+			gcd := new(big.Int).GCD(nil, nil, den, r.Denom())
+			den.Mul(den, new(big.Int).Quo(r.Denom(), gcd))
+		}
+	}
+	scale := func(r *big.Rat) *big.Int {
+		n := new(big.Int).Quo(den, r.Denom())
+		return n.Mul(n, r.Num())
+	}
+	for i := range low {
+		lows, highs = append(lows, scale(low[i])), append(highs, scale(high[i]))
+	}
+	return lows, highs
 }
 
 func (t *Tie) split(x int) []int {
@@ -196,55 +217,60 @@ func (t *Tie) Joint(views []View) flow.Bits {
 // the worst group otherwise.
 func (t *Tie) best(seen []sight, target int, below bool) *big.Rat {
 	type cell struct {
-		low, high *big.Rat // weight of a guess
+		low, high *big.Int // weight of a guess
 		share     *big.Rat
 	}
-	groups := map[string]map[int]*cell{}
-	lows, highs := map[string]*big.Rat{}, map[string]*big.Rat{}
+	type group struct {
+		cells     map[int]*cell
+		low, high *big.Int
+	}
+	groups := map[int]*group{}
+	one := big.NewRat(1, 1)
 	for x := range t.low {
 		if t.high[x].Sign() == 0 {
 			continue
 		}
-		at := t.split(x)
-		key := ""
-		share := big.NewRat(1, 1)
-		for i, k := range at {
-			key += fmt.Sprint(seen[i].group[k], " ")
-			if target < 0 || target == i {
-				share.Mul(share, seen[i].share[k])
+		key, id, share := 0, x, one
+		for i, k := range t.split(x) {
+			key = key*(len(t.states[i].mass)+1) + seen[i].group[k]
+			if target == i {
+				id, share = k, seen[i].share[k]
 			}
 		}
-		id := x
-		if target >= 0 {
-			id = at[target]
+		g := groups[key]
+		if g == nil {
+			g = &group{map[int]*cell{}, new(big.Int), new(big.Int)}
+			groups[key] = g
 		}
-		if groups[key] == nil {
-			groups[key] = map[int]*cell{}
-			lows[key], highs[key] = new(big.Rat), new(big.Rat)
-		}
-		c := groups[key][id]
+		c := g.cells[id]
 		if c == nil {
-			c = &cell{new(big.Rat), new(big.Rat), share}
-			groups[key][id] = c
+			if target < 0 {
+				share = big.NewRat(1, 1)
+				for i, k := range t.split(x) {
+					share.Mul(share, seen[i].share[k])
+				}
+			}
+			c = &cell{new(big.Int), new(big.Int), share}
+			g.cells[id] = c
 		}
 		c.low.Add(c.low, t.low[x])
 		c.high.Add(c.high, t.high[x])
-		lows[key].Add(lows[key], t.low[x])
-		highs[key].Add(highs[key], t.high[x])
+		g.low.Add(g.low, t.low[x])
+		g.high.Add(g.high, t.high[x])
 	}
 	best := new(big.Rat)
-	for key, cells := range groups {
-		for _, c := range cells {
-			mine, others, all := c.high, c.low, lows[key]
+	for _, g := range groups {
+		for _, c := range g.cells {
+			mine, others, all := c.high, c.low, g.low
 			if below {
-				mine, others, all = c.low, c.high, highs[key]
+				mine, others, all = c.low, c.high, g.high
 			}
 			// mine / (mine + what the others weigh at the other bound)
-			den := new(big.Rat).Sub(all, others)
+			den := new(big.Int).Sub(all, others)
 			if den.Add(den, mine); den.Sign() <= 0 {
 				continue
 			}
-			p := new(big.Rat).Quo(mine, den)
+			p := new(big.Rat).SetFrac(mine, den)
 			if p.Mul(p, c.share); p.Cmp(best) > 0 {
 				best = p
 			}
