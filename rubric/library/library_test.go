@@ -35,7 +35,7 @@ var compiled = sync.OnceValues(func() (out []*rubric.Rubric, err error) {
 	return out, nil
 })
 
-func rules(t *testing.T) []*rubric.Rubric {
+func compiledRules(t *testing.T) []*rubric.Rubric {
 	t.Helper()
 	out, err := compiled()
 	if err != nil {
@@ -48,7 +48,7 @@ func rules(t *testing.T) []*rubric.Rubric {
 }
 
 func TestLint(t *testing.T) {
-	all := rules(t)
+	all := compiledRules(t)
 	for i, r := range all {
 		for _, f := range rubric.Lint(r, day) {
 			t.Error(f.String())
@@ -71,7 +71,7 @@ func TestUnknown(t *testing.T) {
 // what was shown under one is set off under another.
 func TestFieldsAreAlike(t *testing.T) {
 	shapes := map[string]rubric.Hash{}
-	for _, r := range rules(t) {
+	for _, r := range compiledRules(t) {
 		all := rubric.Combine(r)
 		for _, name := range rubric.Ontology() {
 			if !slices.Contains(all.Fields(), name) {
@@ -91,7 +91,7 @@ func TestFieldsAreAlike(t *testing.T) {
 // Sinks that are not trusted get neither credentials nor anything as it is,
 // and all that they may be shown of a value fits into their cap.
 func TestCuriousSinks(t *testing.T) {
-	for _, r := range rules(t) {
+	for _, r := range compiledRules(t) {
 		all := rubric.Combine(r)
 		for _, name := range all.Fields() {
 			for _, class := range []flow.Class{flow.SemiTrusted, flow.Adversarial} {
@@ -131,7 +131,7 @@ func TestReasons(t *testing.T) {
 // in the margin: dependencies don't refuse what the rubric admits.
 func TestAudit(t *testing.T) {
 	done := map[string]bool{} // most rubrics have the same
-	for _, r := range rules(t) {
+	for _, r := range compiledRules(t) {
 		all := rubric.Combine(r)
 		g := all.Graph()
 		key := fmt.Sprint(g, all.Limits().Margin)

@@ -1,0 +1,119 @@
+package library_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"testing"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/library"
+	"github.com/margaydev/margay/store/memory"
+)
+
+// What the rubrics come to, through the verifier and the adviser that reads
+// them: typed arguments by their fields, and what else is said in a text.
+func TestReleases(t *testing.T) {
+	typed := func(path, field string) declassify.Arg { return declassify.Arg{Path: path, Field: field} }
+	notes := declassify.Arg{Path: "notes", Free: true}
+	for _, c := range []struct {
+		name, rubric string
+		class        flow.Class
+		args         []declassify.Arg
+		in, want     []string // by argument
+	}{
+		{
+			"an airline gets what it must", "travel-booking", flow.RequiredService,
+			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), typed("phone", "phone"), notes},
+			[]string{"Maria Silva", "1985-03-02", "(415) 555-0100", "A window seat for Maria Silva, born 1985-03-02. She has asthma."},
+			[]string{"Maria Silva", "1985-03-02", "(415) 555-0100", "A window seat for Maria Silva, born 1985-03-02. She has [REDACTED]."},
+		},
+		{
+			"a broker gets an age band", "travel-booking", flow.SemiTrusted,
+			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), notes},
+			[]string{"Maria Silva", "1985-03-02", "a quote for Maria Silva, born 1985-03-02, passport K1234567"},
+			[]string{"[REDACTED]", "1980s", "a quote for [REDACTED], born 1980s, passport [REDACTED]"},
+		},
+		{
+			"a study gets a chapter", "medical-records", flow.SemiTrusted,
+			[]declassify.Arg{typed("diagnosis", "diagnosis"), notes},
+			[]string{"asthma", "the patient Maria Silva takes Ventolin for her asthma, seen 2027-03-02"},
+			[]string{"respiratory", "the patient [REDACTED] takes [REDACTED] for her respiratory, seen 2027-03-02"},
+		},
+		{
+			"a marketplace gets a country, though streets look like names", "e-commerce", flow.SemiTrusted,
+			[]declassify.Arg{typed("address", "address"), typed("phone", "phone"), notes},
+			[]string{"500 Oak Avenue, Chicago, IL 60601", "+1 415 555 0100", "ship to 500 Oak Avenue, Chicago, IL 60601 soon"},
+			[]string{"United States", "[REDACTED]", "ship to United States soon"},
+		},
+		{
+			"a processor gets the card and its code", "payments", flow.RequiredService,
+			[]declassify.Arg{typed("card", "payment-token"), typed("cvv", "card-code"), typed("exp", "card-expiry")},
+			[]string{"4111 1111 1111 1111", "123", "09/29"},
+			[]string{"4111 1111 1111 1111", "123", "09/29"},
+		},
+		{
+			"a survey gets a band of pay", "hr-payroll", flow.SemiTrusted,
+			[]declassify.Arg{typed("salary", "salary"), notes},
+			[]string{"72500", "she earns $72,500 and was born on 2 March 1985"},
+			[]string{"50000-74999", "she earns 50000-74999 and was born on [REDACTED]"},
+		},
+		{
+			"one's own deployment gets its key", "software-operations", flow.RequiredService,
+			[]declassify.Arg{typed("key", "api-key"), notes},
+			[]string{"sk-live-51H8abcdefghijklmnop", "commit 3f9c2a1 to 10.0.3.14"},
+			[]string{"sk-live-51H8abcdefghijklmnop", "commit 3f9c2a1 to 10.0.3.14"},
+		},
+		{
+			"a scheduler gets a country", "messaging-scheduling", flow.SemiTrusted,
+			[]declassify.Arg{typed("city", "location"), notes},
+			[]string{"Lisbon", "Maria Silva is free on 2027-03-14"},
+			[]string{"Europe, elsewhere", "[REDACTED] is free on 2027-03-14"},
+		},
+		{
+			"whoever is not known gets nothing", "customer-support", flow.Adversarial,
+			[]declassify.Arg{typed("email", "email"), notes},
+			[]string{"jane@example.org", "no signal"},
+			[]string{"[REDACTED]", "[REDACTED]"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := library.Rubric(c.rubric)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := rubric.Combine(r)
+			store := memory.New()
+			book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := book.KeepRubric(t.Context(), r.Canonical()); err != nil {
+				t.Fatal(err)
+			}
+			v, err := declassify.New(declassify.Config{
+				Resolve: func(rubric.Query) (declassify.Rules, error) { return all, nil },
+				Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := declassify.Candidate{Trajectory: "t", Tool: declassify.Tool{Name: "tool", Action: c.rubric, Sink: "sink", Class: c.class, Channel: flow.ChannelTool, Args: c.args}}
+			for i, a := range c.args {
+				in.Parts = append(in.Parts, declassify.Part{Path: a.Path, Text: c.in[i]})
+			}
+			got, err := v.Release(context.Background(), in)
+			if err != nil || !got.Released() {
+				t.Fatalf("not released: %v %v", got.Reasons, err)
+			}
+			for i := range got.Parts {
+				if got.Parts[i].Text != c.want[i] {
+					t.Errorf("%s: got %q, want %q", got.Parts[i].Path, got.Parts[i].Text, c.want[i])
+				}
+			}
+		})
+	}
+}
