@@ -27,9 +27,11 @@ type atom struct {
 	// fields are those that it may be of; all of them if any is set.
 	fields []string
 	any    bool
-	typed  bool // the whole of a typed argument
-	match  bool // a predicate matches in it
-	named  bool // a pseudonym stands there
+	strict []string // those that a clause says are no other, in a typed argument
+	typed  bool     // the whole of a typed argument
+	schema string   // its field
+	match  bool     // a predicate matches in it
+	named  bool     // a pseudonym stands there
 
 	nec   rubric.Necessity
 	ops   []rubric.Op // admissible, in disclosure order
@@ -136,7 +138,7 @@ func (k *cutter) partOf(i int, labels []Label, from, to int, distrust map[int]Ru
 // argument makes the atom of a typed argument: the whole of it.
 func (k *cutter) argument(i int, arg *Arg, names []Pseudonym, labels []Label, from, to int, distrust map[int]Rule) {
 	p := &k.c.Parts[i]
-	a := atom{part: i, end: len(p.Text), path: p.Path, text: p.Text, typed: true, label: -1, field: Unknown, why: Unlabelled, fields: []string{arg.Field}}
+	a := atom{part: i, end: len(p.Text), path: p.Path, text: p.Text, typed: true, schema: arg.Field, label: -1, field: Unknown, why: Unlabelled, fields: []string{arg.Field}}
 	if len(names) == 1 && names[0].Start == 0 && names[0].End == len(p.Text) {
 		n := &names[0]
 		a.named = n.Field != arg.Field || n.Value == "" // not turned back here
@@ -172,6 +174,9 @@ func (k *cutter) argument(i int, arg *Arg, names []Pseudonym, labels []Label, fr
 			continue
 		}
 		a.fields = append(a.fields, m.Field)
+		if m.Field != arg.Field && k.only(m) {
+			a.strict = append(a.strict, m.Field)
+		}
 	}
 	k.add(a)
 }
@@ -188,7 +193,7 @@ func (k *cutter) trust(a *atom, l *Label, distrust map[int]Rule) {
 // add completes an atom: its fields, its necessity, what may be done with it.
 func (k *cutter) add(a atom) {
 	if _, known := slices.BinarySearch(k.fields, a.field); !known && a.field != Unknown {
-		a.field, a.why = Unknown, Mislabelled
+		a.field, a.why = Unknown, Undeclared
 	}
 	slices.Sort(a.fields)
 	a.fields = slices.Compact(a.fields)
@@ -246,7 +251,18 @@ var pseudonym = rubric.Op{Kind: rubric.Substitute, Template: rubric.Pseudonym}
 // all reports whether an operator is admissible for every field that an atom
 // may be of.
 func (k *cutter) all(a *atom, op rubric.Op) bool {
-	for _, f := range a.fields {
+	if op.Kind == rubric.Generalize && !a.any {
+		// What is shown is a cell of the field's own hierarchy, in the
+		// rubrics' words: nothing else that the text holds.
+		return true
+	}
+	fields := a.fields
+	if a.typed && !a.any {
+		// The schema says what it is, and what fires besides only costs,
+		// unless a clause is as sure that it is something else.
+		fields = a.strict
+	}
+	for _, f := range fields {
 		if f != a.field && !slices.Contains(k.rules.Operators(f, k.class), op) {
 			return false
 		}

@@ -153,8 +153,14 @@ func together(hashes []ledger.Hash) (out ledger.Hash) {
 // that it may be of.
 func (a *atom) cost(rules Rules) flow.Bits {
 	op := a.ops[a.op]
-	most := flow.Bits(0)
+	most := rules.Cost(a.field, op)
+	if a.field == Unknown {
+		most = 0
+	}
 	for _, f := range a.fields {
+		if op.Kind == rubric.Generalize && !a.any {
+			break // a cell of the field's own hierarchy
+		}
 		most = max(most, rules.Cost(f, op))
 	}
 	if a.any && len(a.fields) == 0 && op.Kind >= rubric.Substitute {

@@ -51,6 +51,7 @@ const (
 	Structural     Rule = "structural"       // typed arguments are atoms by their schema
 	Coverage       Rule = "coverage"         // a predicate matches what is labelled none
 	Mislabelled    Rule = "mislabelled"      // a typed argument is labelled as another field
+	Undeclared     Rule = "undeclared"       // the rubrics do not have the field
 	NecessityRule  Rule = "necessity"        // a label's necessity is not the rubric's
 	Undisclosed    Rule = "unnecessary"      // what is unnecessary is shown as it is
 	OperatorRule   Rule = "operator"         // an operator is not admissible

@@ -34,22 +34,35 @@ func shows(op rubric.Op) int {
 // plan chooses for every atom the least-disclosing operator that is useful. It
 // looks at fields, the sink and the rubrics, never at a value.
 func (k *cutter) plan() {
-	needs := map[string]int{}
-	if !k.skip(Utility) {
-		for _, n := range k.rules.Utility(k.class) {
-			if slices.Contains(k.c.Waived, n.Field) {
-				continue
-			}
-			if l, ok := needs[n.Field]; !ok || n.Level < l {
-				needs[n.Field] = n.Level
-			}
+	needs := k.needs()
+	typed := map[string]bool{} // fields that the tool's schema has an argument for
+	for i := range k.c.Tool.Args {
+		if a := &k.c.Tool.Args[i]; !a.Free {
+			typed[a.Field] = true
 		}
 	}
 	for i := range k.atoms {
 		a := &k.atoms[i]
 		level, need := needs[a.need()]
-		a.choose(k.c.Tool.Channel, k.class, level, need, slices.Contains(k.c.Waived, a.field))
+		a.choose(k.c.Tool.Channel, k.class, level, need && (a.typed || !typed[a.field]), slices.Contains(k.c.Waived, a.field))
 	}
+}
+
+// needs are the fields that must reach the sink, and at which level.
+func (k *cutter) needs() map[string]int {
+	needs := map[string]int{}
+	if k.skip(Utility) {
+		return needs
+	}
+	for _, n := range k.rules.Utility(k.class) {
+		if slices.Contains(k.c.Waived, n.Field) {
+			continue
+		}
+		if l, ok := needs[n.Field]; !ok || n.Level < l {
+			needs[n.Field] = n.Level
+		}
+	}
+	return needs
 }
 
 // need is the field that the sink may need an atom for: of a typed argument,
@@ -59,7 +72,7 @@ func (a *atom) need() string {
 		return "" // a name in a text is all that was meant
 	}
 	if a.typed && a.field == Unknown {
-		return a.fields[0]
+		return a.schema
 	}
 	return a.field
 }
@@ -67,12 +80,18 @@ func (a *atom) need() string {
 func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived bool) {
 	at := func(f func(rubric.Op) bool) int { return slices.IndexFunc(a.ops, f) }
 	redact, floor, op := 1, 0, -1
+	enough := func(o rubric.Op) bool {
+		// The model can go on with a name, which a later boundary turns back.
+		return shows(o) <= level || ch == flow.ChannelModel && o == pseudonym
+	}
 	switch {
 	case need:
-		op = at(func(o rubric.Op) bool { return shows(o) <= level })
+		op = at(enough)
 		floor = op
 	case a.nec == rubric.Required && !waived && a.need() != "":
-		op = at(func(o rubric.Op) bool { return o.Kind >= rubric.Generalize })
+		op = at(func(o rubric.Op) bool {
+			return o.Kind >= rubric.Generalize || ch == flow.ChannelModel && o == pseudonym
+		})
 		floor = op
 	case a.nec == rubric.Useful && a.typed && class == flow.RequiredService:
 		// A service that the task can't do without asks for it by its schema,
@@ -86,6 +105,9 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 		}
 	case ch == flow.ChannelModel || a.token != "": // it can go on with a name
 		op = at(func(o rubric.Op) bool { return o == pseudonym })
+	}
+	if !a.typed { // what a text says besides is no argument, and the call is made without
+		floor = 0
 	}
 	a.lost = floor < 0
 	a.floor = max(floor, 0)

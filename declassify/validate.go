@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/declassify/smt"
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/rubric"
 )
@@ -73,14 +74,7 @@ func (p *prover) prove(ctx context.Context, k *cutter, labels []Label, answers [
 		about = append(about, clauseOf{rule, atom})
 	}
 	covered := make([]smt.Formula, 0, n)
-	needs := map[string]int{}
-	if !k.skip(Utility) {
-		for _, u := range k.rules.Utility(k.class) {
-			if !slices.Contains(k.c.Waived, u.Field) {
-				needs[u.Field] = u.Level
-			}
-		}
-	}
+	needs := k.needs()
 	for i := range k.atoms {
 		a, x := &k.atoms[i], smt.Atom(i)
 		o := a.ops[a.op]
@@ -108,8 +102,8 @@ func (p *prover) prove(ctx context.Context, k *cutter, labels []Label, answers [
 		// An operator costs no less than the field that is claimed.
 		clause(OperatorRule, i, q.LessEq(q.Amount(least, x), q.Amount(cost, x)))
 		// (v) What the sink needs survives.
-		if l, ok := needs[a.need()]; ok {
-			clause(Utility, i, q.Bool(!a.lost && shows(o) <= l))
+		if l, ok := needs[a.need()]; ok && a.typed {
+			clause(Utility, i, q.Bool(!a.lost && (shows(o) <= l || k.c.Tool.Channel == flow.ChannelModel && o == pseudonym)))
 		} else if a.lost {
 			clause(Utility, i, q.Bool(false))
 		}
