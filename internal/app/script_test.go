@@ -335,7 +335,7 @@ func environment(ts *testscript.TestScript) []string {
 }
 
 // startServer starts margay serve and waits for its first line, from which it sets
-// $GATEWAY.
+// $GATEWAY, and its address $ADDRESS.
 func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	w := worldOf(ts)
 	cmd := exec.CommandContext(context.Background(), program(ts, "margay"), append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
@@ -368,6 +368,7 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("the first line is %q", line)
 	}
 	ts.Setenv("GATEWAY", words[3])
+	ts.Setenv("ADDRESS", strings.TrimSuffix(strings.TrimPrefix(words[3], "http://"), "/v1"))
 }
 
 // stopServer interrupts the server and waits for it; it must end with 0. Its

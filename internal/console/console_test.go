@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -488,6 +489,19 @@ func TestTeam(t *testing.T) {
 	if status := req(r.stranger(), "carl"); status != http.StatusUnauthorized {
 		t.Errorf("a header that nobody vouches for: %d", status)
 	}
+	r.c.sessions.access.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	for name, role := range map[string]Role{"carl": Operator, "dora": Viewer} {
+		hr, err := http.NewRequestWithContext(t.Context(), "GET", r.srv.URL+"/api/session", http.NoBody)
+		must(t, err)
+		hr.Header.Set("X-User", name)
+		resp, body := r.stranger().do(hr)
+		var v SessionView
+		must(t, json.Unmarshal([]byte(body), &v))
+		if resp.StatusCode != http.StatusOK || v.User != name || v.Role != role || v.CSRF == "" {
+			t.Errorf("%s by the proxy: %d %s", name, resp.StatusCode, body)
+		}
+	}
+	r.c.sessions.access.Proxies = nil
 	ann, _ := login("ann", "correct horse")
 	if status, body := ann.send("POST", "/api/questions/"+q.ID+"/answer", `{"answer":"deny"}`); status != http.StatusOK || !strings.Contains(body, `"by":"console: ann"`) {
 		t.Errorf("an operator's answer: %d %s", status, body)

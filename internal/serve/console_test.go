@@ -1,0 +1,74 @@
+package serve
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/margaydev/margay/internal/console"
+)
+
+// What goes through the gateway is on the console of the same listener, and
+// nobody without a session sees it.
+func TestConsole(t *testing.T) {
+	c := newCrowd(t, true, 0)
+	client := &http.Client{Transport: &http.Transport{}}
+	c.ask(t, client, 8)
+	client.CloseIdleConnections()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &http.Client{Transport: &http.Transport{}, Jar: jar}
+	defer c.stop()
+	defer u.CloseIdleConnections()
+	get := func(path string) (int, string) {
+		t.Helper()
+		resp, err := u.Get(c.base + path) //nolint:noctx // a test's
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	if status, _ := get("/api/overview"); status != http.StatusUnauthorized {
+		t.Errorf("a stranger got %d", status)
+	}
+	resp, err := u.PostForm(c.base+"/console/login", url.Values{"token": {console.Token([]byte("key"), time.Now())}}) //nolint:noctx // a test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	var o console.Overview
+	for deadline := time.Now().Add(time.Minute); ; {
+		status, body := get("/api/overview")
+		if err := json.Unmarshal([]byte(body), &o); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %v %s", status, err, body)
+		}
+		if len(o.Latest) == 8 && o.Latest[7].Answers == 1 || time.Now().After(deadline) {
+			break
+		}
+	}
+	if len(o.Latest) != 8 || o.Active != 8 || len(o.Upstreams) == 0 || o.Lost != 0 {
+		t.Fatalf("the overview is %+v", o)
+	}
+	up := o.Upstreams[0]
+	if up.Requests != 8 || up.Failing || !strings.HasPrefix(up.URL, "http://127.0.0.1:") {
+		t.Errorf("the upstream is %+v", up)
+	}
+	if status, body := get("/console/trajectories/" + string(o.Latest[0].ID)); status != http.StatusOK || !strings.Contains(body, "<b>generate</b>") || !strings.Contains(body, "<b>prompt</b>") {
+		t.Errorf("the trajectory: %d", status)
+	}
+	if status, body := get("/console/packs"); status != http.StatusOK || !strings.Contains(body, "Lint finds nothing") {
+		t.Errorf("packs: %d", status)
+	}
+}
