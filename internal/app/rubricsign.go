@@ -14,6 +14,7 @@ import (
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/rubrics"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/library"
 )
 
 func (a *app) rubricSign() *cobra.Command {
@@ -115,17 +116,31 @@ func (a *app) rubricVerify() *cobra.Command {
 }
 
 func (a *app) rubricPublish() *cobra.Command {
-	return &cobra.Command{
-		Use: "publish FILE...", Short: "Put rubrics into force", Args: cobra.MinimumNArgs(1),
+	builtin := false
+	c := &cobra.Command{
+		Use: "publish FILE...", Short: "Put rubrics into force", Args: cobra.ArbitraryArgs,
 		Long: "Put rubrics into force, all or none: those in YAML under your own key, after lint; signed ones as they are, if you trust their key. " +
-			"A rubric of the same name with a lower revision is no longer found. They hold from the next start on.",
-		Example: "  margay rubric publish booking.yaml",
+			"A rubric of the same name with a lower revision is no longer found. With --builtin, those that come with Margay, under your own key. They hold from the next start on.",
+		Example: "  margay rubric publish booking.yaml\n  margay rubric publish --builtin",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := a.registry()
 			if err != nil {
 				return err
 			}
-			names, err := a.publish(f, args)
+			if len(args) == 0 && !builtin {
+				return usage("such as margay rubric publish booking.yaml, or margay rubric publish --builtin", "give the files of rubrics")
+			}
+			var known []*rubric.Rubric
+			if builtin {
+				for _, name := range library.Names() {
+					r, err := library.Rubric(name)
+					if err != nil {
+						return err
+					}
+					known = append(known, r)
+				}
+			}
+			names, err := a.publish(f, args, known...)
 			if err != nil {
 				return err
 			}
@@ -136,10 +151,12 @@ func (a *app) rubricPublish() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().BoolVar(&builtin, "builtin", false, "publish the rubrics that come with Margay")
+	return c
 }
 
-func (a *app) publish(f rubrics.Folder, args []string) ([]string, error) {
-	var own []*rubric.Rubric
+// publish puts files into force, and rubrics of the user's own.
+func (a *app) publish(f rubrics.Folder, args []string, own ...*rubric.Rubric) ([]string, error) {
 	type foreign struct {
 		r *rubric.Rubric
 		b []byte
