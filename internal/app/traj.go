@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/margaydev/margay/bench"
 	"github.com/margaydev/margay/bench/report"
 	"github.com/margaydev/margay/bench/traj"
+	"github.com/margaydev/margay/bench/traj/adversary"
 	"github.com/margaydev/margay/bench/traj/defence"
 )
 
@@ -19,9 +21,13 @@ type trajOptions struct {
 	defences []string
 	seeds    int
 	rubrics  string
+	url      string // of an adversary
+	model    string
 }
 
 func trajFlags(c *cobra.Command, o *benchOptions) {
+	c.Flags().StringVar(&o.traj.url, "guesser", "", "base `URL` of an OpenAI-compatible API that guesses secrets, too; its key is $MARGAY_JUDGE_KEY")
+	c.Flags().StringVar(&o.traj.model, "guesser-model", "", "the guesser's `model`")
 	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
 	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	trajOwnFlags(c, o)
@@ -94,6 +100,9 @@ func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 	}
 	if o.quick {
 		t.N, t.Seeds = 24, 1
+	}
+	if o.traj.url != "" && !o.quick {
+		t.Guesser = &adversary.LLM{BaseURL: o.traj.url, Model: o.traj.model, APIKey: os.Getenv("MARGAY_JUDGE_KEY")}
 	}
 	if mine != nil {
 		ablations, err := mine.ablations()
