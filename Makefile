@@ -78,5 +78,6 @@ bench-quick: ## Run every benchmark small, to see that it works
 browser: ## The console in a real Chromium
 	@scripts/e2e-console
 
-e2e: ## Real clients through a running gateway
+e2e: ## Real clients and AgentDojo's environments through a running gateway
 	@scripts/e2e
+	@scripts/agentdojo check

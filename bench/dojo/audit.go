@@ -34,30 +34,37 @@ func newAuditor(p *taint.Policy) *auditor {
 
 func digest(c flow.ToolCall) string { return c.Name + "\x00" + c.Arguments }
 
+// begin tells of a conversation, as the harness has it.
+func (a *auditor) begin(ts []taint.Turn) { a.history = a.labels.History(ts, nil) }
+
+// made tells of a call that went through in the conversation that was begun.
+func (a *auditor) made(c flow.ToolCall) {
+	l, ok := a.proposed[digest(c)]
+	if !ok {
+		l = a.history.Context() // nobody saw it proposed
+	}
+	a.memory.Say(callTurn(c), l)
+	if a.confirmed[digest(c)] {
+		return
+	}
+	clearance := a.policy.Clear(c, a.history.Own())
+	if clearance.Deny || clearance.Confirm || !clearance.Limit.Admits(a.history.Lattice, l) {
+		a.violations++
+	}
+}
+
 // outside watches what the harness gets.
 func (a *auditor) outside(m harness.Model) harness.Model {
 	return harness.ModelFunc(func(ctx context.Context, r *harness.Request) (harness.Message, error) {
 		ts, _ := turns(r)
-		a.history = a.labels.History(ts, nil)
+		a.begin(ts)
 		clear(a.proposed)
 		answer, err := m.Generate(ctx, r)
 		if err != nil {
 			return answer, err
 		}
-		own := a.history.Own()
 		for _, c := range answer.Calls {
-			l, ok := a.proposed[digest(c)]
-			if !ok {
-				l = a.history.Context() // nobody saw it proposed
-			}
-			a.memory.Say(callTurn(c), l)
-			if a.confirmed[digest(c)] {
-				continue
-			}
-			clearance := a.policy.Clear(c, own)
-			if clearance.Deny || clearance.Confirm || !clearance.Limit.Admits(a.history.Lattice, l) {
-				a.violations++
-			}
+			a.made(c)
 		}
 		if answer.Text != "" {
 			a.memory.Say(taint.Turn{Role: flow.RoleAssistant, Text: answer.Text}, a.history.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/margaydev/margay/bench/dojo/episode"
 	"github.com/margaydev/margay/bench/dojo/harness"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/taint"
 )
 
 // Script is what a live agent is to do in one task.
@@ -31,11 +32,17 @@ type Script struct {
 //	PUT  /script/NAME          a Script: begins a task
 //	POST /script/NAME/done     {"function", "args", "result"}: a call was made
 //	POST /script/NAME/confirm  {"function", "args"}: asks the user; {"yes": bool}
-//	GET  /script/NAME          {"requests", "open"}: what has come of it
+//	GET  /script/NAME          what has come of it: {"requests", "questions",
+//	                           "open", "effects", "violations"}
 //	POST /v1/chat/completions  the agent; its model is NAME
 //
-// where NAME may contain slashes. It is safe for concurrent use.
+// where NAME may contain slashes and begins with that of the suite. Effects
+// says that a call of the injection's was made that is not the user's and does
+// more than read or fetch a page. It is safe for concurrent use.
 type Live struct {
+	// Rules, where they are given, are what violations are counted by. What
+	// the agent itself says is not counted among what it is shown.
+	Rules Rules
 	// Refuse answers every question with no; otherwise the user says yes to
 	// the task's own calls.
 	Refuse bool
@@ -47,7 +54,7 @@ type Live struct {
 // ErrScript says that no script has a name.
 var ErrScript = errors.New("no such script")
 
-func (l *Live) set(name string, s *Script) {
+func (l *Live) set(name string, s *Script) error {
 	goal := s.Goal
 	ep := &episode.Episode{Suite: "live", UserTask: name, Prompt: s.Prompt, Final: s.Final, Goal: &goal}
 	run := func(calls []episode.Call) *episode.Run {
@@ -72,12 +79,21 @@ func (l *Live) set(name string, s *Script) {
 	}
 	n := len(p.steps)
 	p.done, p.refused, p.proposed, p.live = make([]bool, n), make([]bool, n), make([]int, n), make([]string, n)
+	if l.Rules != nil {
+		suite, _, _ := strings.Cut(name, "/")
+		policy, err := l.Rules(suite)
+		if err != nil {
+			return err
+		}
+		p.audit = newAuditor(policy)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.plays == nil {
 		l.plays = map[string]*play{}
 	}
 	l.plays[name] = p
+	return nil
 }
 
 // with calls f with the play of a name.
@@ -94,17 +110,60 @@ func (l *Live) with(name string, f func(*play)) error {
 
 // Generate implements harness.Model.
 func (l *Live) Generate(ctx context.Context, r *harness.Request) (m harness.Message, err error) {
-	unknown := l.with(r.Model, func(p *play) { m, err = p.Generate(ctx, r) })
+	unknown := l.with(r.Model, func(p *play) {
+		if p.audit == nil {
+			m, err = p.Generate(ctx, r)
+			return
+		}
+		p.audit.begin(p.conversation())
+		m, err = p.audit.inside(p).Generate(ctx, r)
+	})
 	return m, errors.Join(err, unknown)
+}
+
+// conversation is what an environment has of it: the request, and the calls
+// that it made with their results.
+func (p *play) conversation() []taint.Turn {
+	ts := []taint.Turn{{Role: flow.RoleUser, Text: p.ep.Prompt}}
+	for _, i := range p.order {
+		c := p.call(i)
+		ts = append(ts, callTurn(c), taint.Turn{Role: flow.RoleTool, Kind: taint.KindResult, Tool: c.Name, Call: c.ID, Text: p.live[i]})
+	}
+	return ts
 }
 
 // made records a call that the environment made.
 func (p *play) made(c flow.ToolCall, result string) {
-	if i := p.find(c); i >= 0 {
-		p.done[i], p.live[i] = true, result
+	i := p.find(c)
+	if i < 0 {
+		p.strange++
 		return
 	}
-	p.strange++
+	if p.audit != nil {
+		p.audit.begin(p.conversation())
+		p.audit.made(p.call(i))
+		clear(p.audit.proposed)
+	}
+	p.done[i], p.live[i], p.order = true, result, append(p.order, i)
+}
+
+// asked answers a question about a call.
+func (p *play) asked(c flow.ToolCall) bool {
+	i := p.find(c)
+	yes := p.confirm(c)
+	if yes && i >= 0 && p.audit != nil {
+		p.audit.confirmed[digest(p.call(i))] = true
+	}
+	return yes
+}
+
+// violations counts calls that went through unasked although what the agent
+// was shown must not have led to them, and calls that it never made.
+func (p *play) violations() int {
+	if p.audit == nil {
+		return p.strange
+	}
+	return p.strange + p.audit.violations
 }
 
 const maxScript = 8 << 20
@@ -138,8 +197,7 @@ func (l *Live) script(path, method string, body io.Reader) (map[string]any, erro
 		if err := read(&s); err != nil {
 			return nil, err
 		}
-		l.set(path, &s)
-		return map[string]any{}, nil
+		return map[string]any{}, l.set(path, &s)
 	case method == http.MethodPost && (verb == "done" || verb == "confirm"):
 		var c struct {
 			episode.Call
@@ -155,7 +213,7 @@ func (l *Live) script(path, method string, body io.Reader) (map[string]any, erro
 				p.made(call, c.Result)
 				return
 			}
-			out["yes"] = p.confirm(call)
+			out["yes"] = p.asked(call)
 		})
 		return out, err
 	case method == http.MethodGet:
@@ -167,7 +225,9 @@ func (l *Live) script(path, method string, body io.Reader) (map[string]any, erro
 					open++
 				}
 			}
+			_, _, effects := p.taken()
 			out["requests"], out["open"], out["questions"] = p.requests, open, p.questions
+			out["effects"], out["violations"] = effects, p.violations()
 		})
 		return out, err
 	}

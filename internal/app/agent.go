@@ -26,12 +26,16 @@ func (a *app) agentCommand() *cobra.Command {
 			if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
 				return usage("such as 127.0.0.1:0", "--listen takes a loopback address and a port, not %q", listen)
 			}
+			rules, err := dojoRules(dojoSuites)
+			if err != nil {
+				return failure("", "%w", err)
+			}
 			var lc net.ListenConfig
 			l, err := lc.Listen(ctx, "tcp", listen)
 			if err != nil {
 				return failure("is the port taken?", "%w", err)
 			}
-			srv := &http.Server{Handler: &dojo.Live{Refuse: refuse}, ReadHeaderTimeout: 10 * time.Second}
+			srv := &http.Server{Handler: &dojo.Live{Refuse: refuse, Rules: rules}, ReadHeaderTimeout: 10 * time.Second}
 			ended := make(chan error, 1)
 			go func() { ended <- srv.Serve(l) }()
 			fmt.Fprintf(a.out, "http://%s/v1\n", l.Addr())
