@@ -93,7 +93,7 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 			return o.Kind >= rubric.Generalize || ch == flow.ChannelModel && o == pseudonym
 		})
 		floor = op
-	case a.nec == rubric.Useful && a.typed && class == flow.RequiredService:
+	case a.nec == rubric.Useful && (a.typed || a.plain) && class == flow.RequiredService:
 		// A service that the task can't do without asks for it by its schema,
 		// and the rubric says that it is of use there: in the finest form
 		// that is admitted and that fits.
