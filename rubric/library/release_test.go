@@ -3,6 +3,8 @@ package library_test
 import (
 	"context"
 	"crypto/ed25519"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
@@ -23,61 +25,72 @@ func TestReleases(t *testing.T) {
 		name, rubric string
 		class        flow.Class
 		args         []declassify.Arg
-		in, want     []string // by argument
+		in, want     []string // by argument; what is made of a text depends on the planner
+		gone         string   // what the text must not say, by words
+		kept         string   // and what it must
 	}{
 		{
 			"an airline gets what it must", "travel-booking", flow.RequiredService,
 			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), typed("phone", "phone"), notes},
 			[]string{"Maria Silva", "1985-03-02", "(415) 555-0100", "A window seat for Maria Silva, born 1985-03-02. She has asthma."},
-			[]string{"Maria Silva", "1985-03-02", "(415) 555-0100", "A window seat for Maria Silva, born 1985-03-02. She has [REDACTED]."},
+			[]string{"Maria Silva", "1985-03-02", "(415) 555-0100"},
+			"asthma", "window seat",
 		},
 		{
 			"a broker gets an age band", "travel-booking", flow.SemiTrusted,
 			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), notes},
 			[]string{"Maria Silva", "1985-03-02", "a quote for Maria Silva, born 1985-03-02, passport K1234567"},
-			[]string{"[REDACTED]", "1980s", "a quote for [REDACTED], born 1980s, passport [REDACTED]"},
+			[]string{"[REDACTED]", "1980s"},
+			"Maria Silva 1985 K1234567", "quote",
 		},
 		{
 			"a study gets a chapter", "medical-records", flow.SemiTrusted,
 			[]declassify.Arg{typed("diagnosis", "diagnosis"), notes},
 			[]string{"asthma", "the patient Maria Silva takes Ventolin for her asthma, seen 2027-03-02"},
-			[]string{"respiratory", "the patient [REDACTED] takes [REDACTED] for her respiratory, seen 2027-03-02"},
+			[]string{"respiratory"},
+			"Maria Silva Ventolin asthma", "2027-03-02",
 		},
 		{
 			"a marketplace gets a country, though streets look like names", "e-commerce", flow.SemiTrusted,
 			[]declassify.Arg{typed("address", "address"), typed("phone", "phone"), notes},
 			[]string{"500 Oak Avenue, Chicago, IL 60601", "+1 415 555 0100", "ship to 500 Oak Avenue, Chicago, IL 60601 soon"},
-			[]string{"United States", "[REDACTED]", "ship to United States soon"},
+			[]string{"United States", "[REDACTED]"},
+			"Oak Chicago 60601", "soon",
 		},
 		{
 			"a processor gets the card and its code", "payments", flow.RequiredService,
 			[]declassify.Arg{typed("card", "payment-token"), typed("cvv", "card-code"), typed("exp", "card-expiry")},
 			[]string{"4111 1111 1111 1111", "123", "09/29"},
 			[]string{"4111 1111 1111 1111", "123", "09/29"},
+			"", "",
 		},
 		{
 			"a survey gets a band of pay", "hr-payroll", flow.SemiTrusted,
 			[]declassify.Arg{typed("salary", "salary"), notes},
 			[]string{"72500", "she earns $72,500 and was born on 2 March 1985"},
-			[]string{"50000-74999", "she earns 50000-74999 and was born on [REDACTED]"},
+			[]string{"50000-74999"},
+			"72,500 1985", "earns",
 		},
 		{
 			"one's own deployment gets its key", "software-operations", flow.RequiredService,
 			[]declassify.Arg{typed("key", "api-key"), notes},
 			[]string{"sk-live-51H8abcdefghijklmnop", "commit 3f9c2a1 to 10.0.3.14"},
-			[]string{"sk-live-51H8abcdefghijklmnop", "commit 3f9c2a1 to 10.0.3.14"},
+			[]string{"sk-live-51H8abcdefghijklmnop"},
+			"", "3f9c2a1",
 		},
 		{
 			"a scheduler gets a country", "messaging-scheduling", flow.SemiTrusted,
 			[]declassify.Arg{typed("city", "location"), notes},
 			[]string{"Lisbon", "Maria Silva is free on 2027-03-14"},
-			[]string{"Europe, elsewhere", "[REDACTED] is free on 2027-03-14"},
+			[]string{"Europe, elsewhere"},
+			"Maria Silva", "2027-03-14",
 		},
 		{
 			"whoever is not known gets nothing", "customer-support", flow.Adversarial,
 			[]declassify.Arg{typed("email", "email"), notes},
 			[]string{"jane@example.org", "no signal"},
-			[]string{"[REDACTED]", "[REDACTED]"},
+			[]string{"[REDACTED]"},
+			"signal", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -110,8 +123,13 @@ func TestReleases(t *testing.T) {
 				t.Fatalf("not released: %v %v", got.Reasons, err)
 			}
 			for i := range got.Parts {
-				if got.Parts[i].Text != c.want[i] {
-					t.Errorf("%s: got %q, want %q", got.Parts[i].Path, got.Parts[i].Text, c.want[i])
+				text := got.Parts[i].Text
+				switch {
+				case i < len(c.want) && text != c.want[i]:
+					t.Errorf("%s: got %q, want %q", got.Parts[i].Path, text, c.want[i])
+				case i < len(c.want):
+				case slices.ContainsFunc(strings.Fields(c.gone), func(w string) bool { return strings.Contains(text, w) }) || !strings.Contains(text, c.kept):
+					t.Errorf("%s: got %q, which may not say any of %q, and should say %q", got.Parts[i].Path, text, c.gone, c.kept)
 				}
 			}
 		})
