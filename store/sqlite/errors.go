@@ -81,6 +81,12 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: %w", p, err)
 }
 
+// locked reports whether another process had the file locked.
+func locked(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_BUSY || e.Code()&0xff == sqlite3.SQLITE_LOCKED)
+}
+
 // wrap puts a hint behind what, and keeps the cause where it says more.
 func wrap(what, cause error, hint string, args ...any) error {
 	if errors.Is(cause, what) {

@@ -102,12 +102,34 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	}
 	s := &Store{path: target, opt: opt, log: make(chan appendRequest), quit: make(chan struct{}), done: make(chan struct{})}
 	s.book = book{in: make(chan commitRequest), done: make(chan struct{})}
-	if err := s.open(ctx); err != nil {
+	if err := s.patiently(ctx, s.open); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.closeAll())
 	}
 	go s.commit()
 	go s.commitEntries()
 	return s, nil
+}
+
+// patiently opens again as long as Options.Busy where another process locks the
+// file: the engine does not wait where it changes the journal's mode, restores
+// a log, or removes one.
+func (s *Store) patiently(ctx context.Context, open func(context.Context) error) error {
+	until := time.Now().Add(s.opt.Busy)
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		err := open(ctx)
+		if err == nil || !locked(err) || time.Now().After(until) {
+			return err
+		}
+		if err := s.closeAll(); err != nil {
+			return err
+		}
+		s.r, s.e, s.w = nil, nil, nil
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (s *Store) open(ctx context.Context) (err error) {
