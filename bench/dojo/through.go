@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/gateway"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/screen"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -50,6 +52,31 @@ func (g Gateway) Defence() Defence {
 		}
 		return p, nil
 	}}
+}
+
+// Tally counts what an adviser is asked. It is safe for concurrent use where
+// the adviser is.
+type Tally struct {
+	screen.Adviser
+	asked, failed atomic.Int64
+}
+
+// Relevant implements screen.Adviser.
+func (t *Tally) Relevant(ctx context.Context, q *screen.Question) ([]bool, error) {
+	relevant, err := t.Adviser.Relevant(ctx, q)
+	t.asked.Add(1)
+	if err != nil || len(relevant) != len(q.Regions) {
+		t.failed.Add(1)
+	}
+	return relevant, err
+}
+
+// Note says how many questions had no answer, if any had none.
+func (t *Tally) Note() (note string, ok bool) {
+	if n := t.failed.Load(); n > 0 {
+		return fmt.Sprintf("%d of %d questions had no answer that could be read, and everything counted as relevant", n, t.asked.Load()), true
+	}
+	return "", false
 }
 
 // passage is one episode's way through a gateway of its own.

@@ -79,8 +79,9 @@ func dojoRules(suites []string) (dojo.Rules, error) {
 	}, nil
 }
 
-// dojoRows are the defences, and notes about those that are left out.
-func dojoRows(o *benchOptions, rules dojo.Rules) (rows []dojo.Defence, notes []string, err error) {
+// dojoRows are the defences, notes about them, and what counts the judge's
+// answers, nil where there is none.
+func dojoRows(o *benchOptions, rules dojo.Rules) (rows []dojo.Defence, judged *dojo.Tally, notes []string, err error) {
 	rows = []dojo.Defence{dojo.Undefended(), dojo.ToolFilter(), dojo.Confirm()}
 	if rules != nil {
 		rows = append(
@@ -91,21 +92,25 @@ func dojoRows(o *benchOptions, rules dojo.Rules) (rows []dojo.Defence, notes []s
 			dojo.Gateway{Name: "replay", Rules: rules}.Defence(),
 		)
 		notes = append(notes, "none, all, replay and judge run through the gateway over loopback; lexical, which needs a preliminary answer, makes its steps in this process")
-		if o.dojo.judge != "" && !o.quick {
+		switch {
+		case o.dojo.judge == "":
+			notes = append(notes, "judge skipped: no endpoint configured")
+		case o.quick:
+			notes = append(notes, "judge skipped: a quick run asks none")
+		default:
 			j, err := judge.New(judge.Config{BaseURL: o.dojo.judge, Model: o.dojo.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")})
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, nil, err
 			}
-			rows = append(rows, dojo.Gateway{Name: judgeName, Rules: rules, Screen: screen.Over{Adviser: j}}.Defence())
+			judged = &dojo.Tally{Adviser: j}
+			rows = append(rows, dojo.Gateway{Name: judgeName, Rules: rules, Screen: screen.Over{Adviser: judged}, NoReplay: true}.Defence())
 			notes = append(notes, "judge: "+o.dojo.judgeModel)
-		} else {
-			notes = append(notes, "judge skipped: no endpoint configured")
 		}
 	}
 	if only := o.dojo.defences; len(only) > 0 {
 		rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !slices.Contains(only, d.Name) })
 	}
-	return rows, notes, nil
+	return rows, judged, notes, nil
 }
 
 func runDojo(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figure, error) {
@@ -122,7 +127,7 @@ func runDojo(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 	}
 	set.Episodes = slices.DeleteFunc(set.Episodes, func(e *episode.Episode) bool { return !slices.Contains(suites, e.Suite) })
 	rules, missing := dojoRules(suites)
-	rows, notes, err := dojoRows(o, rules)
+	rows, judged, notes, err := dojoRows(o, rules)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,5 +143,10 @@ func runDojo(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 		return nil, nil, err
 	}
 	r.Notes = append(r.Notes, notes...)
+	if judged != nil {
+		if note, ok := judged.Note(); ok {
+			r.Notes = append(r.Notes, "judge: "+note)
+		}
+	}
 	return r, nil, nil
 }

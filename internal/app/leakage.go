@@ -69,9 +69,12 @@ func runLeakage(ctx context.Context, o *benchOptions) (*bench.Result, []report.F
 	}
 	var notes []string
 	all := leakage.Defences(lexical.Screener{})
-	if o.leakage.judge == "" || o.quick {
+	switch {
+	case o.leakage.judge == "":
 		notes = append(notes, "judge skipped: no endpoint configured")
-	} else {
+	case o.quick:
+		notes = append(notes, "judge skipped: a quick run asks none")
+	default:
 		j, err := judge.New(judge.Config{BaseURL: o.leakage.judge, Model: o.leakage.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")})
 		if err != nil {
 			return nil, nil, usage("give --judge and --judge-model", "%w", err)
