@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"monitor":              {"flow"},
 	"rubric":               {"flow", "internal/strictjson", "internal/yamldoc", "rubric/population", "rubric/predicate"},
 	"rubric/population":    {"flow"},
-	"rubric/predicate":     {},
+	"rubric/predicate":     {"secret/canon"},
 	"rubric/library":       {"flow", "rubric"},
 	"wire":                 {"flow", "internal/sse", "internal/strictjson"},
 	"wire/openaichat":      {"flow", "internal/sse", "internal/strictjson", "wire"},

@@ -265,13 +265,31 @@ func width(r *syntax.Regexp) (least, most int) {
 	}
 }
 
-// Find returns what the clauses match, ordered by start, then by clause. It
-// reports false where the path or the text is longer than what is looked at.
+// Find returns what the clauses match, ordered by start, then by clause: in the
+// text as it is written, and as it looks. It reports false where the path or the
+// text is longer than what is looked at.
 func (s *Set) Find(path, text string) ([]Span, bool) {
 	if len(path) > MaxPath || len(text) > MaxText {
 		return nil, false
 	}
-	var out []Span
+	out := s.find(nil, path, text)
+	if f, differs := foldedOf(text); differs {
+		known := make(map[Span]bool, len(out))
+		for _, x := range out {
+			known[x] = true
+		}
+		for _, x := range s.find(nil, path, f.text) {
+			if x.Start, x.End = f.span(x.Start, x.End); x.Start < x.End && !known[x] {
+				known[x] = true
+				out = append(out, x)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Span) int { return a.Start - b.Start })
+	return out, true
+}
+
+func (s *Set) find(out []Span, path, text string) []Span {
 	l := &look{text: text, has: hasOf(text)}
 	for i := range s.clauses {
 		c := &s.clauses[i]
@@ -295,8 +313,7 @@ func (s *Set) Find(path, text string) ([]Span, bool) {
 			out = append(out, Span{0, len(text), i})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Span) int { return a.Start - b.Start })
-	return out, true
+	return out
 }
 
 // Path reports whether a clause takes whole texts at a path.

@@ -116,3 +116,26 @@ func TestNothingShadows(t *testing.T) {
 		}
 	}
 }
+
+// A value is found however it is disguised for the eye: in other digits, with
+// lookalikes, with what is not seen.
+func TestDisguised(t *testing.T) {
+	date := predicate.Clause{ID: "date", Text: `\b\d{4}-\d{2}-\d{2}\b`}
+	said := predicate.Clause{ID: "said", Text: `(?i)born (?P<value>\d{4})`}
+	for text, want := range map[string]string{
+		"on １９８５-０３-０２, é":           "１９８５-０３-０２",
+		"on 1985\u200b-03-0\u20602.": "1985\u200b-03-0\u20602",
+		"on 1985–03–02":              "1985–03–02",
+		"on 1985-03-02 in Köln":      "1985-03-02",
+	} {
+		if got := find(t, date, "", text); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+	if got := find(t, said, "", "b\u043ern 19\u00ad85"); len(got) != 1 || got[0] != "19\u00ad85" {
+		t.Errorf("%q", got)
+	}
+	if got := find(t, predicate.Clause{ID: "list", Lexicon: []string{"asthma"}}, "", "аsthma"); len(got) != 1 {
+		t.Errorf("a lexicon: %q", got)
+	}
+}
