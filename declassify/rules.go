@@ -145,7 +145,12 @@ func (t *Tool) Arg(path string) Arg {
 }
 
 // Declares reports whether a path names an argument, or what holds one.
-func (t *Tool) Declares(path string) bool {
+func (t *Tool) Declares(path string) bool { return t.within(path, false) }
+
+// Holds reports the same where names that the schema leaves open (*) count.
+func (t *Tool) Holds(path string) bool { return t.within(path, true) }
+
+func (t *Tool) within(path string, open bool) bool {
 	for i := range t.Args {
 		p, s := t.Args[i].Path, path
 		for {
@@ -156,7 +161,7 @@ func (t *Tool) Declares(path string) bool {
 			}
 			if !moreS {
 				// What stands for any name is none that the schema has.
-				if first != "*" {
+				if open || first != "*" {
 					return true
 				}
 				break

@@ -183,7 +183,7 @@ func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
 		for i := range parts {
 			p := &parts[i]
 			out = append(out, mediator.Text{
-				ID: p.ID, Text: p.Text, Field: p.Field, Tool: p.Tool, Fixed: p.Fixed, Opaque: p.Opaque,
+				ID: p.ID, Text: p.Text, Field: p.Field, Role: p.Role, Tool: p.Tool, Fixed: p.Fixed, Opaque: p.Opaque,
 				Path: func() string { return req.Path(p) },
 			})
 		}

@@ -78,7 +78,9 @@ func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *v
 	defer cancel()
 	l, ok := leavesOf(before)
 	if !ok {
-		v.refusal = notReleased(told(cfg, name), "its arguments can be read in several ways")
+		if !d.Report {
+			v.refusal = notReleased(told(cfg, name), "its arguments can be read in several ways")
+		}
 		return !d.Report
 	}
 	parts := l.parts(&tool)
@@ -129,7 +131,7 @@ func (s *Session) releaseTexts(ctx context.Context, verb flow.Verb, texts []Text
 		if edited, ok := r.Edits[t.ID]; ok {
 			x.text = edited
 		}
-		public, untrusted := s.speaker(t)
+		public, untrusted := s.speaker(verb, t)
 		if public {
 			continue
 		}
@@ -182,6 +184,12 @@ func (s *Session) releaseTexts(ctx context.Context, verb flow.Verb, texts []Text
 	return s.seal(ctx)
 }
 
+// userSide reports whether the user, or who set the agent up, speaks in a role.
+// No role at all is a setting of the request.
+func userSide(r flow.Role) bool {
+	return r == "" || r == flow.RoleUser || r == flow.RoleSystem || r == flow.RoleDeveloper
+}
+
 func flag(b bool) byte {
 	if b {
 		return 1
@@ -206,11 +214,15 @@ func (x *shown) released(parts []declassify.Part) (string, bool) {
 	return string(apply(edits, 0, []byte(x.text))), ok
 }
 
-// speaker says of a tool's text whether anybody may read it, and whether
-// somebody else may have written it.
-func (s *Session) speaker(t *Text) (public, untrusted bool) {
-	if t.Tool == "" || t.Field == flow.FieldToolArguments {
-		return false, false
+// speaker says whether anybody may read a text, and whether somebody else than
+// the user may have written it. A model is somebody else: shown its own guess
+// under the name of a value, it would know that the guess is right.
+func (s *Session) speaker(verb flow.Verb, t *Text) (public, untrusted bool) {
+	switch {
+	case t.Role == flow.RoleAssistant || t.Field == flow.FieldToolArguments:
+		return false, true
+	case t.Tool == "":
+		return false, verb == flow.Observe || !userSide(t.Role)
 	}
 	if cfg := s.e.cfg.Taint; cfg != nil {
 		var l label.Label
@@ -237,6 +249,9 @@ func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.T
 		r = declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: "deadline", Detail: "the release was not decided in time"}}}
 	}
 	for _, n := range r.Named {
+		if s.e.cfg.Declassify.Report {
+			break // nobody is told the name
+		}
 		if s.replaced == nil {
 			s.replaced = map[string][]byte{}
 		}
@@ -244,7 +259,6 @@ func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.T
 	}
 	res.Decision.Outcome, res.Decision.Reasons = r.Outcome, s.told(r.Reasons)
 	if s.e.cfg.Declassify.Report {
-		clear(s.replaced)
 		res.Decision.Outcome = flow.Allow
 		for i := range res.Decision.Reasons {
 			res.Decision.Reasons[i].Action = flow.ActReport
@@ -354,6 +368,7 @@ type leaf struct {
 	text       string
 	start, end int // of the content
 	key, quote bool
+	literal    bool // true, false or null
 }
 
 // leavesOf reads a document. It fails for what looks like one and can be read
@@ -384,6 +399,8 @@ func leavesOf(raw []byte) (*leaves, bool) {
 			l.at = append(l.at, leaf{path: paths[i], text: d.Text(i), start: n.Start + 1, end: n.End - 1})
 		case strictjson.Number:
 			l.at = append(l.at, leaf{path: paths[i], text: string(d.Value(i)), start: n.Start, end: n.End, quote: true})
+		case strictjson.True, strictjson.False, strictjson.Null:
+			l.at = append(l.at, leaf{path: paths[i], text: string(d.Value(i)), start: n.Start, end: n.End, quote: true, literal: true})
 		}
 	}
 	return l, true
@@ -404,21 +421,34 @@ func (l *leaves) parts(tool *declassify.Tool) []declassify.Part {
 	tool.Args = append(slices.Clip(tool.Args), declassify.Arg{Path: "#"})
 	for _, x := range l.at {
 		path := x.path
-		if x.key {
-			if tool.Declares(x.path) {
-				continue
-			}
-			// An identifier that the schema lacks passes unless a clause matches
-			// it; any other name is free text.
-			if path = "##"; isIdentifier(x.text) {
-				path = "#"
-			}
+		switch {
+		case x.literal && settled(tool, &x):
+			continue
+		case x.key && tool.Declares(x.path):
+			continue
+		case x.key && isIdentifier(x.text) && tool.Holds(x.path):
+			path = "#" // of names that the schema leaves open; it passes unless a clause matches
+		case x.key:
+			// A model may write anything into a name that the schema lacks: it
+			// is text like any other of its argument.
+			path = join(x.path, "##")
 		}
 		kept = append(kept, x)
 		out = append(out, declassify.Part{Path: path, Text: x.text})
 	}
 	l.at = kept
 	return out
+}
+
+// settled reports whether a literal says nothing that is to be decided: in a
+// plain argument, or none in any that the schema has. What a tool tells has
+// any number of them, and they are nobody's secret.
+func settled(tool *declassify.Tool, x *leaf) bool {
+	if tool.Channel == flow.ChannelModel {
+		return true
+	}
+	arg := tool.Arg(x.path)
+	return tool.Holds(x.path) && (x.text == "null" || arg.Field == "" && !arg.Free)
 }
 
 func isIdentifier(s string) bool {

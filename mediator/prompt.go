@@ -17,6 +17,7 @@ type Text struct {
 	ID     int
 	Text   string
 	Field  flow.Field
+	Role   flow.Role     // whose message it is in, where it is in one
 	Tool   string        // the tool whose call or result it is
 	Path   func() string // where it is; asked only for findings
 	Fixed  bool          // it can't be edited, such as an object's key

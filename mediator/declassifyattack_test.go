@@ -1,0 +1,93 @@
+package mediator_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator"
+)
+
+var nameRE = regexp.MustCompile(`margay-[a-z-]+-[a-z2-7]{14}`)
+
+// A guess is not confirmed: what a model says, and what a tool tells whose name
+// is not known, is never given the name of a value.
+func TestDeclassifyGuesses(t *testing.T) {
+	for name, guess := range map[string]mediator.Text{
+		"an answer":                {Role: flow.RoleAssistant, Field: flow.FieldContent},
+		"reasoning":                {Role: flow.RoleAssistant, Field: flow.FieldReasoning},
+		"a call":                   {Role: flow.RoleAssistant, Field: flow.FieldToolArguments, Tool: "find"},
+		"a result of nobody":       {Role: flow.RoleTool, Field: flow.FieldContent},
+		"a role that nobody knows": {Role: "model", Field: flow.FieldContent},
+	} {
+		e, _ := trip(t, nil, nil)
+		in := append(texts("I am Maria Silva"), guess)
+		in[0].Role = flow.RoleUser
+		in[1].ID, in[1].Text, in[1].Path = 1, "Maria Silva or John Doe", in[0].Path
+		r := session(t, e, nil).Prompt(context.Background(), in)
+		if got := result(&r, in, 0); !strings.HasPrefix(got, "I am margay-legal-name-") {
+			t.Fatalf("%s: %q", name, got)
+		}
+		if got := result(&r, in, 1); strings.Contains(got, "margay-") || strings.Contains(got, "Maria") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	e, _ := trip(t, nil, nil)
+	in := texts("I am Maria Silva")
+	session(t, e, nil).Prompt(context.Background(), in)
+	r := session(t, e, nil).Observe(context.Background(), &mediator.ToolMessage{Arguments: -1, Texts: texts("It is Maria Silva")})
+	if got := r.Edits[0]; got != "It is [REDACTED]" {
+		t.Errorf("what no tool said: %q", got)
+	}
+}
+
+// What the schema does not have carries nothing: names, literals, and values
+// where it has a name alone.
+func TestDeclassifySmuggled(t *testing.T) {
+	e, _ := trip(t, nil, nil)
+	call := func(tool, args string) (string, mediator.Result) {
+		c, r := session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: tool, Arguments: args})
+		return c.Arguments, r
+	}
+	for _, args := range []string{
+		`{"maria_silva":""}`,
+		`{"from":"SFO","x_19850302":[]}`,
+		`{"from":{"maria":{"silva":""}}}`,
+		`{"passengers":[{"silva":""}]}`,
+		`{"passengers":[{"dob":{"y1985":{}}}]}`,
+		"{\"from\":\"SFO\",\"From\":\"x\"}",
+		`{"from":"SFO","fr\u006fm":"x"}`,
+	} {
+		if out, r := call("find", args); !r.Denied() {
+			t.Errorf("%s went out as %s", args, out)
+		}
+	}
+	for args, want := range map[string]string{
+		`{"from":[true,false,null]}`:                 `{"from":["[REDACTED]","[REDACTED]","[REDACTED]"]}`,
+		`{"passengers":[{"dob":true}]}`:              `{"passengers":[{"dob":"NAME"}]}`,
+		`{"passengers":[{"dob":19850302}]}`:          `{"passengers":[{"dob":"NAME"}]}`,
+		`{"passengers":[{"name":["Maria"]}]}`:        `{"passengers":[{"name":["[REDACTED]"]}]}`,
+		`[["Maria",1985]]`:                           `[["[REDACTED]","[REDACTED]"]]`,
+		`"Maria"`:                                    `"[REDACTED]"`,
+		"\ufeff{\"from\":\"\\u004daria\"}":           "[REDACTED]",
+		`{"passengers":[{"name":null}],"seat":true}`: `{"passengers":[{"name":null}],"seat":true}`,
+		`{"from":"born 1985-03-0\u200b2"}`:           `{"from":"born NAME"}`,
+		`{"from":"born １９８５-０３-０２"}`:                 `{"from":"born NAME"}`,
+	} {
+		if out, r := call("find", args); r.Denied() || nameRE.ReplaceAllString(out, "NAME") != want {
+			t.Errorf("%s went out as %s %v", args, out, r.Decision.Reasons)
+		}
+	}
+}
+
+// Where only reports are asked for no call is refused either.
+func TestDeclassifyReportRefusesNothing(t *testing.T) {
+	e, _ := trip(t, func(c *mediator.Config) { c.Declassify.Report = true }, nil)
+	for _, args := range []string{`{"from":"A","from":"B"}`, `{"1985-03-02":1}`, `{"passengers":[{"dob":"in May"}]}`} {
+		if c, r := session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: "book", Arguments: args}); r.Denied() || c.Arguments != args {
+			t.Errorf("%s: %s %v", args, c.Arguments, r.Decision.Reasons)
+		}
+	}
+}
