@@ -111,7 +111,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(), a.approveCommand(), a.policyCommand(), a.rubricCommand(),
 		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.trainCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
-		a.mcpCommand(), a.hookCommand(), a.ledgerCommand(), a.budgetCommand(), a.consoleCommand(),
+		a.mcpCommand(), a.hookCommand(), a.ledgerCommand(), a.budgetCommand(), a.consoleCommand(), a.reportCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

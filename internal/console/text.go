@@ -15,6 +15,9 @@ import (
 	"github.com/margaydev/margay/mediator"
 )
 
+// Visible is visible for other pages of Margay's.
+func Visible(s string) string { return visible(s) }
+
 // visible is a text in which what can't be seen, or changes how the rest is
 // seen, stands as a sign for it: ANSI escapes, marks of direction, zero-width
 // characters. Line ends and tabs stay.

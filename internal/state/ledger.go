@@ -17,7 +17,7 @@ import (
 // Book opens the ledger. Its key is made where there is none, unless entries
 // are there that another has signed. Errors are of type *problem.Error.
 func (s *State) Book(ctx context.Context, c *config.Config) (*ledger.Book, error) {
-	key, err := s.ledgerKey(ctx, c)
+	key, err := s.LedgerKey(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,8 @@ func (s *State) Book(ctx context.Context, c *config.Config) (*ledger.Book, error
 	return b, nil
 }
 
-func (s *State) ledgerKey(ctx context.Context, c *config.Config) (ed25519.PrivateKey, error) {
+// LedgerKey returns the key that the ledger is signed with, as Book has it.
+func (s *State) LedgerKey(ctx context.Context, c *config.Config) (ed25519.PrivateKey, error) {
 	if text := os.Getenv(config.EnvLedgerKey); text != "" {
 		k, err := keys.LedgerFromText(text)
 		if err != nil {

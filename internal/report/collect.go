@@ -1,0 +1,431 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/secret"
+)
+
+// KeyPrefix begins a ledger's public key as text.
+const KeyPrefix = "margay-ledger-key:"
+
+// ErrUnknown says that nothing is known of a trajectory, or that nothing has
+// happened since a time.
+var ErrUnknown = errors.New("nothing is known of it")
+
+// Decisions is the log.
+type Decisions interface {
+	Decisions(ctx context.Context, after string, limit int) ([]mediator.LogEntry, error)
+}
+
+// Questions is what was asked. *confirm.Desk is one.
+type Questions interface {
+	Rows(ctx context.Context, all bool, limit int) ([]confirm.Row, error)
+	Open(r *confirm.Row) (*confirm.Question, error)
+}
+
+// Config is what a report is made from. All is required.
+type Config struct {
+	Events    mediator.Events
+	Log       Decisions
+	Questions Questions
+	Ledger    ledger.Store
+	Key       ed25519.PrivateKey // the ledger's
+	// Mask replaces known secrets in what others wrote.
+	Mask    func(string) string
+	Now     func() time.Time
+	Version string // of this program
+	Whole   bool   // export the whole ledger
+}
+
+// limits are the bounds that tests make smaller.
+type limits struct{ trajectories, decisions, export int }
+
+type maker struct {
+	cfg    Config
+	limits limits
+	scope  Scope
+	cache  map[string]string
+
+	of       map[flow.TrajectoryID]*Trajectory
+	seen     map[string]bool // decisions
+	totals   map[Total]int
+	found    map[Found]int
+	missed   int // decisions that are not listed
+	others   int // of trajectories that are not listed
+	askedToo int // questions
+}
+
+// Make makes a report of a trajectory, or of all since a time. It reads the
+// log and the ledger from front to back; its memory is bounded by what a
+// report holds.
+func Make(ctx context.Context, cfg Config, scope Scope) (*Document, error) {
+	return newMaker(cfg, scope).make(ctx)
+}
+
+func newMaker(cfg Config, scope Scope) *maker {
+	return &maker{
+		cfg: cfg, scope: scope, limits: limits{maxTrajectories, maxDecisions, maxExport}, cache: map[string]string{},
+		of: map[flow.TrajectoryID]*Trajectory{}, seen: map[string]bool{}, totals: map[Total]int{}, found: map[Found]int{},
+	}
+}
+
+func (m *maker) make(ctx context.Context) (*Document, error) {
+	made := m.cfg.Now().UTC().Truncate(time.Millisecond)
+	d := &Document{
+		Format: Format, Page: Page, Made: made, Version: m.cfg.Version, Scope: m.scope,
+		Totals: []Total{}, Trajectories: []Trajectory{}, LeftOut: []string{}, Key: publicText(m.cfg.Key.Public().(ed25519.PublicKey)),
+	}
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	c, err := m.choose(ctx, func(e *ledger.Entry) bool {
+		if m.scope.Trajectory != "" {
+			return e.Trajectory == m.scope.Trajectory || e.Family == m.scope.Trajectory
+		}
+		return !e.At.Before(m.scope.Since)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range c.touched {
+		m.trajectory(id)
+	}
+	if err := m.log(ctx); err != nil {
+		return nil, err
+	}
+	if len(m.of) == 0 && len(c.touched) == 0 && len(c.left) == 0 {
+		return nil, ErrUnknown
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.of)) {
+		if err := m.events(ctx, id, m.of[id]); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.questions(ctx); err != nil {
+		return nil, err
+	}
+	m.finish(d)
+	d.LeftOut = append(d.LeftOut, c.left...)
+	d.Scope.Whole = c.whole
+	if d.Export, err = m.export(ctx, c); err != nil {
+		return nil, err
+	}
+	l, _, err := ledgerOf(ctx, d.Export, m.cfg.Key.Public().(ed25519.PublicKey), nil)
+	if err != nil {
+		return nil, err
+	}
+	d.Ledger = *l
+	return d.signed(m.cfg.Key)
+}
+
+func publicText(k ed25519.PublicKey) string {
+	return KeyPrefix + base64.RawURLEncoding.EncodeToString(k)
+}
+
+// masked is a text without secrets. Short ones hold none.
+func (m *maker) masked(s string) string {
+	if len(s) < 8 {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if out, ok := m.cache[s]; ok {
+		return out
+	}
+	if len(m.cache) > 1<<14 {
+		clear(m.cache)
+	}
+	out := strings.ToValidUTF8(m.mask(s), "\uFFFD")
+	m.cache[s] = out
+	return out
+}
+
+func (m *maker) mask(s string) string { return m.cfg.Mask(s) }
+
+// text is a masked text of bounded length. It is masked before it is cut, so
+// that no part of a secret is left at the end.
+func (m *maker) text(s string) string {
+	if len(s) > 1<<20 {
+		return "(a text that is too long to be told)"
+	}
+	if s = m.masked(s); len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + " …"
+	}
+	return s
+}
+
+// id is an id of Margay's own as it is, and anything else as a text.
+func (m *maker) id(s string) string {
+	if u, err := ulid.ParseStrict(s); err == nil && u.String() == s {
+		return s
+	}
+	return m.text(s)
+}
+
+// trajectory returns the part about one, or nil where there are too many.
+func (m *maker) trajectory(id flow.TrajectoryID) *Trajectory {
+	if t := m.of[id]; t != nil || id == "" || len(m.of) >= m.limits.trajectories {
+		return t
+	}
+	t := &Trajectory{ID: flow.TrajectoryID(m.id(string(id))), Decisions: []Decision{}, Questions: []Question{}, Regions: []Region{}}
+	m.of[id] = t
+	return t
+}
+
+// begin finds the trajectories that events tell of.
+func (m *maker) begin(ctx context.Context) error {
+	if id := m.scope.Trajectory; id != "" {
+		s, err := m.cfg.Events.Trajectory(ctx, id)
+		if errors.Is(err, secret.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			m.count(&s)
+		}
+		return err
+	}
+	for before := int64(0); ; {
+		page, err := m.cfg.Events.Trajectories(ctx, before, pageSize)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if page[i].Last.Before(m.scope.Since) {
+				continue // order is that of arrival, which clocks need not follow
+			}
+			m.count(&page[i])
+			before = page[i].LastSeq
+		}
+		if len(page) < pageSize || before != page[len(page)-1].LastSeq {
+			return nil
+		}
+	}
+}
+
+func (m *maker) count(s *mediator.TrajectorySummary) {
+	t := m.trajectory(s.ID)
+	if t == nil {
+		m.others++
+		return
+	}
+	t.First, t.Last, t.Answers = s.First.UTC(), s.Last.UTC(), s.Answers
+}
+
+// log reads all decisions that the log has. Trajectories may be older than
+// their ids and decisions of several processes come in any order, so that it
+// is read as a whole for one trajectory.
+func (m *maker) log(ctx context.Context) error {
+	after := ""
+	if ms := m.scope.Since.UnixMilli(); !m.scope.Since.IsZero() && ms > 0 {
+		var id ulid.ULID
+		if id.SetTime(uint64(ms)) == nil {
+			after = id.String()
+		}
+	}
+	for {
+		page, err := m.cfg.Log.Decisions(ctx, after, pageSize)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			after = page[i].ID
+			m.decision(&page[i], "")
+		}
+		if len(page) < pageSize {
+			return nil
+		}
+	}
+}
+
+// decision adds one, once.
+func (m *maker) decision(e *mediator.LogEntry, tool string) {
+	if m.scope.Trajectory != "" && e.Trajectory != m.scope.Trajectory || e.At.Before(m.scope.Since) || m.seen[e.ID] {
+		return
+	}
+	t := m.trajectory(e.Trajectory)
+	if t == nil {
+		m.others++
+		return
+	}
+	if len(m.seen) >= m.limits.decisions {
+		m.missed++
+		return
+	}
+	m.seen[e.ID] = true
+	m.totals[Total{Verb: flow.Verb(m.text(string(e.Verb))), Outcome: flow.Outcome(m.text(string(e.Outcome)))}]++
+	out := Decision{
+		ID: m.id(e.ID), At: e.At.UTC(), Verb: flow.Verb(m.text(string(e.Verb))), Sink: m.text(e.Sink.Name), Channel: m.text(string(e.Sink.Channel)), Trust: m.text(string(e.Sink.Trust)),
+		Tool: m.text(tool), Outcome: flow.Outcome(m.text(string(e.Outcome))),
+	}
+	for i := range e.Reasons {
+		if len(out.Reasons) == maxReasons {
+			out.Reasons = append(out.Reasons, Reason{Code: "more", Detail: fmt.Sprintf("%d more reasons are not listed", len(e.Reasons)-i)})
+			break
+		}
+		r := &e.Reasons[i]
+		out.Reasons = append(out.Reasons, Reason{m.text(r.Code), m.text(r.Detail), m.text(string(r.Action))})
+	}
+	here := map[Found]int{}
+	for i := range e.Findings {
+		f := Found{Kind: m.text(string(e.Findings[i].Kind)), Source: m.text(string(e.Findings[i].Source)), Action: m.text(string(e.Findings[i].Action))}
+		here[f]++
+		m.found[f]++
+	}
+	out.Found = counted(here)
+	t.Decisions = append(t.Decisions, out)
+	if t.First.IsZero() || out.At.Before(t.First) {
+		t.First = out.At
+	}
+	if out.At.After(t.Last) {
+		t.Last = out.At
+	}
+}
+
+func counted(by map[Found]int) []Found {
+	out := make([]Found, 0, len(by))
+	for f, n := range by {
+		f.N = n
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Action, b.Action))
+	})
+	return out
+}
+
+// events adds what only events tell of a trajectory.
+func (m *maker) events(ctx context.Context, id flow.TrajectoryID, t *Trajectory) error {
+	for after := int64(0); ; {
+		page, err := m.cfg.Events.Events(ctx, mediator.EventQuery{
+			Trajectory: id, After: after, Since: m.scope.Since, Limit: pageSize, Kinds: []mediator.EventKind{mediator.EventDecision},
+		})
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			after = page[i].Seq
+			if d := page[i].Payload.Decision; d != nil {
+				tool := ""
+				if s := page[i].Payload.Size; s != nil {
+					tool = s.Tool
+				}
+				m.decision(d, tool)
+			}
+		}
+		if len(page) < pageSize {
+			break
+		}
+	}
+	slices.SortFunc(t.Decisions, func(a, b Decision) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	steps, err := m.cfg.Events.Events(ctx, mediator.EventQuery{
+		Trajectory: id, Limit: maxSteps, Last: true, Kinds: []mediator.EventKind{mediator.EventStep, mediator.EventWithheld},
+	})
+	if err != nil {
+		return err
+	}
+	for i := range steps {
+		m.step(t, &steps[i].Payload)
+	}
+	if n := len(t.Regions); n > maxRegions {
+		t.Regions = t.Regions[n-maxRegions:]
+	}
+	return nil
+}
+
+// step puts the regions together to what the model was shown last.
+func (m *maker) step(t *Trajectory, p *mediator.Payload) {
+	if s := p.Step; s != nil {
+		// What comes from this message on was told of anew.
+		t.Regions = slices.DeleteFunc(t.Regions, func(r Region) bool { return r.Message >= s.From || r.Message >= s.Messages })
+		for k := range t.Regions {
+			t.Regions[k].Withheld = false
+		}
+		for _, r := range s.Regions {
+			t.Regions = append(t.Regions, Region{
+				Message: r.Message, Role: m.text(r.Role), Tool: m.text(r.Tool), Field: m.text(r.Field), Label: m.text(r.Label), Bottom: r.Bottom, Bytes: r.Bytes,
+			})
+		}
+		t.Context = m.text(s.Context)
+	}
+	if w := p.Withheld; w != nil {
+		for k := range t.Regions {
+			at := t.Regions[k].Message
+			t.Regions[k].Withheld = !t.Regions[k].Bottom && (slices.Contains(w.Messages, at) || slices.Contains(w.Gone, at))
+		}
+		t.Context = m.text(w.Context)
+	}
+}
+
+// questions adds what people were asked.
+func (m *maker) questions(ctx context.Context) error {
+	rows, err := m.cfg.Questions.Rows(ctx, true, maxQuestions)
+	if err != nil {
+		return err
+	}
+	m.askedToo = len(rows)
+	for i := range rows {
+		r := &rows[i]
+		t := m.of[r.Trajectory]
+		if t == nil || r.Asked.Before(m.scope.Since) {
+			continue
+		}
+		q, err := m.cfg.Questions.Open(r)
+		if err != nil {
+			return fmt.Errorf("question %s: %w", r.ID, err)
+		}
+		out := Question{
+			ID: m.id(r.ID), Asked: r.Asked.UTC(), Tool: m.text(q.Call.Name), Sink: m.text(q.Sink), Label: m.text(q.Label), Needs: m.text(q.Needs),
+			Answer: m.text(string(r.Answer)), By: m.text(r.By),
+		}
+		if !r.Answered.IsZero() {
+			out.Answered = r.Answered.UTC()
+		}
+		for k := range q.Faults[:min(len(q.Faults), maxReasons)] {
+			f := &q.Faults[k]
+			out.Faults = append(out.Faults, Fault{m.text(f.Source), m.text(f.Field), m.text(f.Label)})
+		}
+		t.Questions = append(t.Questions, out)
+	}
+	for _, t := range m.of {
+		slices.SortFunc(t.Questions, func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+	}
+	return nil
+}
+
+// finish puts together what was counted.
+func (m *maker) finish(d *Document) {
+	for t, n := range m.totals {
+		t.N = n
+		d.Totals = append(d.Totals, t)
+	}
+	slices.SortFunc(d.Totals, func(a, b Total) int {
+		return cmp.Or(cmp.Compare(a.Verb, b.Verb), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	d.Found = counted(m.found)
+	for _, id := range slices.Sorted(maps.Keys(m.of)) {
+		d.Trajectories = append(d.Trajectories, *m.of[id])
+	}
+	if m.missed > 0 {
+		d.LeftOut = append(d.LeftOut, fmt.Sprintf("%d decisions: at most %d are listed and counted", m.missed, m.limits.decisions))
+	}
+	if m.others > 0 {
+		d.LeftOut = append(d.LeftOut, fmt.Sprintf("%d decisions or trajectories beyond the %d trajectories that are listed", m.others, m.limits.trajectories))
+	}
+	if m.askedToo == maxQuestions {
+		d.LeftOut = append(d.LeftOut, fmt.Sprintf("questions before the latest %d", maxQuestions))
+	}
+}
