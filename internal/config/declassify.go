@@ -25,7 +25,8 @@ type Declassify struct {
 	// Model is the model endpoint as a sink; without a class neither prompts
 	// nor what tools tell are looked at.
 	Model Sink `yaml:"model"`
-	// Tools are the tools whose calls are looked at, by name.
+	// Tools are the tools whose calls are looked at, by name; "*" is all that
+	// are not named.
 	Tools map[string]ReleaseTool `yaml:"tools"`
 }
 

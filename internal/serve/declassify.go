@@ -10,6 +10,10 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/smt"
@@ -168,6 +172,9 @@ func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
 			continue // only what it tells is known
 		}
 		tool := declassify.Tool{Name: name, Action: t.Action, Sink: cmp.Or(t.Sink, name), Class: classOf(t.Class), Channel: flow.ChannelTool}
+		if name == anyTool {
+			tool.Sink = cmp.Or(t.Sink, "any other tool")
+		}
 		if t.Memory {
 			tool.Channel = flow.ChannelMemory
 		}
@@ -183,10 +190,38 @@ func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
 		}
 		tools[name] = tool
 	}
+	// Agents may be lenient about how a tool's name is written, and a model
+	// must not choose with a capital letter whether its call is looked at.
+	written := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		p := plainName(name)
+		if other, twice := written[p]; !twice || tools[name].Class > tools[other].Class {
+			written[p] = name
+		}
+	}
 	return func(name string) (declassify.Tool, bool) {
-		t, ok := tools[name]
+		if t, ok := tools[name]; ok {
+			return t, true
+		}
+		if t, ok := tools[written[plainName(name)]]; ok {
+			return t, true
+		}
+		t, ok := tools[anyTool] // under this name: rubrics go by names, and the model chose its
 		return t, ok
 	}
+}
+
+// anyTool stands for the tools that are not named.
+const anyTool = "*"
+
+// plainName is a tool's name without what agents may overlook in it.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '*' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKC.String(name))
 }
 
 func classOf(name string) flow.Class {
