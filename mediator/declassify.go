@@ -242,6 +242,8 @@ func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.T
 	res := Result{Decision: s.decision(verb)}
 	res.Decision.Sink = flow.Sink{Name: tool.Sink, Channel: tool.Channel, Trust: s.sink.Trust}
 	r, err := s.e.cfg.Declassify.Verifier.Release(ctx, declassify.Candidate{
+		// What names a trajectory of its own within a run has no budget of its own.
+		Family:     s.e.cfg.Family,
 		Trajectory: s.t.id, Decision: res.Decision.ID, Tool: tool, Parts: parts,
 		Names: &sessionNames{s: s, ctx: ctx, values: map[string]string{}},
 	})

@@ -91,3 +91,29 @@ func TestDeclassifyReportRefusesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Whoever names another trajectory in the middle of a run, such as a program
+// that the agent starts, still draws on the run's budget.
+func TestDeclassifyOneRunOneBudget(t *testing.T) {
+	family := flow.TrajectoryID(flow.NewID())
+	e, store := trip(t, func(c *mediator.Config) { c.Family = family }, nil)
+	for _, named := range []string{"", flow.NewID(), flow.NewID()} {
+		s, err := e.Session(t.Context(), &mediator.SessionRequest{Trajectory: named})
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := `{"passengers":[{"name":"Maria Silva","dob":"1985-03-02"}]}`
+		if _, r := s.Call(t.Context(), flow.ToolCall{Name: "book", Arguments: args}); r.Denied() {
+			t.Fatal(r.Decision.Reasons)
+		}
+	}
+	n := 0
+	for h, err := range store.Heads(t.Context()) {
+		if n++; err != nil || h.Family != family || h.Seq != 3 {
+			t.Errorf("%+v %v", h, err)
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d families", n)
+	}
+}
