@@ -107,17 +107,17 @@ func (a *app) makeReport(ctx context.Context, c *config.Config, st *state.State,
 	if err != nil {
 		return err
 	}
-	engine, err := mediator.New(mediator.Config{Rules: rules, Keys: st.Keys, Store: st.Store, MaxHeld: c.Limits.Held})
+	mask, err := masker(ctx, mediator.Config{Rules: rules, Keys: st.Keys, Store: st.Store, MaxHeld: c.Limits.Held})
 	if err != nil {
-		return failure(problem.Doctor, "%w", err)
+		return err
 	}
-	mask, err := engine.Masker(ctx)
+	known, err := masker(ctx, mediator.Config{Keys: st.Keys, Store: st.Store, MaxHeld: c.Limits.Held})
 	if err != nil {
-		return failure(problem.Doctor, "%w", err)
+		return err
 	}
 	d, err := report.Make(ctx, report.Config{
 		Events: st.Store, Log: st.Store, Questions: confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Now: time.Now}), Ledger: st.Store,
-		Key: key, Mask: mask, Now: time.Now, Version: version()["version"], Whole: whole,
+		Key: key, Mask: mask, Known: known, Now: time.Now, Version: version()["version"], Whole: whole,
 	}, scope)
 	switch {
 	case errors.Is(err, report.ErrUnknown) && scope.Trajectory != "":
@@ -160,6 +160,18 @@ func (a *app) makeReport(ctx context.Context, c *config.Config, st *state.State,
 			fmt.Fprintln(w, "the ledger is NOT SOUND: margay ledger verify says where")
 		}
 	})
+}
+
+func masker(ctx context.Context, c mediator.Config) (func(string) string, error) {
+	engine, err := mediator.New(c)
+	if err != nil {
+		return nil, failure(problem.Doctor, "%w", err)
+	}
+	mask, err := engine.Masker(ctx)
+	if err != nil {
+		return nil, failure(problem.Doctor, "%w", err)
+	}
+	return mask, nil
 }
 
 // placeFile writes a file that appears whole, for its owner alone.

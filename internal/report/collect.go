@@ -46,15 +46,18 @@ type Config struct {
 	Questions Questions
 	Ledger    ledger.Store
 	Key       ed25519.PrivateKey // the ledger's
-	// Mask replaces known secrets in what others wrote.
+	// Mask replaces known secrets and recognised credentials in what others
+	// wrote. Known replaces known secrets alone: rubrics, which are published,
+	// have samples that only look like credentials.
 	Mask    func(string) string
+	Known   func(string) string
 	Now     func() time.Time
 	Version string // of this program
 	Whole   bool   // export the whole ledger
 }
 
 // limits are the bounds that tests make smaller.
-type limits struct{ trajectories, decisions, export int }
+type limits struct{ trajectories, decisions, export, texts int }
 
 type maker struct {
 	cfg    Config
@@ -66,9 +69,12 @@ type maker struct {
 	seen     map[string]bool // decisions
 	totals   map[Total]int
 	found    map[Found]int
-	missed   int // decisions that are not listed
-	others   int // of trajectories that are not listed
-	askedToo int // questions
+	size     int  // bytes of texts so far
+	missed   int  // decisions of the log that are not listed
+	unlisted int  // and of the events, which may be the same
+	others   bool // there are trajectories that are not listed
+	cut      bool // regions or questions are left out, for their size
+	asked    int  // questions
 }
 
 // Make makes a report of a trajectory, or of all since a time. It reads the
@@ -80,7 +86,7 @@ func Make(ctx context.Context, cfg Config, scope Scope) (*Document, error) {
 
 func newMaker(cfg Config, scope Scope) *maker {
 	return &maker{
-		cfg: cfg, scope: scope, limits: limits{maxTrajectories, maxDecisions, maxExport}, cache: map[string]string{},
+		cfg: cfg, scope: scope, limits: limits{maxTrajectories, maxDecisions, maxExport, maxTexts}, cache: map[string]string{},
 		of: map[flow.TrajectoryID]*Trajectory{}, seen: map[string]bool{}, totals: map[Total]int{}, found: map[Found]int{},
 	}
 }
@@ -109,7 +115,7 @@ func (m *maker) make(ctx context.Context) (*Document, error) {
 	if err := m.log(ctx); err != nil {
 		return nil, err
 	}
-	if len(m.of) == 0 && len(c.touched) == 0 && len(c.left) == 0 {
+	if len(m.of) == 0 {
 		return nil, ErrUnknown
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.of)) {
@@ -149,12 +155,10 @@ func (m *maker) masked(s string) string {
 	if len(m.cache) > 1<<14 {
 		clear(m.cache)
 	}
-	out := strings.ToValidUTF8(m.mask(s), "\uFFFD")
+	out := strings.ToValidUTF8(m.cfg.Mask(s), "\uFFFD")
 	m.cache[s] = out
 	return out
 }
-
-func (m *maker) mask(s string) string { return m.cfg.Mask(s) }
 
 // text is a masked text of bounded length. It is masked before it is cut, so
 // that no part of a secret is left at the end.
@@ -165,6 +169,7 @@ func (m *maker) text(s string) string {
 	if s = m.masked(s); len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + " …"
 	}
+	m.size += len(s)
 	return s
 }
 
@@ -219,7 +224,7 @@ func (m *maker) begin(ctx context.Context) error {
 func (m *maker) count(s *mediator.TrajectorySummary) {
 	t := m.trajectory(s.ID)
 	if t == nil {
-		m.others++
+		m.others = true
 		return
 	}
 	t.First, t.Last, t.Answers = s.First.UTC(), s.Last.UTC(), s.Answers
@@ -243,7 +248,9 @@ func (m *maker) log(ctx context.Context) error {
 		}
 		for i := range page {
 			after = page[i].ID
-			m.decision(&page[i], "")
+			if !m.decision(&page[i], "") {
+				m.missed++
+			}
 		}
 		if len(page) < pageSize {
 			return nil
@@ -251,19 +258,18 @@ func (m *maker) log(ctx context.Context) error {
 	}
 }
 
-// decision adds one, once.
-func (m *maker) decision(e *mediator.LogEntry, tool string) {
+// decision adds one, once. It reports false where there is no room.
+func (m *maker) decision(e *mediator.LogEntry, tool string) bool {
 	if m.scope.Trajectory != "" && e.Trajectory != m.scope.Trajectory || e.At.Before(m.scope.Since) || m.seen[e.ID] {
-		return
+		return true
 	}
 	t := m.trajectory(e.Trajectory)
 	if t == nil {
-		m.others++
-		return
+		m.others = true
+		return true
 	}
-	if len(m.seen) >= m.limits.decisions {
-		m.missed++
-		return
+	if len(m.seen) >= m.limits.decisions || m.size >= m.limits.texts {
+		return false
 	}
 	m.seen[e.ID] = true
 	m.totals[Total{Verb: flow.Verb(m.text(string(e.Verb))), Outcome: flow.Outcome(m.text(string(e.Outcome)))}]++
@@ -293,6 +299,7 @@ func (m *maker) decision(e *mediator.LogEntry, tool string) {
 	if out.At.After(t.Last) {
 		t.Last = out.At
 	}
+	return true
 }
 
 func counted(by map[Found]int) []Found {
@@ -309,6 +316,7 @@ func counted(by map[Found]int) []Found {
 
 // events adds what only events tell of a trajectory.
 func (m *maker) events(ctx context.Context, id flow.TrajectoryID, t *Trajectory) error {
+	tools := map[string]string{} // of what the log has told of
 	for after := int64(0); ; {
 		page, err := m.cfg.Events.Events(ctx, mediator.EventQuery{
 			Trajectory: id, After: after, Since: m.scope.Since, Limit: pageSize, Kinds: []mediator.EventKind{mediator.EventDecision},
@@ -323,11 +331,21 @@ func (m *maker) events(ctx context.Context, id flow.TrajectoryID, t *Trajectory)
 				if s := page[i].Payload.Size; s != nil {
 					tool = s.Tool
 				}
-				m.decision(d, tool)
+				if m.seen[d.ID] && tool != "" {
+					tools[d.ID] = tool
+				}
+				if !m.decision(d, tool) {
+					m.unlisted++
+				}
 			}
 		}
 		if len(page) < pageSize {
 			break
+		}
+	}
+	for i := range t.Decisions {
+		if d := &t.Decisions[i]; d.Tool == "" {
+			d.Tool = m.text(tools[d.ID])
 		}
 	}
 	slices.SortFunc(t.Decisions, func(a, b Decision) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
@@ -355,6 +373,10 @@ func (m *maker) step(t *Trajectory, p *mediator.Payload) {
 			t.Regions[k].Withheld = false
 		}
 		for _, r := range s.Regions {
+			if m.size >= m.limits.texts {
+				m.cut = true
+				break
+			}
 			t.Regions = append(t.Regions, Region{
 				Message: r.Message, Role: m.text(r.Role), Tool: m.text(r.Tool), Field: m.text(r.Field), Label: m.text(r.Label), Bottom: r.Bottom, Bytes: r.Bytes,
 			})
@@ -376,12 +398,16 @@ func (m *maker) questions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.askedToo = len(rows)
+	m.asked = len(rows)
 	for i := range rows {
 		r := &rows[i]
 		t := m.of[r.Trajectory]
 		if t == nil || r.Asked.Before(m.scope.Since) {
 			continue
+		}
+		if m.size >= m.limits.texts {
+			m.cut = true
+			break
 		}
 		q, err := m.cfg.Questions.Open(r)
 		if err != nil {
@@ -419,13 +445,16 @@ func (m *maker) finish(d *Document) {
 	for _, id := range slices.Sorted(maps.Keys(m.of)) {
 		d.Trajectories = append(d.Trajectories, *m.of[id])
 	}
-	if m.missed > 0 {
-		d.LeftOut = append(d.LeftOut, fmt.Sprintf("%d decisions: at most %d are listed and counted", m.missed, m.limits.decisions))
+	if n := max(m.missed, m.unlisted); n > 0 {
+		d.LeftOut = append(d.LeftOut, fmt.Sprintf("at least %d decisions, which are not counted: a report has room for %d, and for %d MiB of texts", n, m.limits.decisions, m.limits.texts>>20))
 	}
-	if m.others > 0 {
-		d.LeftOut = append(d.LeftOut, fmt.Sprintf("%d decisions or trajectories beyond the %d trajectories that are listed", m.others, m.limits.trajectories))
+	if m.others {
+		d.LeftOut = append(d.LeftOut, fmt.Sprintf("trajectories beyond the %d that are listed, and their decisions", m.limits.trajectories))
 	}
-	if m.askedToo == maxQuestions {
+	if m.cut {
+		d.LeftOut = append(d.LeftOut, "regions and questions, since there is no more room for texts")
+	}
+	if m.asked == maxQuestions {
 		d.LeftOut = append(d.LeftOut, fmt.Sprintf("questions before the latest %d", maxQuestions))
 	}
 }

@@ -29,10 +29,11 @@ const (
 	maxTrajectories = 200
 	maxDecisions    = 10_000 // of all trajectories
 	maxQuestions    = 1_000
-	maxRegions      = 500  // of a trajectory
-	maxSteps        = 100  // of a trajectory that regions are put together from
-	maxReasons      = 50   // of a decision
-	maxText         = 2048 // bytes of one text
+	maxRegions      = 500     // of a trajectory
+	maxSteps        = 100     // of a trajectory that regions are put together from
+	maxReasons      = 50      // of a decision
+	maxText         = 2048    // bytes of one text
+	maxTexts        = 8 << 20 // bytes of all texts, from which on no more is begun
 	maxReleases     = 10_000
 	maxAtoms        = 20_000   // that are listed, of all entries
 	maxExport       = 16 << 20 // bytes of entries and rubrics

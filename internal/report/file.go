@@ -83,7 +83,14 @@ func (d *Document) signed(key ed25519.PrivateKey) (*Document, error) {
 // Encode returns the document as a JSON file.
 func (d *Document) Encode() ([]byte, error) {
 	b, err := encode(d)
-	return append(b, '\n'), err
+	return fits(append(b, '\n'), err)
+}
+
+func fits(b []byte, err error) ([]byte, error) {
+	if err == nil && len(b) > MaxFile {
+		err = fmt.Errorf("it would have %d MiB, and at most %d can be verified: ask for less", len(b)>>20, MaxFile>>20)
+	}
+	return b, err
 }
 
 // Finding is one thing that is wrong with a file.

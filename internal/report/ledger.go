@@ -56,7 +56,7 @@ func (m *maker) choose(ctx context.Context, wants func(*ledger.Entry) bool) (*ch
 			return nil, err
 		}
 		switch {
-		case !f.wanted && !m.cfg.Whole:
+		case !f.wanted && !f.unread && !m.cfg.Whole:
 			out.whole = false
 		case f.unfit != "":
 			out.whole = false
@@ -79,6 +79,7 @@ type weighed struct {
 	wanted  bool
 	bytes   int
 	unfit   string // why it can't be shown
+	unread  bool   // whose it is can't be told
 	touched []flow.TrajectoryID
 }
 
@@ -98,8 +99,11 @@ func (m *maker) weigh(ctx context.Context, h *ledger.Head, rubrics map[ledger.Ha
 			f.bytes += len(got[i].Bytes) + 13
 			e, err := ledger.Decode(got[i].Bytes)
 			if err != nil {
-				f.unfit = "an entry can't be read; margay ledger verify says which"
-				f.wanted = f.wanted || m.scope.Trajectory == h.Family
+				// Whose it is can't be told, so that it may be one of these.
+				if !f.unread && (m.scope.Trajectory == "" || m.scope.Trajectory == h.Family) {
+					f.wanted, f.touched = true, append(f.touched, h.Family)
+				}
+				f.unfit, f.unread = "an entry can't be read; margay ledger verify says which", true
 				continue
 			}
 			if wants(e) {
@@ -121,7 +125,7 @@ func (m *maker) weigh(ctx context.Context, h *ledger.Head, rubrics map[ledger.Ha
 					f.bytes += len(b) + 5
 				}
 				if len(rubrics) < 1<<16 {
-					rubrics[r] = m.mask(string(b)) == string(b)
+					rubrics[r] = m.cfg.Known(string(b)) == string(b)
 				}
 				f.unfit = cmp.Or(f.unfit, unfitRubric(rubrics[r]))
 			}
@@ -134,7 +138,7 @@ func unfitRubric(fit bool) string {
 	if fit {
 		return ""
 	}
-	return "a rubric has a text that would be masked"
+	return "a rubric has the value of a secret"
 }
 
 // fit reports whether no text of an entry would be masked. Ids are texts, too.
@@ -189,8 +193,8 @@ func ledgerOf(ctx context.Context, export []byte, key ed25519.PublicKey, head *l
 	if sound.More > 0 {
 		out.Findings = append(out.Findings, fmt.Sprintf("and %d more", sound.More))
 	}
-	d := &derivation{out: out, broken: broken}
-	d.read(export)
+	d := &derivation{out: out, broken: broken, read: sound.Entries}
+	d.all(export)
 	if head != nil {
 		sound, err = ledger.Verify(ctx, bytes.NewReader(export), ledger.Check{Key: key, Head: head})
 	}
@@ -201,6 +205,7 @@ func ledgerOf(ctx context.Context, export []byte, key ed25519.PublicKey, head *l
 type derivation struct {
 	out    *Ledger
 	broken map[flow.TrajectoryID]uint64
+	read   uint64 // entries that were verified
 	n      uint64 // entries so far
 	listed int
 	atoms  int
@@ -215,7 +220,7 @@ type field struct {
 	charge flow.Bits
 }
 
-func (d *derivation) read(b []byte) {
+func (d *derivation) all(b []byte) {
 	for b = b[min(len(b), exportBegin):]; len(b) >= 5; {
 		kind, n := b[0], uint64(binary.BigEndian.Uint32(b[1:5]))
 		if b = b[5:]; n > uint64(len(b)) {
@@ -225,8 +230,8 @@ func (d *derivation) read(b []byte) {
 		case kind == recFamily:
 			d.end()
 			d.begin(b[:n])
-		case kind == recEntry && d.family != nil && n > 8:
-			d.entry(b[8:n])
+		case kind == recEntry && d.family != nil:
+			d.entry(b[min(8, n):n])
 		}
 		b = b[n:]
 	}
@@ -268,7 +273,7 @@ func (d *derivation) entry(b []byte) {
 	v := Entry{
 		Number: e.Seq, Hash: e.Hash().String(), Trajectory: e.Trajectory, At: e.At, Channel: e.Channel, Sink: e.Sink, Class: e.Class.String(), Outcome: e.Outcome,
 		Decision: e.Decision, Answer: e.Answer, Atoms: []Atom{}, Charge: e.Charge, Total: e.Total,
-		Verified: d.state != nil && (d.broken[f.ID] == 0 || d.n < d.broken[f.ID]),
+		Verified: d.state != nil && d.n <= d.read && (d.broken[f.ID] == 0 || d.n < d.broken[f.ID]),
 	}
 	for i := range e.Atoms {
 		a := &e.Atoms[i]

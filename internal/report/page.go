@@ -47,5 +47,5 @@ func (d *Document) Render() ([]byte, error) {
 	b.WriteString(dataBegin)
 	b.Write(data)
 	b.WriteString(dataEnd)
-	return b.Bytes(), nil
+	return fits(b.Bytes(), nil)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/rubric/library"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -41,6 +42,9 @@ type rig struct {
 	now   time.Time
 	key   ed25519.PrivateKey
 	mask  func(string) string
+	known func(string) string
+
+	rubric string // what releases are made under
 }
 
 func must(t *testing.T, err error) {
@@ -52,7 +56,7 @@ func must(t *testing.T, err error) {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, store: memory.New(), keys: secret.NewKeys(), now: time.UnixMilli(1_700_000_000_000).UTC(), key: ed25519.NewKeyFromSeed(make([]byte, 32))}
+	r := &rig{t: t, store: memory.New(), rubric: "a rubric", keys: secret.NewKeys(), now: time.UnixMilli(1_700_000_000_000).UTC(), key: ed25519.NewKeyFromSeed(make([]byte, 32))}
 	rec, _, err := secret.Prepare(&r.keys, flow.NewID(), "PLANTED", secret.KindToken, secret.SourceRegistered, "env:PLANTED", []byte(planted), r.now)
 	must(t, err)
 	must(t, r.store.PutSecrets(t.Context(), []secret.Record{rec}))
@@ -62,13 +66,17 @@ func newRig(t *testing.T) *rig {
 	must(t, err)
 	r.mask, err = engine.Masker(t.Context())
 	must(t, err)
+	engine, err = mediator.New(mediator.Config{Keys: r.keys, Store: r.store})
+	must(t, err)
+	r.known, err = engine.Masker(t.Context())
+	must(t, err)
 	return r
 }
 
 func (r *rig) config() Config {
 	return Config{
 		Events: r.store, Log: r.store, Questions: confirm.New(confirm.Config{Store: r.store, Sealer: &r.keys, Now: func() time.Time { return r.now }}),
-		Ledger: r.store, Key: r.key, Mask: r.mask, Now: func() time.Time { return r.now }, Version: "test",
+		Ledger: r.store, Key: r.key, Mask: r.mask, Known: r.known, Now: func() time.Time { return r.now }, Version: "test",
 	}
 }
 
@@ -128,7 +136,7 @@ func (r *rig) release(family, trajectory flow.TrajectoryID, sink string, n int) 
 	r.t.Helper()
 	b, err := ledger.NewBook(ledger.Config{Store: r.store, Key: r.key, Now: func() time.Time { return r.now }})
 	must(r.t, err)
-	h, err := b.KeepRubric(r.t.Context(), []byte("a rubric"))
+	h, err := b.KeepRubric(r.t.Context(), []byte(r.rubric))
 	must(r.t, err)
 	for range n {
 		s, err := b.Head(r.t.Context(), family)
@@ -174,6 +182,11 @@ func TestReport(t *testing.T) {
 	got := &d.Trajectories[0]
 	if len(got.Decisions) != 2 || len(got.Questions) != 1 || got.Questions[0].Answer != "once" || got.Answers != 1 || got.Context != "less here" || !got.Regions[1].Withheld || got.Regions[0].Withheld {
 		t.Errorf("the trajectory is %+v", got)
+	}
+	for i := range got.Decisions {
+		if got.Decisions[i].Tool != "tool here" {
+			t.Errorf("a decision is about %q", got.Decisions[i].Tool)
+		}
 	}
 	if len(d.Found) != 1 || d.Found[0].N != 2 || d.Found[0].Action != "pseudonym" {
 		t.Errorf("found is %+v", d.Found)
@@ -379,11 +392,11 @@ func TestBounds(t *testing.T) {
 	r.happened(one, "here")
 	r.happened(two, "there")
 	r.release(one, one, "airline", 2)
-	d := r.make(Scope{Since: r.now}, func(m *maker) { m.limits = limits{1, 1, 100} })
+	d := r.make(Scope{Since: r.now}, func(m *maker) { m.limits = limits{1, 1, 100, 1 << 20} })
 	if len(d.Trajectories) != 1 || len(d.Trajectories[0].Decisions) != 1 || len(d.Ledger.Families) != 0 || d.Scope.Whole {
 		t.Errorf("%+v", d)
 	}
-	for _, want := range []string{"decisions: at most 1", "beyond the 1 trajectories", "too large"} {
+	for _, want := range []string{"room for 1,", "beyond the 1 that", "too large"} {
 		if !strings.Contains(strings.Join(d.LeftOut, "\n"), want) {
 			t.Errorf("%q does not say %q", d.LeftOut, want)
 		}
@@ -392,6 +405,78 @@ func TestBounds(t *testing.T) {
 	must(t, err)
 	if got := r.verify(file, nil).Findings; len(got) > 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Samples of Margay's own rubrics look like credentials, and leave no family
+// out. A rubric with a secret does.
+func TestRubrics(t *testing.T) {
+	r := newRig(t)
+	r.rubric = "has " + planted
+	r.release(one, one, "airline", 1)
+	d := r.make(Scope{Trajectory: one}, nil)
+	if len(d.Ledger.Families) != 0 || len(d.LeftOut) != 1 || !strings.Contains(d.LeftOut[0], "a rubric has the value") || bytes.Contains(d.Export, []byte(planted)) {
+		t.Errorf("%d families, left out %q", len(d.Ledger.Families), d.LeftOut)
+	}
+	for _, name := range library.Names() {
+		got, err := library.Rubric(name)
+		must(t, err)
+		b := got.Canonical()
+		if r.known(string(b)) != string(b) {
+			t.Errorf("%s would be masked", name)
+		}
+	}
+}
+
+func TestBoundOfTexts(t *testing.T) {
+	r := newRig(t)
+	r.happened(one, "here")
+	d := r.make(Scope{Since: r.now}, func(m *maker) { m.limits.texts = 10 })
+	got := &d.Trajectories[0]
+	if len(got.Decisions) != 1 || len(got.Questions)+len(got.Regions) != 0 || len(d.LeftOut) != 2 {
+		t.Errorf("%d decisions, %d questions, left out %q", len(got.Decisions), len(got.Questions), d.LeftOut)
+	}
+}
+
+// damaged is a ledger in which one byte of an entry was changed.
+type damaged struct {
+	ledger.Store
+	number uint64
+	at     int // from the end of the entry
+}
+
+func (d *damaged) Entries(ctx context.Context, family flow.TrajectoryID, after uint64, limit int) ([]ledger.Stored, error) {
+	got, err := d.Store.Entries(ctx, family, after, limit)
+	for i := range got {
+		if after+uint64(i)+1 == d.number {
+			got[i].Bytes = slices.Clone(got[i].Bytes)
+			got[i].Bytes[len(got[i].Bytes)-d.at] ^= 1
+		}
+	}
+	return got, err
+}
+
+// A ledger that does not hold is told of as it is: what breaks and what
+// follows it is not marked as verified.
+func TestUnsound(t *testing.T) {
+	r := newRig(t)
+	r.release(one, one, "airline", 3)
+	d := r.make(Scope{Trajectory: one}, func(m *maker) { m.cfg.Ledger = &damaged{r.store, 2, 1} })
+	listed := d.Ledger.Families[0].Listed
+	if len(d.Ledger.Findings) != 1 || !listed[0].Verified || listed[1].Verified || listed[2].Verified {
+		t.Errorf("%q, %+v", d.Ledger.Findings, listed)
+	}
+	for name, file := range r.files(d) {
+		if got := r.verify(file, nil).Findings; len(got) != 1 || got[0].Rule != "ledger-signature" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	// The first byte of the outcome, without which it is no entry.
+	for _, scope := range []Scope{{Trajectory: one}, {Since: r.now}} {
+		d = r.make(scope, func(m *maker) { m.cfg.Ledger = &damaged{r.store, 2, 64 + 2 + 7} })
+		if len(d.Ledger.Families) != 0 || len(d.LeftOut) != 1 || !strings.Contains(d.LeftOut[0], "can't be read") || d.Scope.Whole {
+			t.Errorf("%+v: %d families, left out %q", scope, len(d.Ledger.Families), d.LeftOut)
+		}
 	}
 }
 
