@@ -209,11 +209,25 @@ func (s *sessions) of(r *http.Request) *who {
 // asking.
 func (s *sessions) mayChange(r *http.Request, w *who) bool {
 	token := r.Header.Get("Margay-CSRF")
-	if token == "" && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		r.Body = http.MaxBytesReader(nil, r.Body, 1<<16)
+	if token == "" && isForm(r) {
 		token = r.PostFormValue("csrf")
 	}
 	return subtle.ConstantTimeCompare([]byte(token), []byte(w.csrf)) == 1
+}
+
+func isForm(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded")
+}
+
+// fits reads the form of a request that has one, and reports whether it is
+// within bounds. What else is wrong with it shows where it is used.
+func fits(r *http.Request) bool {
+	if !isForm(r) {
+		return true
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, maxTrial)
+	var long *http.MaxBytesError
+	return !errors.As(r.ParseForm(), &long)
 }
 
 // errLogin says that somebody may not come in.
@@ -338,10 +352,21 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request, l *Login) (*who,
 
 // body reads a small strict JSON document.
 func body(r *http.Request, into map[string]*string) error {
+	return bodyOf(r, into, 1<<14, http.StatusBadRequest)
+}
+
+var errLarge = errors.New("it is too large")
+
+// bodyOf is body with a bound in bytes, and the status of what is beyond it.
+func bodyOf(r *http.Request, into map[string]*string, most, large int) error {
 	bad := func(err error) error {
-		return &Problem{http.StatusBadRequest, "strict-json", fmt.Sprintf("the body can't be read: %v", err), "docs/api/openapi.json says what it holds"}
+		status := http.StatusBadRequest
+		if errors.Is(err, errLarge) {
+			status = large
+		}
+		return &Problem{status, "strict-json", fmt.Sprintf("the body can't be read: %v", err), "docs/api/openapi.json says what it holds"}
 	}
-	b := make([]byte, 1<<14)
+	b := make([]byte, most)
 	n, err := readFull(r, b)
 	if err != nil {
 		return bad(err)
@@ -424,7 +449,7 @@ func readFull(r *http.Request, b []byte) (int, error) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return n, nil
 	case err == nil:
-		err = errors.New("it is too large")
+		err = errLarge
 	}
 	return n, err
 }

@@ -187,6 +187,9 @@ func TestOpenAPI(t *testing.T) {
 		if strings.HasPrefix(path, "/events/") {
 			return "/api/events/{seq}"
 		}
+		if strings.HasPrefix(path, "/rubrics/") {
+			return "/api/rubrics/{hash}"
+		}
 		return "/api" + path
 	}
 	// Every event has been asked for, and secrets were found.
@@ -205,11 +208,13 @@ func TestOpenAPI(t *testing.T) {
 	check("post", "/api/questions/{id}/answer", fmt.Sprint(status), body)
 	status, body = u.send("POST", "/api/questions/"+q.ID+"/answer", `{"answer":"deny"}`)
 	check("post", "/api/questions/{id}/answer", fmt.Sprint(status), body)
+	status, body = u.send("POST", "/api/rubrics/try", `{"payload":"hello"}`)
+	check("post", "/api/rubrics/try", fmt.Sprint(status), body)
 	status, body = r.stranger().send("POST", "/api/session", fmt.Sprintf(`{"token":%q}`, Token(r.cfg.Access.Key, r.now)))
 	check("post", "/api/session", fmt.Sprint(status), body)
 	for name, s := range doc.Components.Schemas {
 		for field := range s.Properties {
-			if name == "Login" || name == "Answering" || name == "ProgressTrace" || name+"."+field == "Payload.tokens" || name+"."+field == "TraceEvent.detail" {
+			if name == "Login" || name == "Answering" || name == "Trial" || name == "ProgressTrace" || name+"."+field == "Payload.tokens" || name+"."+field == "TraceEvent.detail" {
 				continue // what is sent, what only streams tell, and what lists leave out
 			}
 			if !w.seen[name+"."+field] {
@@ -236,6 +241,8 @@ func TestBadInput(t *testing.T) {
 		"/events/x":                                            404,
 		"/questions/nobody":                                    404,
 		"/benchmarks?a=../../etc/passwd":                       404,
+		"/rubrics":                                             404,
+		"/rubrics/" + hashOne:                                  404,
 		"/benchmarks?a=none":                                   404,
 		"/benchmarks?b=none":                                   400,
 		"/nothing":                                             404,

@@ -102,6 +102,7 @@ type Config struct {
 	Mask      func(context.Context) (func(string) string, error)
 	Upstreams func() []Upstream
 	Packs     func() Packs
+	Rubrics   Rubrics
 	Results   string // a folder with results of benchmarks; empty for none
 	// Answered is told about answers that were given here; nil for nobody.
 	Answered func(q *confirm.Question, a confirm.Answer, by string)
@@ -119,6 +120,7 @@ type Console struct {
 	mux      *http.ServeMux
 	sessions *sessions
 	live     *hub
+	trials   chan struct{} // those under way
 	cross    *http.CrossOriginProtection
 }
 
@@ -139,7 +141,7 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Console{cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection()}
+	c := &Console{cfg: cfg, mux: http.NewServeMux(), trials: make(chan struct{}, maxTrials), cross: http.NewCrossOriginProtection()}
 	var err error
 	if c.sessions, err = newSessions(&cfg.Access, cfg.Now); err != nil {
 		return nil, err
@@ -176,6 +178,8 @@ func (c *Console) resources() []route {
 		{api: "/api/questions", page: "/console/confirmations", template: "confirmations", title: "Confirmations", summary: "Calls that wait for a person's answer", query: []parameter{{"all", "1: the latest answered and expired ones, too"}}, model: c.questions, of: Questions{}},
 		{api: "/api/questions/{id}", page: "/console/confirmations/{id}", template: "confirmation", title: "Confirmation", summary: "One call, exactly as it would be made, and what forced the question", model: c.question, of: Question{}},
 		{api: "/api/packs", page: "/console/packs", template: "packs", title: "Packs", summary: "Packs in force, and what lint finds in them", model: c.packs, of: Packs{}},
+		{api: "/api/rubrics", page: "/console/rubrics", template: "rubrics", title: "Rubrics", summary: "Rubrics of the registry with their signatures, and what lint finds in them", model: c.rubrics, of: RubricList{}},
+		{api: "/api/rubrics/{hash}", page: "/console/rubrics/{hash}", template: "rubric", title: "Rubric", summary: "One rubric: its limits, and what each way of showing a field costs", model: c.rubric, of: Rubric{}},
 		{api: "/api/secrets", page: "/console/secrets", template: "secrets", title: "Secrets", summary: "Registered secrets by name, kind and source, and when each was found last; never a value", model: c.secrets, of: SecretList{}},
 		{api: "/api/benchmarks", page: "/console/benchmarks", template: "benchmarks", title: "Benchmarks", summary: "Results of benchmarks; with a, one of them; with a and b, two compared", query: []parameter{{"a", "a result's name"}, {"b", "another's, to compare"}, {"slice", "the slice to show"}}, model: c.benchmarks, of: Benchmarks{}},
 		{api: "/api/session", summary: "Who is asking, and the token that changes need", model: c.whoami, of: SessionView{}},
@@ -194,10 +198,12 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("POST /api/session", c.login)
 	c.mux.HandleFunc("DELETE /api/session", c.logout)
 	c.mux.HandleFunc("POST /api/questions/{id}/answer", c.answerJSON)
+	c.mux.HandleFunc("POST /api/rubrics/try", c.tryJSON)
 	c.mux.HandleFunc("GET /api/questions/{id}/arguments", c.arguments)
 	c.mux.HandleFunc("GET /api/stream", c.live.serve)
 	c.mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, c.OpenAPI()) })
 	c.mux.HandleFunc("POST /console/confirmations/{id}", c.answerForm)
+	c.mux.HandleFunc("POST /console/rubrics", c.tryForm)
 	c.mux.HandleFunc("GET /console/login", c.loginPage)
 	c.mux.HandleFunc("POST /console/login", c.loginForm)
 	c.mux.HandleFunc("POST /console/logout", c.logoutForm)
@@ -242,6 +248,10 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), whoKey{}, who))
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !fits(r) {
+		c.fail(w, r, tooLarge("a form", maxTrial))
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && !c.sessions.mayChange(r, who) {
 		c.fail(w, r, &Problem{http.StatusForbidden, "csrf", "the request does not come from a page of this session", "load the page again; programs send the csrf of GET /api/session in the header Margay-CSRF"})
 		return
@@ -350,7 +360,8 @@ func (c *Console) servePage(w http.ResponseWriter, r *http.Request, rt *route) {
 type page struct {
 	Title, Name string
 	Who         *SessionView
-	Open        int // questions that wait
+	Open        int  // questions that wait
+	Rubrics     bool // there is a section of them
 	Notices     []string
 	Model       any
 }
@@ -358,7 +369,7 @@ type page struct {
 var templates = template.Must(template.New("").Funcs(functions).ParseFS(pages, "pages/*.html"))
 
 func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, name, title string, v any) {
-	p := page{Title: title, Name: name, Notices: c.cfg.Notices, Model: v}
+	p := page{Title: title, Name: name, Notices: c.cfg.Notices, Rubrics: c.cfg.Rubrics != nil, Model: v}
 	if who := whoOf(r); who != nil {
 		p.Who = who.view()
 		p.Open = c.openQuestions(r.Context())

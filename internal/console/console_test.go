@@ -221,7 +221,7 @@ func (r *rig) full(said string) []mediator.TraceEvent {
 
 // paths are all resources with something to show.
 func (r *rig) paths(events []mediator.TraceEvent, questions ...*confirm.Question) (out []string) {
-	out = []string{"/overview", "/trajectories", "/trajectories/" + trajectoryOne, "/packs", "/secrets", "/benchmarks", "/benchmarks?a=one", "/benchmarks?a=one&b=two"}
+	out = []string{"/overview", "/trajectories", "/trajectories/" + trajectoryOne, "/packs", "/rubrics", "/rubrics/" + hashOne, "/secrets", "/benchmarks", "/benchmarks?a=one", "/benchmarks?a=one&b=two"}
 	for _, e := range events[len(events)-5:] {
 		out = append(out, fmt.Sprintf("/events/%d", e.Seq))
 	}
@@ -259,7 +259,7 @@ func everything(t *testing.T, said string) (*rig, []string) {
 		c.Packs = func() Packs {
 			return Packs{Mode: "on", Packs: []Pack{{Name: "p " + said, Title: "t " + said, Kind: "server", For: "f " + said, File: "file " + said, Tools: []PackTool{{Name: "tool " + said, Worst: "worst " + said, Policy: []string{"policy " + said}}}}}, Findings: []PackFinding{{Pack: "p " + said, Line: 1, Code: "code", Detail: "detail " + said}}}
 		}
-		c.Budgets, c.Ledger = meters(said), meters(said)
+		c.Budgets, c.Ledger, c.Rubrics = meters(said), meters(said), shelf(said)
 		c.Lost = func() (int64, bool) { return 3, true }
 	})
 	rec, _, err := secret.Prepare(&r.keys, flow.NewID(), "OLD "+said, secret.KindToken, secret.SourceRegistered, "file:"+said, []byte("another-Value-83ke92ks"), r.now.Add(-time.Hour))
@@ -322,7 +322,7 @@ func TestNoSecretIsShown(t *testing.T) {
 		_, body := u.get("/api" + path)
 		all += body
 	}
-	for _, field := range []string{"up ", "tool ", "code ", "detail ", "rule ", "name ", "path ", "untrusted ", "field ", "by ", "call ", "kind ", "sink ", "label ", "needs ", "flow ", "free ", "source ", "excerpt ", "t ", "p ", "worst ", "policy ", "variant ", "before "} {
+	for _, field := range []string{"up ", "tool ", "code ", "detail ", "rule ", "name ", "path ", "untrusted ", "field ", "by ", "call ", "kind ", "sink ", "label ", "needs ", "flow ", "free ", "source ", "excerpt ", "t ", "p ", "worst ", "policy ", "variant ", "before ", "title ", "action ", "file ", "path ", "for ", "group ", "level ", "operator "} {
 		if !strings.Contains(all, field+"ordinary") {
 			t.Errorf("no page has %q", field)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
 )
 
@@ -102,7 +103,7 @@ func fit(s string, at int) int {
 }
 
 // unmasked are fields that hold ids and digests, which mean nothing masked.
-var unmasked = []string{"ID", "Finding", "CSRF", "Model", "Zone", "Revision"}
+var unmasked = []string{"ID", "Finding", "CSRF", "Model", "Zone", "Revision", "Hash", "Signer"}
 
 // maskAll replaces known secrets in all texts of a model, in place where it is
 // a pointer. Values of named string types are Margay's own words.
@@ -190,6 +191,14 @@ var functions = template.FuncMap{
 	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 	"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02") },
+	"short": func(hash string) string { return hash[:min(len(hash), 12)] },
+	"classes": func() []string {
+		return []string{flow.Adversarial.String(), flow.SemiTrusted.String(), flow.RequiredService.String()}
+	},
+	"channels": func() []flow.Channel {
+		return []flow.Channel{flow.ChannelTool, flow.ChannelModel, flow.ChannelMemory, flow.ChannelAgent}
+	},
 	"add":   func(a, b int) int { return a + b },
 	"len64": func(a, b int64) int64 { return b - a },
 	"dict": func(kv ...any) map[string]any {

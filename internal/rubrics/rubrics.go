@@ -54,7 +54,7 @@ func (f Folder) Public() (ed25519.PublicKey, error) {
 // where there is one, and those in the folder.
 func (f Folder) Trusted() ([]ed25519.PublicKey, error) {
 	var out []ed25519.PublicKey
-	if _, err := os.Lstat(keys.RubricPath(f.keys)); err == nil {
+	if f.hasKey() {
 		pub, err := f.Public()
 		if err != nil {
 			return nil, err
@@ -82,6 +82,12 @@ func (f Folder) Trusted() ([]ed25519.PublicKey, error) {
 		}
 	}
 	return out, nil
+}
+
+// hasKey reports whether the user has a signing key.
+func (f Folder) hasKey() bool {
+	_, err := os.Lstat(keys.RubricPath(f.keys))
+	return err == nil
 }
 
 func readSome(name string, most int64) ([]byte, error) {

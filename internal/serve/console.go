@@ -91,7 +91,7 @@ func (s *Server) asked(q *confirm.Question, a confirm.Answer, by string) {
 }
 
 // open opens the console, where it is asked for.
-func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator.Taint, engine *mediator.Engine, o *Options) error {
+func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator.Taint, held *rulebook, engine *mediator.Engine, o *Options) error {
 	s.mask = engine.Masker
 	if o.Console == nil || !c.Console.Enabled {
 		return nil
@@ -123,6 +123,9 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 			return console.Packs{Mode: packs.Mode, Packs: slices.Clone(packs.Packs), Findings: slices.Clone(packs.Findings)}
 		},
 		Results: c.Console.Results, Answered: s.asked, Lost: s.recorder.Lost, Notices: notices, Texts: c.Console.Texts, Log: o.Log,
+	}
+	if page := rubricsOf(c, held); page != nil {
+		cfg.Rubrics = page
 	}
 	// A ledger that is begun while this runs is shown from the next start on.
 	switch kept, err := booksOf(c, st); {

@@ -37,14 +37,34 @@ const declassifyHint = "see declassify in margay config example, and margay rubr
 // declassifyOf is how releases are held to rubrics; nil where they are not.
 // Errors are of type *problem.Error.
 func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *slog.Logger) (*mediator.Declassify, error) {
-	cfg := &c.Declassify
-	if cfg.Mode == "off" {
+	held, err := rulebookOf(c, log)
+	if err != nil || held == nil {
+		return nil, err
+	}
+	return held.declassify(ctx, c, st)
+}
+
+// rulebook is the registry that releases are held to.
+type rulebook struct {
+	folder  rubrics.Folder
+	reg     *rubric.Registry
+	refused []*rubric.Refusal
+}
+
+func folderOf(c *config.Config) rubrics.Folder {
+	if c.Declassify.Rubrics != "" {
+		return rubrics.At(c.Declassify.Rubrics, c.Keys())
+	}
+	return rubrics.In(c.State(), c.Keys())
+}
+
+// rulebookOf opens the registry; nil where releases are held to none. Errors
+// are of type *problem.Error.
+func rulebookOf(c *config.Config, log *slog.Logger) (*rulebook, error) {
+	if c.Declassify.Mode == "off" {
 		return nil, nil //nolint:nilnil // no rubrics are not an error
 	}
-	folder := rubrics.In(c.State(), c.Keys())
-	if cfg.Rubrics != "" {
-		folder = rubrics.At(cfg.Rubrics, c.Keys())
-	}
+	folder := folderOf(c)
 	reg, refused, err := folder.Open(nil)
 	if err != nil {
 		return nil, problem.Usage(declassifyHint, "declassify.rubrics: %w", err)
@@ -55,6 +75,12 @@ func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *s
 	if len(reg.All()) == 0 {
 		log.Warn("there is no rubric: of releases that are looked at, all that is secret is redacted", "folder", folder.Dir())
 	}
+	return &rulebook{folder, reg, refused}, nil
+}
+
+// declassify is how releases are held to a registry.
+func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.State) (*mediator.Declassify, error) {
+	cfg, reg := &c.Declassify, rb.reg
 	book, history, err := bookOf(ctx, c, st)
 	if err != nil {
 		return nil, err
@@ -96,16 +122,19 @@ func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *s
 	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg)}
 	d.Trusted = func(tool string) bool { return cfg.Tools[tool].Trusted }
 	if cfg.Model.Class != "" {
-		d.Model = func(sink flow.Sink) (declassify.Tool, bool) {
-			return declassify.Tool{
-				Name: "model", Action: cfg.Model.Action, Sink: cmp.Or(cfg.Model.Sink, sink.Name, "model"), Class: classOf(cfg.Model.Class), Channel: flow.ChannelModel,
-				// What is no text of the conversation, such as the names of
-				// models and tools, passes unless a clause matches in it.
-				Args: []declassify.Arg{{Path: flow.FieldOther.String()}, {Path: flow.FieldToolName.String()}, {Path: "*", Free: true}},
-			}, true
-		}
+		d.Model = func(sink flow.Sink) (declassify.Tool, bool) { return modelOf(cfg, sink.Name), true }
 	}
 	return d, nil
+}
+
+// modelOf is the model endpoint as a sink.
+func modelOf(cfg *config.Declassify, sink string) declassify.Tool {
+	return declassify.Tool{
+		Name: "model", Action: cfg.Model.Action, Sink: cmp.Or(cfg.Model.Sink, sink, "model"), Class: classOf(cfg.Model.Class), Channel: flow.ChannelModel,
+		// What is no text of the conversation, such as the names of models and
+		// tools, passes unless a clause matches in it.
+		Args: []declassify.Arg{{Path: flow.FieldOther.String()}, {Path: flow.FieldToolName.String()}, {Path: "*", Free: true}},
+	}
 }
 
 // bookOf is the ledger. Where releases are only reported it is one that
@@ -179,14 +208,7 @@ func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
 			tool.Channel = flow.ChannelMemory
 		}
 		for _, path := range slices.Sorted(maps.Keys(t.Args)) {
-			arg := declassify.Arg{Path: path, Field: t.Args[path]}
-			switch arg.Field {
-			case "text":
-				arg.Field, arg.Free = "", true
-			case "plain":
-				arg.Field = ""
-			}
-			tool.Args = append(tool.Args, arg)
+			tool.Args = append(tool.Args, argOf(path, t.Args[path]))
 		}
 		tools[name] = tool
 	}
@@ -222,6 +244,18 @@ func plainName(name string) string {
 		}
 		return unicode.ToLower(r)
 	}, norm.NFKC.String(name))
+}
+
+// argOf is an argument as a configuration has it: of a field, text or plain.
+func argOf(path, field string) declassify.Arg {
+	switch field {
+	case "text":
+		return declassify.Arg{Path: path, Free: true}
+	case "plain":
+		return declassify.Arg{Path: path}
+	default:
+		return declassify.Arg{Path: path, Field: field}
+	}
 }
 
 func classOf(name string) flow.Class {

@@ -164,9 +164,15 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	releases, err := declassifyOf(context.Background(), c, st, o.Log)
+	held, err := rulebookOf(c, o.Log)
 	if err != nil {
 		return nil, err
+	}
+	var releases *mediator.Declassify
+	if held != nil {
+		if releases, err = held.declassify(context.Background(), c, st); err != nil {
+			return nil, err
+		}
 	}
 	engines := &engines{base: mediator.Config{
 		Trace:      s.watch(c, st, o.Log),
@@ -212,7 +218,7 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openConsole(c, st, taints, engine, &o); err != nil {
+	if err := s.openConsole(c, st, taints, held, engine, &o); err != nil {
 		return nil, err
 	}
 	made = true

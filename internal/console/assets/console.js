@@ -3,7 +3,7 @@
 (() => {
   const $ = (q, root = document) => root.querySelector(q);
   const page = document.body.dataset.page;
-  const nav = $(`nav a[data-nav="${{ trajectory: 'trajectories', event: 'trajectories', confirmation: 'confirmations' }[page] || page}"]`);
+  const nav = $(`nav a[data-nav="${{ trajectory: 'trajectories', event: 'trajectories', confirmation: 'confirmations', rubric: 'rubrics' }[page] || page}"]`);
   if (nav) nav.setAttribute('aria-current', 'page');
 
   // The token stands behind the #, which no server and no log sees.

@@ -1,0 +1,202 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/config"
+	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/rubrics"
+	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/library"
+)
+
+// travel is a configuration whose registry has the library's rubric for
+// bookings.
+func travel(t *testing.T) *config.Config {
+	t.Helper()
+	c := config.Default()
+	c.StateDir, c.KeyDir = t.TempDir(), t.TempDir()
+	r, err := library.Rubric("travel-booking")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := folderOf(c).Publish(r); err != nil {
+		t.Fatal(err)
+	}
+	c.Declassify.Mode, c.Declassify.Defender, c.Declassify.Challenges = "on", "rules", 2
+	c.Declassify.Model = config.Sink{Action: "travel-booking", Class: "semi-trusted"}
+	c.Declassify.Tools = map[string]config.ReleaseTool{
+		"book":  {Action: "travel-booking", Sink: "airline", Class: "required-service", Args: map[string]string{"name": "legal-name", "dob": "dob", "seat": "plain"}},
+		"quote": {Action: "travel-booking", Sink: "broker", Class: "semi-trusted", Args: map[string]string{"name": "legal-name", "dob": "dob", "seat": "plain"}},
+	}
+	return c
+}
+
+func pageOf(t *testing.T, c *config.Config) *rubricPage {
+	t.Helper()
+	held, err := rulebookOf(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := rubricsOf(c, held)
+	if p == nil {
+		t.Fatal("there is no page")
+	}
+	return p
+}
+
+// The page has what the registry has: signatures, states, costs, refusals.
+func TestRubricPage(t *testing.T) {
+	c := travel(t)
+	if err := os.WriteFile(filepath.Join(folderOf(c).Dir(), "bad"+rubric.Ext), []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := pageOf(t, c)
+	list, err := p.Rubrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pub, err := folderOf(c).Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Rubrics) != 1 || len(list.Refused) != 1 || list.Refused[0].Rule != "unsigned" || len(list.Targets) != 3 || !slices.Equal(list.Actions, []string{"travel-booking"}) {
+		t.Fatalf("%+v", list)
+	}
+	row := list.Rubrics[0]
+	if row.State != "in force" || !row.Own || row.Signer != rubric.KeyID(pub) || row.Budget != 520 || row.Fields < 10 {
+		t.Errorf("%+v", row)
+	}
+	one, err := p.Rubric(t.Context(), row.Hash)
+	if err != nil || one == nil {
+		t.Fatal(one, err)
+	}
+	i := slices.IndexFunc(one.FieldList, func(f console.RubricField) bool { return f.Field == "dob" })
+	dob := one.FieldList[i]
+	if !slices.Equal(dob.Needs, []string{"required", "required", "unnecessary"}) || !slices.Equal(dob.Must, []string{"identity", "decade", ""}) {
+		t.Errorf("%+v", dob)
+	}
+	last := console.RubricOperator{}
+	for _, o := range dob.Operators {
+		if o.Bits < last.Bits || len(o.Admitted) != 3 {
+			t.Errorf("%+v costs less than %+v, which discloses less", o, last)
+		}
+		last = o
+	}
+	if last.Operator != "identity" || !slices.Equal(last.Admitted, []bool{true, false, false}) || last.Bits < 15 || last.Bits > 16 {
+		t.Errorf("%+v", last)
+	}
+	if got, err := p.Rubric(t.Context(), strings.Repeat("0", 64)); got != nil || err != nil {
+		t.Error(got, err)
+	}
+	// A model is masked in place: none shares what another has.
+	list.Rubrics[0].Name, list.Targets[0].Args[0], one.Findings = "changed", "changed", nil
+	if again, err := p.Rubrics(t.Context()); err != nil || again.Rubrics[0].Name == "changed" || again.Targets[0].Args[0] == "changed" {
+		t.Error("a model is shared")
+	}
+}
+
+// A trial is what a call would come to, each time as the first.
+func TestTry(t *testing.T) {
+	p := pageOf(t, travel(t))
+	const payload = `{"name": "Ada Lovelace", "dob": "1985-03-02", "seat": "12A"}`
+	try := func(x console.Trial) *console.Tried {
+		t.Helper()
+		got, err := p.Try(t.Context(), &x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	var first *console.Tried
+	for range 3 {
+		got := try(console.Trial{Target: "tool:quote", Payload: payload})
+		if got.Outcome != flow.Rewrite || strings.Contains(got.Variant, "Lovelace") || strings.Contains(got.Variant, "1985") || !strings.Contains(got.Variant, `"seat": "12A"`) || got.Sink != "broker" || got.Fallback || len(got.Rubrics) != 1 {
+			t.Fatalf("%+v", got)
+		}
+		if first == nil {
+			first = got
+		}
+		if got.Charge != first.Charge || got.Charge <= 0 || got.Charge > got.Budget || !slices.Equal(got.Told, first.Told) {
+			t.Errorf("the first came to %v, this to %v", first.Charge, got.Charge)
+		}
+	}
+	var shown []string
+	for _, a := range first.Atoms {
+		shown = append(shown, a.Path+" "+a.Field+" "+a.Operator)
+	}
+	if !slices.Contains(shown, "dob dob decade") {
+		t.Errorf("%v", shown)
+	}
+	// A described sink, of the same kind, comes to the same.
+	same := try(console.Trial{Action: "travel-booking", Sink: "broker", Class: "semi-trusted", Args: "name legal-name\ndob dob\nseat plain\n", Payload: payload})
+	if same.Charge != first.Charge {
+		t.Errorf("described %v, configured %v", same.Charge, first.Charge)
+	}
+	// Who is trusted less learns less.
+	worst := try(console.Trial{Action: "travel-booking", Args: "name legal-name\ndob dob\n", Payload: payload})
+	if worst.Class != "adversarial" || strings.Contains(worst.Variant, "1980") || strings.Contains(worst.Variant, "12A") {
+		t.Errorf("%+v", worst)
+	}
+	// What the sink needs and can't be given is a denial, with reasons that
+	// quote nothing, and no charge.
+	denied := try(console.Trial{Target: "tool:book", Payload: `{"name": "Ada Lovelace", "dob": "long ago, quarklezoop"}`})
+	if denied.Outcome != flow.Deny || len(denied.Reasons) == 0 || !slices.Contains(denied.Missing, "dob") || denied.Variant != "" || denied.Charge != 0 || strings.Contains(fmt.Sprint(denied), "quarklezoop") {
+		t.Errorf("%+v", denied)
+	}
+	// No rubric: all is redacted. A model is told in text.
+	if got := try(console.Trial{Action: "other", Payload: "call me on 555 0100"}); !got.Fallback || strings.Contains(got.Variant, "555") {
+		t.Errorf("%+v", got)
+	}
+	if got := try(console.Trial{Target: "model", Payload: "Book for ada@example.com, please."}); got.Channel != "model" || strings.Contains(got.Variant, "ada@example.com") || !strings.HasPrefix(got.Variant, "Book for ") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What makes no sense is told.
+func TestTryBadInput(t *testing.T) {
+	p := pageOf(t, travel(t))
+	for name, x := range map[string]console.Trial{
+		"a tool that is not there": {Target: "tool:none"},
+		"no target":                {Target: "quote"},
+		"a class":                  {Class: "friendly"},
+		"a channel":                {Channel: "user"},
+		"arguments":                {Args: "dob"},
+		"too many":                 {Args: strings.Repeat("a dob\n", maxTrialArgs+1)},
+		"a field twice":            {Payload: `{"dob":"1","dob":"2"}`},
+	} {
+		x.Payload += " "
+		var problem *console.Problem
+		if _, err := p.Try(t.Context(), &x); !errors.As(err, &problem) || problem.Status != http.StatusBadRequest || problem.Hint == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Without a registry there is no page; with one, the page is there before
+// releases are held to it.
+func TestRubricPageWhereReleasesAreNotHeld(t *testing.T) {
+	c := config.Default()
+	c.StateDir, c.KeyDir = t.TempDir(), t.TempDir()
+	if rubricsOf(c, nil) != nil {
+		t.Error("a page of nothing")
+	}
+	c = travel(t)
+	c.Declassify.Mode = "off"
+	p := rubricsOf(c, nil)
+	if list, err := p.Rubrics(t.Context()); err != nil || list.Mode != "off" || len(list.Rubrics) != 1 {
+		t.Error(list, err)
+	}
+	if _, err := rubrics.At(t.TempDir(), c.Keys()).Signers(); err != nil {
+		t.Error(err)
+	}
+}
