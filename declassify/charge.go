@@ -68,6 +68,7 @@ func (f *family) catchUp(ctx context.Context, h History, s *ledger.State) error 
 		if len(got) == 0 {
 			return fmt.Errorf("the ledger's history of %s ends at entry %d of %d", s.Family, f.seq, s.Seq)
 		}
+		from := f.seq
 		for i := range got {
 			e, err := ledger.Decode(got[i].Bytes)
 			if err != nil {
@@ -76,6 +77,9 @@ func (f *family) catchUp(ctx context.Context, h History, s *ledger.State) error 
 			if e.Seq == f.seq+1 {
 				f.take(e, nil)
 			}
+		}
+		if f.seq == from {
+			return fmt.Errorf("the ledger's history of %s has no entry %d", s.Family, from+1)
 		}
 	}
 	return nil

@@ -117,3 +117,61 @@ func TestDeclassifyOneRunOneBudget(t *testing.T) {
 		t.Errorf("%d families", n)
 	}
 }
+
+// A name is turned back as it was given, in its own trajectory and field, and
+// nowhere else.
+func TestDeclassifyForgedNames(t *testing.T) {
+	e, _ := trip(t, nil, nil)
+	names := func(trajectory string) (name, dob string) {
+		s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: "a", Trajectory: trajectory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := texts("I am Maria Silva, born 1985-03-02.")
+		r := s.Prompt(t.Context(), in)
+		got := nameRE.FindAllString(result(&r, in, 0), -1)
+		return got[0], got[1]
+	}
+	mine, other := flow.NewID(), flow.NewID()
+	name, dob := names(mine)
+	foreign, _ := names(other)
+	if foreign == name {
+		t.Fatal("two trajectories give one name")
+	}
+	call := func(caller, tool, args string) (string, mediator.Result) {
+		s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: caller, Trajectory: mine})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, r := s.Call(t.Context(), flow.ToolCall{Name: tool, Arguments: args})
+		return c.Arguments, r
+	}
+	last := name[:len(name)-1] + string('a'+(name[len(name)-1]-'a'+1)%26)
+	for _, c := range []struct{ caller, tool, args string }{
+		{"a", "book", `{"passengers":[{"name":"` + foreign + `","dob":"` + dob + `"}]}`},
+		{"b", "book", `{"passengers":[{"name":"` + name + `","dob":"` + dob + `"}]}`}, // another's credential
+		{"a", "book", `{"passengers":[{"name":"` + dob + `","dob":"` + name + `"}]}`},
+		{"a", "book", `{"passengers":[{"name":"` + last + `","dob":"` + dob + `"}]}`},
+		{"a", "book", `{"passengers":[{"name":"` + strings.ToUpper(name) + `","dob":"` + dob + `"}]}`},
+		{"a", "book", `{"passengers":[{"name":"` + strings.Replace(dob, "-dob-", "-legal-name-", 1) + `","dob":"` + dob + `"}]}`},
+		{"a", "book", `{"notes":"` + name + ` ` + dob + `"}`},
+		{"a", "book", `{"from":"` + name + `","seat":"` + dob + `"}`},
+		{"a", "book", `{"` + name + `":1}`},
+		{"a", "find", `{"passengers":[{"name":"` + name + `","dob":"` + dob + `"}]}`},
+		{"a", "post", `{"passengers":[{"name":"` + name + `","dob":"` + dob + `"}]}`},
+		{"a", "mail", `{"to":"` + name + `"}`},
+	} {
+		out, r := call(c.caller, c.tool, c.args)
+		if r.Denied() {
+			continue
+		}
+		for _, s := range []string{"Maria", "Silva", "1985"} {
+			if strings.Contains(out, s) {
+				t.Errorf("%s of %s: %s became %s", c.tool, c.caller, c.args, out)
+			}
+		}
+	}
+	if out, r := call("a", "book", `{"passengers":[{"name":"\u006d`+name[1:]+`","dob":"`+dob+`"}]}`); r.Denied() || out != `{"passengers":[{"name":"Maria Silva","dob":"1985-03-02"}]}` {
+		t.Errorf("the right names: %s %v", out, r.Decision.Reasons)
+	}
+}

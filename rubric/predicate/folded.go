@@ -6,21 +6,21 @@ import (
 	"github.com/margaydev/margay/secret/canon"
 )
 
-// folded is a text as it looks: characters that are not seen are left out, and
-// lookalikes are the ASCII that they look like. A model or a page that writes a
-// number in other digits, or puts something invisible between them, is read by
-// people and models alike.
+// folded is a text as it is read: escapes are undone (those of JSON, URLs and
+// HTML), characters that are not seen are left out, and lookalikes are the
+// ASCII that they look like. A model or a page that writes a number in other
+// digits, or puts something invisible between them, is understood all the same.
 type folded struct {
 	text string
 	from []int // for each byte of text, where its character begins in the original
 	to   []int // and where that ends
 }
 
-// foldedOf returns false where a text is as it looks.
+// foldedOf returns false where a text reads as it is written.
 func foldedOf(text string) (*folded, bool) {
 	plain := true
 	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
+		if c := text[i]; c >= utf8.RuneSelf || c == '\\' || c == '%' || c == '&' {
 			plain = false
 			break
 		}
@@ -28,12 +28,11 @@ func foldedOf(text string) (*folded, bool) {
 	if plain {
 		return nil, false
 	}
-	var f canon.Fold
-	in := make([]canon.Unit, len(text))
-	for i := range len(text) {
-		in[i] = canon.Unit{Start: int64(i), End: int64(i + 1), B: text[i]}
-	}
-	out := f.Close(f.Write(make([]canon.Unit, 0, len(text)), in))
+	var undo canon.Unescape
+	var fold canon.Fold
+	in := canon.Units(nil, []byte(text), 0)
+	in = undo.Close(undo.Write(make([]canon.Unit, 0, len(in)), in))
+	out := fold.Close(fold.Write(make([]canon.Unit, 0, len(in)), in))
 	b := make([]byte, len(out))
 	t := &folded{from: make([]int, len(out)), to: make([]int, len(out))}
 	for i := range out {

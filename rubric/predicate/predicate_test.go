@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/rubric/predicate"
 )
@@ -123,10 +126,13 @@ func TestDisguised(t *testing.T) {
 	date := predicate.Clause{ID: "date", Text: `\b\d{4}-\d{2}-\d{2}\b`}
 	said := predicate.Clause{ID: "said", Text: `(?i)born (?P<value>\d{4})`}
 	for text, want := range map[string]string{
-		"on １９８５-０３-０２, é":           "１９８５-０３-０２",
-		"on 1985\u200b-03-0\u20602.": "1985\u200b-03-0\u20602",
-		"on 1985–03–02":              "1985–03–02",
-		"on 1985-03-02 in Köln":      "1985-03-02",
+		"on １９８５-０３-０２, é":               "１９８５-０３-０２",
+		"on 1985\u200b-03-0\u20602.":     "1985\u200b-03-0\u20602",
+		"on 1985–03–02":                  "1985–03–02",
+		`{"on": "\u0031985\u002d03-02"}`: `\u0031985\u002d03-02`,
+		"?on=1985%2D03%2d02&x":           "1985%2D03%2d02",
+		"on 19&#56;5-03-&#48;2 &c":       "19&#56;5-03-&#48;2",
+		"on 1985-03-02 in Köln":          "1985-03-02",
 	} {
 		if got := find(t, date, "", text); len(got) != 1 || got[0] != want {
 			t.Errorf("%q: %q", text, got)
@@ -138,4 +144,26 @@ func TestDisguised(t *testing.T) {
 	if got := find(t, predicate.Clause{ID: "list", Lexicon: []string{"asthma"}}, "", "аsthma"); len(got) != 1 {
 		t.Errorf("a lexicon: %q", got)
 	}
+}
+
+// Whatever a text is, what is found is a stretch of whole characters of it.
+func TestSpansAreWholeCharacters(t *testing.T) {
+	set, err := predicate.New([]predicate.Clause{{ID: "d", Text: `\d{1,9}`}, {ID: "w", Text: `\p{L}{2,9}`}, {ID: "any", Text: `(?s).`}, {ID: "mail", Entity: "email"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	piece := rapid.OneOf(rapid.SampledFrom([]string{`\u00e9`, `\ud83d\ude00`, "%C3%A9", "%ff", "&eacute;", "&#x1F600;", "１", "\u200b", "e\u0301", "ﬃ", "😀", `\`, "a@b.example", "\ufeff"}), rapid.String())
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "pieces"), "")
+		text = strings.ToValidUTF8(text, "?")
+		spans, ok := set.Find("", text)
+		for _, s := range spans {
+			if s.Start < 0 || s.Start >= s.End || s.End > len(text) || !utf8.ValidString(text[s.Start:s.End]) {
+				t.Fatalf("%q: %+v", text, s)
+			}
+		}
+		if !ok {
+			t.Fatal("it is not too long")
+		}
+	})
 }
