@@ -3,6 +3,7 @@ package predicate
 import (
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -12,14 +13,16 @@ import (
 type entity struct {
 	name  string
 	about string
-	find  func(*look) [][2]int
+	expr  *regexp.Regexp
+	by    func(*finder, func(string) bool) func(*look) [][2]int
+	ok    func(string) bool
 	needs need
 }
 
 // known makes an entity of an expression and of a check of what it matches;
 // each finds by one or by the other of the functions below.
-func known(name, about, expr string, by func(*regexp.Regexp, func(string) bool) func(*look) [][2]int, ok func(string) bool) entity {
-	return entity{name, about, by(regexp.MustCompile(expr), ok), needsOf(mustParse(expr))}
+func known(name, about, expr string, by func(*finder, func(string) bool) func(*look) [][2]int, ok func(string) bool) entity {
+	return entity{name, about, regexp.MustCompile(expr), by, ok, needsOf(mustParse(expr))}
 }
 
 const months = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?`
@@ -47,33 +50,32 @@ func Entities() []string {
 }
 
 // checked finds what an expression matches and a check confirms.
-func checked(re *regexp.Regexp, ok func(string) bool) func(*look) [][2]int {
+func checked(f *finder, ok func(string) bool) func(*look) [][2]int {
 	return func(l *look) [][2]int {
-		text := l.text
-		var out [][2]int
-		for _, m := range re.FindAllStringIndex(text, -1) {
-			if ok == nil || ok(text[m[0]:m[1]]) {
-				out = append(out, [2]int{m[0], m[1]})
-			}
-		}
-		return out
+		return slices.DeleteFunc(f.all(l), func(m [2]int) bool { return ok != nil && !ok(l.text[m[0]:m[1]]) })
 	}
 }
 
 // windows is checked for things that stand among others like them: where a
 // match as a whole does not pass, it may from a word's beginning to a word's
 // end.
-func windows(re *regexp.Regexp, ok func(string) bool) func(*look) [][2]int {
+func windows(f *finder, ok func(string) bool) func(*look) [][2]int {
 	inner := func(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' }
 	return func(l *look) [][2]int {
 		text := l.text
 		var out [][2]int
+		left := patient(text)
 		for pos := 0; pos < len(text); {
-			m := re.FindStringIndex(text[pos:])
+			m, sure := f.next(l, pos, true, &left)
+			if !sure {
+				if m = f.re.FindStringIndex(text[pos:]); m != nil {
+					m[0], m[1] = m[0]+pos, m[1]+pos
+				}
+			}
 			if m == nil {
 				return out
 			}
-			from, to := pos+m[0], pos+m[1]
+			from, to := m[0], m[1]
 			end := to
 			for end > from && !ok(text[from:end]) {
 				end--

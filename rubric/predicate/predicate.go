@@ -14,6 +14,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -46,20 +47,25 @@ type Span struct {
 	Clause     int // index
 }
 
-// Set is compiled clauses. It is immutable.
-type Set struct{ clauses []clause }
+// Set is compiled clauses. It is safe for concurrent use.
+type Set struct {
+	clauses []clause
+	once    sync.Once // makes what follows, and the clauses' automata
+	classes *classes
+}
 
 type clause struct {
-	path  *regexp.Regexp
-	text  *regexp.Regexp
-	group int
-	find  func(*look) [][2]int
-	needs need // without which nothing in a text matches
+	path   *finder
+	text   *finder
+	find   func(*look) [][2]int // alone, or what is to be made of text
+	entity *entity
+	needs  need // without which nothing in a text matches
 }
 
 // look is a text that is looked at, with what clauses share.
 type look struct {
 	text  string
+	class []uint16 // of each character
 	has   need
 	words []word // once split
 	split bool
@@ -179,13 +185,19 @@ func compile(d *Clause) (clause, error) {
 	}
 	var err error
 	if d.Path != "" {
-		if c.path, err = regexp.Compile(d.Path); err != nil {
+		re, err := regexp.Compile(d.Path)
+		if err != nil {
 			return c, fmt.Errorf("path: %w", err)
 		}
+		c.path = newFinder(re, 0, true)
 	}
 	switch {
 	case d.Text != "":
-		if c.text, c.group, err = expression(d.Text); err == nil {
+		var re *regexp.Regexp
+		var group int
+		if re, group, err = expression(d.Text); err == nil {
+			c.text = newFinder(re, group, false)
+			c.find = c.text.all
 			c.needs = needsOf(mustParse(d.Text))
 		}
 	case d.Entity != "":
@@ -193,7 +205,9 @@ func compile(d *Clause) (clause, error) {
 		if i < 0 {
 			return c, fmt.Errorf("entity is one of %s, not %q", strings.Join(Entities(), ", "), d.Entity)
 		}
-		c.find, c.needs = entities[i].find, entities[i].needs
+		e := &entities[i]
+		c.entity, c.text, c.needs = e, newFinder(e.expr, 0, false), e.needs
+		c.find = e.by(c.text, e.ok)
 	case d.Lexicon != nil:
 		c.find, err = lexicon(d.Lexicon)
 	}
@@ -265,6 +279,28 @@ func width(r *syntax.Regexp) (least, most int) {
 	}
 }
 
+// prepare makes the automata, once a text is looked at: most rubrics that are
+// read never see one.
+func (s *Set) prepare() {
+	var progs []*syntax.Prog
+	each := func(visit func(f *finder)) {
+		for i := range s.clauses {
+			for _, f := range []*finder{s.clauses[i].path, s.clauses[i].text} {
+				if f != nil {
+					visit(f)
+				}
+			}
+		}
+	}
+	each(func(f *finder) {
+		if f.progs[0] != nil {
+			progs = append(progs, f.progs[0])
+		}
+	})
+	s.classes = newClasses(progs)
+	each(func(f *finder) { f.prepare(s.classes) })
+}
+
 // Find returns what the clauses match, ordered by start, then by clause: in the
 // text as it is written, and as it looks. It reports false where the path or the
 // text is longer than what is looked at.
@@ -290,27 +326,23 @@ func (s *Set) Find(path, text string) ([]Span, bool) {
 }
 
 func (s *Set) find(out []Span, path, text string) []Span {
-	l := &look{text: text, has: hasOf(text)}
+	if text == "" {
+		return out
+	}
+	s.once.Do(s.prepare)
+	where := s.classes.text(path)
+	l := &look{text: text, class: s.classes.text(text), has: hasOf(text)}
 	for i := range s.clauses {
 		c := &s.clauses[i]
-		if text == "" || c.needs&^l.has != 0 || c.path != nil && !c.path.MatchString(path) {
+		if c.needs&^l.has != 0 || c.path != nil && !c.path.is(path, where) {
 			continue
 		}
-		switch {
-		case c.text != nil:
-			for _, m := range c.text.FindAllStringSubmatchIndex(text, -1) {
-				from, to := m[2*c.group], m[2*c.group+1]
-				if from < 0 || from == to { // the group took no part
-					from, to = m[0], m[1]
-				}
-				out = append(out, Span{from, to, i})
-			}
-		case c.find != nil:
-			for _, m := range c.find(l) {
-				out = append(out, Span{m[0], m[1], i})
-			}
-		default:
+		if c.find == nil {
 			out = append(out, Span{0, len(text), i})
+			continue
+		}
+		for _, m := range c.find(l) {
+			out = append(out, Span{m[0], m[1], i})
 		}
 	}
 	return out
@@ -319,5 +351,5 @@ func (s *Set) find(out []Span, path, text string) []Span {
 // Path reports whether a clause takes whole texts at a path.
 func (s *Set) Path(clause int, path string) bool {
 	c := &s.clauses[clause]
-	return c.path != nil && c.text == nil && c.find == nil && len(path) <= MaxPath && c.path.MatchString(path)
+	return c.path != nil && c.find == nil && len(path) <= MaxPath && c.path.re.MatchString(path)
 }
