@@ -69,10 +69,8 @@ func kind(r rune) uint8 {
 	return plain
 }
 
-func newAutomaton(prog *syntax.Prog, c *classes, longest bool) *automaton {
-	a := &automaton{prog: prog, longest: longest, states: map[string]*state{}, marks: make([]uint32, len(prog.Inst))}
-	a.local, a.reps = c.narrow(prog)
-	return a
+func newAutomaton(prog *syntax.Prog, local []uint16, reps []rune, longest bool) *automaton {
+	return &automaton{prog: prog, local: local, reps: reps, longest: longest, states: map[string]*state{}, marks: make([]uint32, len(prog.Inst))}
 }
 
 // start is the state before a text behind a character of a kind.

@@ -59,8 +59,23 @@ func ranges(i *syntax.Inst) []rune {
 
 // sets adds what the instructions of a program match, each once.
 func sets(prog *syntax.Prog, seen map[string]bool, out [][]rune) [][]rune {
+	// What is repeated by a count is the same set over and over.
+	type source struct {
+		first *rune
+		count int
+		arg   uint32
+	}
+	had := map[source]bool{}
 	for i := range prog.Inst {
-		rs := ranges(&prog.Inst[i])
+		inst := &prog.Inst[i]
+		if len(inst.Rune) > 0 {
+			from := source{&inst.Rune[0], len(inst.Rune), inst.Arg}
+			if had[from] {
+				continue
+			}
+			had[from] = true
+		}
+		rs := ranges(inst)
 		if rs == nil {
 			continue
 		}

@@ -63,11 +63,13 @@ func newFinder(re *regexp.Regexp, group int, only bool) *finder {
 
 // prepare makes the automata.
 func (f *finder) prepare(c *classes) {
-	if f.progs[0] != nil {
-		f.forward = newAutomaton(f.progs[0], c, false)
+	if f.progs[0] == nil {
+		return
 	}
+	local, reps := c.narrow(f.progs[0])
+	f.forward = newAutomaton(f.progs[0], local, reps, false)
 	if f.progs[1] != nil {
-		f.backward = newAutomaton(f.progs[1], c, true)
+		f.backward = newAutomaton(f.progs[1], local, reps, true)
 	}
 }
 

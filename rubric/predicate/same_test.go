@@ -129,11 +129,33 @@ var library = sync.OnceValues(func() (clauses []Clause, lines []string) {
 // tricky are clauses that look at what is around a match, that prefer one match
 // to another, and that match characters with more than one case.
 var tricky = []Clause{
-	{Text: `^a`}, {Text: `a$`}, {Text: `(?m)^a{1,2}$`}, {Text: `\Ba\b`}, {Text: `\ba\B`}, {Text: `\Aa|b\z`},
-	{Text: `a|ab`}, {Text: `(?:a|ab)(?:c|bcd)`}, {Text: `a{1,3}?`}, {Text: `a{1,3}`}, {Text: `(?P<value>a{0,2})b`}, {Text: `(?P<value>a)|b`},
-	{Text: `(?i)sk`}, {Text: `[^a]{2}`}, {Text: `(?s).{2}`}, {Text: `.{3}`}, {Text: `\x{fffd}`}, {Text: `(?i)ß|ss`},
-	{Text: `(?:^|[^\p{L}])(?P<value>\p{Lu}{1,3})`}, {Text: `\b(?P<value>[ab]{1,4}?)\b`}, {Text: `(?:a|b){2,5}c`}, {Text: `a\b \b`}, {Text: `[\x{80}-\x{10ffff}]{1,2}`},
-	{Path: `^$`}, {Path: `a.*b`}, {Path: `(?i)K$`}, {Path: `\ba`, Text: `b`},
+	{Text: `^a`},
+	{Text: `a$`},
+	{Text: `(?m)^a{1,2}$`},
+	{Text: `\Ba\b`},
+	{Text: `\ba\B`},
+	{Text: `\Aa|b\z`},
+	{Text: `a|ab`},
+	{Text: `(?:a|ab)(?:c|bcd)`},
+	{Text: `a{1,3}?`},
+	{Text: `a{1,3}`},
+	{Text: `(?P<value>a{0,2})b`},
+	{Text: `(?P<value>a)|b`},
+	{Text: `(?i)sk`},
+	{Text: `[^a]{2}`},
+	{Text: `(?s).{2}`},
+	{Text: `.{3}`},
+	{Text: `\x{fffd}`},
+	{Text: `(?i)ß|ss`},
+	{Text: `(?:^|[^\p{L}])(?P<value>\p{Lu}{1,3})`},
+	{Text: `\b(?P<value>[ab]{1,4}?)\b`},
+	{Text: `(?:a|b){2,5}c`},
+	{Text: `a\b \b`},
+	{Text: `[\x{80}-\x{10ffff}]{1,2}`},
+	{Path: `^$`},
+	{Path: `a.*b`},
+	{Path: `(?i)K$`},
+	{Path: `\ba`, Text: `b`},
 }
 
 func everything(t testing.TB) (*Set, []string) {
