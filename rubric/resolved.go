@@ -236,6 +236,7 @@ func (r *Resolved) Fields() []string { return slices.Clone(r.names) }
 // AnyField.
 func (r *Resolved) Match(path, text string) []Match {
 	var out []Match
+	known := map[Match]bool{} // of several rubrics
 	for _, one := range r.rules {
 		spans, ok := one.covers.Find(path, text)
 		if !ok {
@@ -243,9 +244,13 @@ func (r *Resolved) Match(path, text string) []Match {
 		}
 		for _, s := range spans {
 			m := Match{s.Start, s.End, one.doc.Coverage[s.Clause].Field, one.doc.Coverage[s.Clause].ID}
-			if len(r.rules) == 1 || !slices.Contains(out, m) {
-				out = append(out, m)
+			if len(r.rules) > 1 {
+				if known[m] {
+					continue
+				}
+				known[m] = true
 			}
+			out = append(out, m)
 		}
 	}
 	if len(r.rules) > 1 {

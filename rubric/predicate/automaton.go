@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// maxStates bounds the states that an automaton keeps. One that has more begins
-// anew.
-const maxStates = 1024
+// maxSize bounds the states that an automaton keeps, about in bytes. One that
+// has more begins anew.
+const maxSize = 512 << 10
 
 // automaton is a deterministic automaton that is built as texts need it: what
 // regexp simulates thread by thread for each character is done once for each
@@ -26,6 +26,7 @@ type automaton struct {
 
 	mu     sync.Mutex
 	states map[string]*state
+	size   int
 	first  [4]atomic.Pointer[state]
 	// Room to work in.
 	marks   []uint32
@@ -181,7 +182,9 @@ func (a *automaton) intern(s *state) *state {
 	if old := a.states[string(a.key)]; old != nil {
 		return old
 	}
-	if len(a.states) >= maxStates {
+	size := 128 + len(a.key) + 4*len(s.threads) + 8*len(a.reps)
+	if a.size += size; a.size > maxSize {
+		a.size = size
 		// Who still walks the old ones may: they lead to new ones.
 		clear(a.states)
 		for i := range a.first {
@@ -195,11 +198,17 @@ func (a *automaton) intern(s *state) *state {
 	return s
 }
 
-// patience is how many states may be built for one text before it is quicker
-// to go without an automaton. A text that is longer may have more.
+// patience is how much may be built for one text before it is quicker to go
+// without an automaton. A text that is longer may have more.
 type patience int
 
-func patient(text string) patience { return patience(2*maxStates + len(text)/16) }
+func patient(text string) patience { return patience(2048 + len(text)/16) }
+
+// forNext reports whether there is patience for what follows a state.
+func (p *patience) forNext(s *state) bool {
+	*p -= patience(1 + len(s.threads)/32)
+	return *p >= 0
+}
 
 // forward finds where the first match that begins at from or later ends; -1 is
 // nowhere. It reports false where it lost its patience. The first match that
@@ -212,7 +221,7 @@ func (a *automaton) forward(class []uint16, from int, before uint8, any bool, le
 		}
 		n := s.next[a.local[c]].Load()
 		if n == nil {
-			if *left--; *left < 0 {
+			if !left.forNext(s) {
 				return 0, false
 			}
 			n = a.step(s, a.local[c])
@@ -244,7 +253,7 @@ func (a *automaton) backward(class []uint16, text string, from, end int, begins 
 		}
 		n := s.next[a.local[c]].Load()
 		if n == nil {
-			if *left--; *left < 0 {
+			if !left.forNext(s) {
 				return 0, false
 			}
 			n = a.step(s, a.local[c])

@@ -261,12 +261,19 @@ func TestBegunAnew(t *testing.T) {
 func TestAutomata(t *testing.T) {
 	s, lines := everything(t)
 	s.Find("text", strings.Join(lines, "")[:64<<10])
+	total := 0
 	for i := range s.clauses {
+		if f := s.clauses[i].text; f != nil && f.backward != nil {
+			total += f.forward.size + f.backward.size
+		}
 		if f := s.clauses[i].text; f != nil && f.backward == nil {
 			t.Errorf("%s has no automaton", f.re)
-		} else if f != nil && len(f.forward.states) >= maxStates {
+		} else if f != nil && f.forward.size > maxSize*3/4 {
 			t.Errorf("%s has too many states", f.re)
 		}
+	}
+	if total > 8<<20 {
+		t.Errorf("states of %d bytes", total)
 	}
 }
 
@@ -353,5 +360,27 @@ func BenchmarkFirst(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.Find("text", text)
+	}
+}
+
+// TestCrowded: an automaton whose states are too many for its room, and a text
+// for which they take more patience than there is, find the same.
+func TestCrowded(t *testing.T) {
+	s, err := New([]Clause{{Text: `(?:a|b){0,12}a(?:a|b){14}c`}, {Text: `[ab]{1,40}?a[ab]{12}(?P<value>c{0,3})`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	text := make([]byte, 20000)
+	for i := range text {
+		text[i] = "aabbaabbaabbaabbaabbaabbaabbc"[rng.IntN(29)]
+	}
+	for _, n := range []int{200, 2000, len(text)} {
+		same(t, s, "", string(text[:n]))
+	}
+	for i := range s.clauses {
+		if f := s.clauses[i].text; f.forward.size > maxSize {
+			t.Errorf("%s has states of %d bytes", f.re, f.forward.size)
+		}
 	}
 }
