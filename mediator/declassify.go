@@ -2,6 +2,7 @@ package mediator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -391,7 +392,8 @@ func leavesOf(raw []byte) (*leaves, bool) {
 		if n.Parent >= 0 {
 			name := strconv.Itoa(n.Index)
 			if d.Nodes[n.Parent].Kind == strictjson.Object {
-				name = strings.ReplaceAll(d.Key(i), ".", "_")
+				// A name is one segment, whatever it is.
+				name = cmp.Or(strings.ReplaceAll(d.Key(i), ".", "_"), "_")
 				l.at = append(l.at, leaf{path: join(paths[n.Parent], name), text: d.Key(i), start: n.KeyStart, end: n.KeyEnd, key: true})
 			}
 			paths[i] = join(paths[n.Parent], name)

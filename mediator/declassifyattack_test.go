@@ -56,6 +56,7 @@ func TestDeclassifySmuggled(t *testing.T) {
 		`{"from":"SFO","x_19850302":[]}`,
 		`{"from":{"maria":{"silva":""}}}`,
 		`{"passengers":[{"silva":""}]}`,
+		`{"":{"from":"SFO"}}`, // not the from of the schema
 		`{"passengers":[{"dob":{"y1985":{}}}]}`,
 		"{\"from\":\"SFO\",\"From\":\"x\"}",
 		`{"from":"SFO","fr\u006fm":"x"}`,
