@@ -227,8 +227,8 @@ func (a *atom) admissible(k *cutter) {
 	for _, op := range of {
 		switch {
 		case op.Kind <= rubric.Redact: // always
-		case op.Kind == rubric.Substitute && op.Template == rubric.Pseudonym && (k.c.Names == nil || untrusted):
-			continue
+		case op.Kind == rubric.Substitute && op.Template == rubric.Pseudonym && (k.c.Names == nil || untrusted && a.token == ""):
+			continue // a name that stands there was given out before, and confirms nothing
 		case a.named && op != pseudonym:
 			continue
 		case !k.all(a, op):

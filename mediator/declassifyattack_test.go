@@ -36,7 +36,14 @@ func TestDeclassifyGuesses(t *testing.T) {
 	}
 	e, _ := trip(t, nil, nil)
 	in := texts("I am Maria Silva")
-	session(t, e, nil).Prompt(context.Background(), in)
+	given := session(t, e, nil).Prompt(context.Background(), in)
+	// What it was told, it may go on with.
+	said := texts("I book for "+strings.TrimPrefix(result(&given, in, 0), "I am "), "Is it Maria Silva?")
+	said[0].Role, said[1].Role = flow.RoleAssistant, flow.RoleAssistant
+	again := session(t, e, nil).Prompt(context.Background(), said)
+	if got := result(&again, said, 0); got != said[0].Text || result(&again, said, 1) != "Is it [REDACTED]?" {
+		t.Errorf("a name that was given became %q", got)
+	}
 	r := session(t, e, nil).Observe(context.Background(), &mediator.ToolMessage{Arguments: -1, Texts: texts("It is Maria Silva")})
 	if got := r.Edits[0]; got != "It is [REDACTED]" {
 		t.Errorf("what no tool said: %q", got)
