@@ -20,7 +20,7 @@ import (
 // them: typed arguments by their fields, and what else is said in a text.
 func TestReleases(t *testing.T) {
 	typed := func(path, field string) declassify.Arg { return declassify.Arg{Path: path, Field: field} }
-	notes := declassify.Arg{Path: "notes", Free: true}
+	notes, query := declassify.Arg{Path: "notes", Free: true}, declassify.Arg{Path: "query", Free: true}
 	for _, c := range []struct {
 		name, rubric string
 		class        flow.Class
@@ -38,21 +38,21 @@ func TestReleases(t *testing.T) {
 		},
 		{
 			"a broker gets an age band", "travel-booking", flow.SemiTrusted,
-			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), notes},
+			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), query},
 			[]string{"Maria Silva", "1985-03-02", "a quote for Maria Silva, born 1985-03-02, passport K1234567"},
 			[]string{"[REDACTED]", "1980s"},
 			"Maria Silva 1985 K1234567", "quote",
 		},
 		{
 			"a study gets a chapter", "medical-records", flow.SemiTrusted,
-			[]declassify.Arg{typed("diagnosis", "diagnosis"), notes},
+			[]declassify.Arg{typed("diagnosis", "diagnosis"), query},
 			[]string{"asthma", "the patient Maria Silva takes Ventolin for her asthma, seen 2027-03-02"},
 			[]string{"respiratory"},
 			"Maria Silva Ventolin asthma", "2027-03-02",
 		},
 		{
 			"a marketplace gets a country, though streets look like names", "e-commerce", flow.SemiTrusted,
-			[]declassify.Arg{typed("address", "address"), typed("phone", "phone"), notes},
+			[]declassify.Arg{typed("address", "address"), typed("phone", "phone"), query},
 			[]string{"500 Oak Avenue, Chicago, IL 60601", "+1 415 555 0100", "ship to 500 Oak Avenue, Chicago, IL 60601 soon"},
 			[]string{"United States", "[REDACTED]"},
 			"Oak Chicago 60601", "soon",
@@ -66,7 +66,7 @@ func TestReleases(t *testing.T) {
 		},
 		{
 			"a survey gets a band of pay", "hr-payroll", flow.SemiTrusted,
-			[]declassify.Arg{typed("salary", "salary"), notes},
+			[]declassify.Arg{typed("salary", "salary"), query},
 			[]string{"72500", "she earns $72,500 and was born on 2 March 1985"},
 			[]string{"50000-74999"},
 			"72,500 1985", "earns",
@@ -80,7 +80,7 @@ func TestReleases(t *testing.T) {
 		},
 		{
 			"a scheduler gets a country", "messaging-scheduling", flow.SemiTrusted,
-			[]declassify.Arg{typed("city", "location"), notes},
+			[]declassify.Arg{typed("city", "location"), query},
 			[]string{"Lisbon", "Maria Silva is free on 2027-03-14"},
 			[]string{"Europe, elsewhere"},
 			"Maria Silva", "2027-03-14",
