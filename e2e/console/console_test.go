@@ -79,6 +79,8 @@ func TestPages(t *testing.T) {
 		{"confirmations", "/console/confirmations", "Allow once"},
 		{"confirmation", "/console/confirmations/" + question, "collect.example"},
 		{"packs", "/console/packs", "Lint"},
+		{"rubrics", "/console/rubrics", "travel-booking"},
+		{"rubric", "/console/rubrics/" + r.rubric("travel-booking"), "decade"},
 		{"secrets", "/console/secrets", "PAYMENTS_API_KEY"},
 		{"benchmarks", "/console/benchmarks?a=prism&b=prism-2", "Compared with"},
 		{"problem", "/console/events/999999", "What to do"},
@@ -300,6 +302,51 @@ func TestHostile(t *testing.T) {
 	r.open("/console/confirmations/" + question)
 	if text := r.text(); !strings.Contains(text, "<script>window.owned") || !strings.Contains(text, "These are not all of its") {
 		t.Errorf("the call is not shown as it is: %.2000s", text)
+	}
+	r.quiet()
+}
+
+// A release is tried by the keyboard alone, and what is hostile in it is text.
+func TestWhatIf(t *testing.T) {
+	r := newRig(t, chrome(t))
+	r.open("/console/rubrics")
+	r.run(
+		chromedp.SetValue("#target", "tool:quote"),
+		chromedp.Focus("#payload"),
+		chromedp.KeyEvent(`{"name":"Ada Lovelace","dob":"1985-03-02","note":"<script>window.owned = 1</script> `+planted+`"}`),
+		chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter),
+	)
+	r.until(`(document.querySelector('.tried pre') || {}).textContent?.includes('1980s')`)
+	var sent string
+	r.eval(`document.querySelector('.tried pre').textContent`, &sent)
+	for _, bad := range []string{"Lovelace", "1985", planted} {
+		if strings.Contains(sent, bad) {
+			t.Errorf("%q would be sent: %s", bad, sent)
+		}
+	}
+	var owned bool
+	r.eval(`window.owned !== undefined || document.documentElement.outerHTML.includes('`+planted+`') || location.href.includes('Lovelace')`, &owned)
+	if owned {
+		t.Error("the payload is more than text, or stays where it should not")
+	}
+	if text := r.text(); !strings.Contains(text, "Outcome: rewrite") || !strings.Contains(text, "decade") {
+		t.Errorf("the page says %.2000s", text)
+	}
+	axe, err := os.ReadFile(filepath.Join("..", "..", ".cache", "console", "axe.min.js"))
+	if err != nil {
+		need(t, "axe", "scripts/e2e-console fetches axe-core")
+	}
+	r.axe(axe, "what if")
+	var wide int
+	r.run(chromedp.EmulateViewport(390, 900))
+	r.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &wide)
+	if wide > 0 {
+		t.Errorf("at 390 pixels it is %d too wide", wide)
+	}
+	if shots := os.Getenv("CONSOLE_PICTURES"); shots != "" {
+		var png []byte
+		r.run(chromedp.EmulateViewport(1280, 900), chromedp.Evaluate(`document.getElementById('try').scrollIntoView()`, nil), chromedp.CaptureScreenshot(&png))
+		must(t, os.WriteFile(filepath.Join(shots, "whatif.png"), png, 0o644))
 	}
 	r.quiet()
 }

@@ -140,6 +140,10 @@ const config = `
 console: {texts: true, results: %q}
 monitor: {mode: report, vocabulary: 1000}
 taint: {mode: on, screen: all, wait: 10m}
+declassify:
+  mode: off
+  tools:
+    quote: {action: travel-booking, sink: broker, class: semi-trusted, args: {name: legal-name, dob: dob}}
 log: {level: warn}
 `
 
@@ -154,10 +158,12 @@ func newRig(t *testing.T, ctx context.Context) *rig {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(r.state, "config.yaml"), fmt.Appendf(nil, config, results), 0o600))
 	env := append(os.Environ(), "XDG_DATA_HOME="+r.state, "XDG_RUNTIME_DIR="+r.state, "MARGAY_CONFIG="+filepath.Join(r.state, "config.yaml"))
-	add := exec.Command(bin, "secrets", "add", "PAYMENTS_API_KEY")
-	add.Env, add.Stdin = env, strings.NewReader(planted)
-	if out, err := add.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for _, args := range [][]string{{"secrets", "add", "PAYMENTS_API_KEY"}, {"rubric", "publish", "--builtin"}} {
+		add := exec.Command(bin, args...)
+		add.Env, add.Stdin = env, strings.NewReader(planted)
+		if out, err := add.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	cmd := exec.Command(bin, "serve", "--json", "--listen", "127.0.0.1:0", "--upstream", up.URL+"/v1")
 	var errs bytes.Buffer
@@ -197,6 +203,14 @@ func newRig(t *testing.T, ctx context.Context) *rig {
 	})
 	must(t, chromedp.Run(ctx, log.Enable(), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(r.url), chromedp.WaitVisible(`[data-page="overview"]`)))
 	return r
+}
+
+// rubric is the hash of a rubric of the registry.
+func (r *rig) rubric(name string) string {
+	r.t.Helper()
+	var hash string
+	r.run(chromedp.Poll(fmt.Sprintf(`(async () => ((await (await fetch('/api/rubrics')).json()).rubrics.find((x) => x.name === '%s') || {}).hash)()`, name), &hash, chromedp.WithPollingTimeout(patience)))
+	return hash
 }
 
 // quiet fails where the browser had something to say.

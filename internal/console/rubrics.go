@@ -51,8 +51,8 @@ type RubricRow struct {
 	Actions  []string  `json:"actions"` // categories of what tools do; empty: any
 	Signer   string    `json:"signer"`  // id of the key; empty where its file is gone
 	Own      bool      `json:"own"`     // the key is that of this installation
-	Expires  time.Time `json:"expires"`
-	State    string    `json:"state"` // in force, superseded or expired
+	Expires  time.Time `json:"expires"` // from then on it does not hold
+	State    string    `json:"state"`   // in force, superseded or expired
 	Fields   int       `json:"fields"`
 	Budget   float64   `json:"budget"` // bits of a trajectory
 }

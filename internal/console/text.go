@@ -191,8 +191,9 @@ var functions = template.FuncMap{
 	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 	"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"date":  func(t time.Time) string { return t.UTC().Format("2006-01-02") },
-	"short": func(hash string) string { return hash[:min(len(hash), 12)] },
+	// lastday is the last day before a moment.
+	"lastday": func(t time.Time) string { return t.UTC().Add(-1).Format("2006-01-02") },
+	"short":   func(hash string) string { return hash[:min(len(hash), 12)] },
 	"classes": func() []string {
 		return []string{flow.Adversarial.String(), flow.SemiTrusted.String(), flow.RequiredService.String()}
 	},
