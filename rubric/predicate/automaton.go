@@ -199,10 +199,11 @@ func (a *automaton) intern(s *state) *state {
 }
 
 // patience is how much may be built for one text before it is quicker to go
-// without an automaton. A text that is longer may have more.
+// without an automaton, about 4 µs a piece. A text that is longer may have more;
+// what was built is there for the next.
 type patience int
 
-func patient(text string) patience { return patience(2048 + len(text)/16) }
+func patient(text string) patience { return patience(128 + len(text)/64) }
 
 // forNext reports whether there is patience for what follows a state.
 func (p *patience) forNext(s *state) bool {

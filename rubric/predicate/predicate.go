@@ -3,7 +3,9 @@
 // by lists of words.
 //
 // Expressions are RE2 and no match of one may be longer than MaxWidth bytes,
-// so that looking takes time linear in the text. Texts and paths are bounded,
+// so that looking takes time linear in the text. They are run as automata that
+// are built as texts need them, within bounds, and find what package regexp
+// finds. Texts and paths are bounded,
 // too; what exceeds the bounds is for the caller to distrust as a whole.
 package predicate
 
@@ -55,11 +57,10 @@ type Set struct {
 }
 
 type clause struct {
-	path   *finder
-	text   *finder
-	find   func(*look) [][2]int // alone, or what is to be made of text
-	entity *entity
-	needs  need // without which nothing in a text matches
+	path  *finder
+	text  *finder
+	find  func(*look) [][2]int // alone, or what is to be made of text
+	needs need                 // without which nothing in a text matches
 }
 
 // look is a text that is looked at, with what clauses share.
@@ -206,7 +207,7 @@ func compile(d *Clause) (clause, error) {
 			return c, fmt.Errorf("entity is one of %s, not %q", strings.Join(Entities(), ", "), d.Entity)
 		}
 		e := &entities[i]
-		c.entity, c.text, c.needs = e, newFinder(e.expr, 0, false), e.needs
+		c.text, c.needs = newFinder(e.expr, 0, false), e.needs
 		c.find = e.by(c.text, e.ok)
 	case d.Lexicon != nil:
 		c.find, err = lexicon(d.Lexicon)

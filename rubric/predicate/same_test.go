@@ -27,8 +27,8 @@ func (s *Set) reference(path, text string, hurried bool) []Span {
 		switch {
 		case c.find == nil:
 			out = append(out, Span{0, len(text), i})
-		case c.entity != nil:
-			for _, m := range referenceEntity(c.entity, text) {
+		case c.text != nil && entityOf(c) != nil:
+			for _, m := range referenceEntity(entityOf(c), text) {
 				out = append(out, Span{m[0], m[1], i})
 			}
 		case c.text == nil:
@@ -48,6 +48,15 @@ func (s *Set) reference(path, text string, hurried bool) []Span {
 	}
 	slices.SortStableFunc(out, func(a, b Span) int { return a.Start - b.Start })
 	return out
+}
+
+func entityOf(c *clause) *entity {
+	for i := range entities {
+		if entities[i].expr == c.text.re {
+			return &entities[i]
+		}
+	}
+	return nil
 }
 
 func referenceEntity(e *entity, text string) (out [][2]int) {
