@@ -5,8 +5,8 @@
 // Expressions are RE2 and no match of one may be longer than MaxWidth bytes,
 // so that looking takes time linear in the text. They are run as automata that
 // are built as texts need them, within bounds, and find what package regexp
-// finds. Texts and paths are bounded,
-// too; what exceeds the bounds is for the caller to distrust as a whole.
+// finds. Texts and paths are bounded, too; what exceeds the bounds is for the
+// caller to distrust as a whole.
 package predicate
 
 import (
