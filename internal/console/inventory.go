@@ -22,6 +22,19 @@ type Packs struct {
 	Findings []PackFinding `json:"findings"` // of lint
 }
 
+// Clone returns a copy that shares nothing that masking writes to.
+func (p Packs) Clone() Packs {
+	p.Packs, p.Findings = slices.Clone(p.Packs), slices.Clone(p.Findings)
+	for i := range p.Packs {
+		tools := slices.Clone(p.Packs[i].Tools)
+		for j := range tools {
+			tools[j].Policy = slices.Clone(tools[j].Policy)
+		}
+		p.Packs[i].Tools = tools
+	}
+	return p
+}
+
 // Pack is a pack in force.
 type Pack struct {
 	Name  string     `json:"name"`

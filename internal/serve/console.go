@@ -120,7 +120,7 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 		Events: st.Store, Secrets: st.Store, Desk: desk, Access: access, Mask: engine.Masker, Upstreams: s.health.list,
 		Packs: func() console.Packs {
 			once.Do(func() { packs = packsOf(&c.Taint) })
-			return console.Packs{Mode: packs.Mode, Packs: slices.Clone(packs.Packs), Findings: slices.Clone(packs.Findings)}
+			return packs.Clone()
 		},
 		Results: c.Console.Results, Answered: s.asked, Lost: s.recorder.Lost, Notices: notices, Texts: c.Console.Texts, Log: o.Log,
 	}
