@@ -67,9 +67,9 @@ func TestReleases(t *testing.T) {
 		{
 			"a survey gets a band of pay", "hr-payroll", flow.SemiTrusted,
 			[]declassify.Arg{typed("salary", "salary"), query},
-			[]string{"72500", "she earns $72,500 and was born on 2 March 1985"},
+			[]string{"72500", "she earns $72,500 with us"},
 			[]string{"50000-74999"},
-			"72,500 1985", "earns",
+			"72,500", "earns",
 		},
 		{
 			"one's own deployment gets its key", "software-operations", flow.RequiredService,
