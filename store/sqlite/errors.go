@@ -87,6 +87,13 @@ func locked(err error) bool {
 	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_BUSY || e.Code()&0xff == sqlite3.SQLITE_LOCKED)
 }
 
+// unfinished reports whether a file must be written before it can be read: a
+// transaction was begun in it and never ended.
+func unfinished(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code() == sqlite3.SQLITE_READONLY_RECOVERY || e.Code() == sqlite3.SQLITE_READONLY_CANTINIT)
+}
+
 // wrap puts a hint behind what, and keeps the cause where it says more.
 func wrap(what, cause error, hint string, args ...any) error {
 	if errors.Is(cause, what) {

@@ -114,8 +114,18 @@ func (s *Store) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	if _, err := formatOf(ctx, db, len(migrations)); err != nil {
+	defer func() { _ = db.Close() }()
+	_, err = formatOf(ctx, db, len(migrations))
+	if unfinished(err) {
+		// Who made the file was killed before it was made. Reading takes back
+		// what is half written, whoever's it is, and needs to write for that.
+		_ = db.Close()
+		if db, err = s.connect(1, "mode=rw", "query_only(1)"); err != nil {
+			return err
+		}
+		_, err = formatOf(ctx, db, len(migrations))
+	}
+	if err != nil {
 		return err
 	}
 	if file.Size() > cheapCheck && !left {

@@ -479,3 +479,42 @@ func TestNothingOfAValue(t *testing.T) {
 	}
 	grep()
 }
+
+// Who made the database was killed before it was made: half of it stands in the
+// file, and what takes it back beside it.
+func TestKilledWhileMaking(t *testing.T) {
+	ctx := context.Background()
+	from := filepath.Join(t.TempDir(), "half.db")
+	db, err := sql.Open("sqlite", "file:"+from+"?_pragma=journal_mode(DELETE)&_pragma=cache_size(1)&_pragma=cache_spill(1)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, q := range []string{"CREATE TABLE half (x BLOB)", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 500) INSERT INTO half SELECT zeroblob(2000) FROM n"} {
+		if _, err := tx.ExecContext(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "margay.db")
+	for _, end := range []string{"", "-journal"} {
+		b, err := os.ReadFile(from + end)
+		if err != nil || len(b) == 0 {
+			t.Fatalf("%d bytes of half.db%s: %v", len(b), end, err)
+		}
+		if err := os.WriteFile(path+end, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(ctx, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(append1(s, 1), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
