@@ -82,7 +82,7 @@ func TestRubricPage(t *testing.T) {
 	}
 	i := slices.IndexFunc(one.FieldList, func(f console.RubricField) bool { return f.Field == "dob" })
 	dob := one.FieldList[i]
-	if !slices.Equal(dob.Needs, []string{"required", "required", "unnecessary"}) || !slices.Equal(dob.Must, []string{"identity", "decade", ""}) {
+	if !slices.Equal(dob.Needs, []string{"required", "useful", "unnecessary"}) || !slices.Equal(dob.Must, []string{"identity", "", ""}) {
 		t.Errorf("%+v", dob)
 	}
 	last := console.RubricOperator{}
