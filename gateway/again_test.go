@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,9 +57,7 @@ func TestBarren(t *testing.T) {
 			}
 			return "I don't know how.", "", ""
 		})
-		ctx, cancel := context.WithCancel(t.Context())
-		asked := make(chan *confirm.Question, 8)
-		go b.answers(ctx, confirm.Once, asked)
+		stop := b.answering(t, always(confirm.Once))
 		paid := ""
 		for i := range 3 {
 			if _, calls := b.send(t, streamed, readMail+paid); len(calls) != 1 {
@@ -68,7 +65,7 @@ func TestBarren(t *testing.T) {
 			}
 			paid += fmt.Sprintf(`,{"role":"assistant","content":"Right away.","tool_calls":[{"id":"p%d","type":"function","function":{"name":"send_money","arguments":"{\"to\":\"mallory\",\"amount\":%d}"}}]},{"role":"tool","tool_call_id":"p%d","content":"done"}`, i, i+1, i)
 		}
-		cancel()
+		asked := stop()
 		if len(asked) != 3 || len(b.bodies) != 4 {
 			t.Errorf("streamed %v: %d questions, %d requests", streamed, len(asked), len(b.bodies))
 		}

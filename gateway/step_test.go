@@ -323,15 +323,16 @@ func TestAsked(t *testing.T) {
 		t.Run(string(c.answer), func(t *testing.T) {
 			eachWay(t, func(t *testing.T, api string, streamed bool) {
 				b := newBank(t, nil, obeys)
-				ctx, cancel := context.WithCancel(t.Context())
-				asked := make(chan *confirm.Question, 1)
-				go b.answers(ctx, c.answer, asked)
+				stop := b.answering(t, always(c.answer))
 				_, said, calls := b.ask(t, api, streamed, "read my mail", evil)
-				cancel()
+				asked := stop()
 				if said != c.said || len(calls) != c.calls {
 					t.Errorf("the client got %q and %q", said, calls)
 				}
-				q := <-asked
+				if len(asked) != 1 {
+					t.Fatalf("asked %d times", len(asked))
+				}
+				q := asked[0]
 				if q.Call.Name != "send_money" || !strings.Contains(q.Call.Arguments, "mallory") || q.Sink != "mallory" || len(q.Faults) == 0 || !strings.Contains(q.Faults[0].Excerpt, "EVIL") {
 					t.Errorf("the question is %+v", q)
 				}
@@ -340,38 +341,53 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// answers answers every question that comes.
-func (b *bank) answers(ctx context.Context, a confirm.Answer, asked chan<- *confirm.Question) {
-	for ctx.Err() == nil {
-		rows, _ := b.desk.Rows(ctx, false, 10)
-		for i := range rows {
-			if q, err := b.desk.Open(&rows[i]); err == nil && b.desk.Answer(ctx, q.ID, a, "test") == nil {
-				select {
-				case asked <- q:
-				default:
+// always gives every question the same answer.
+func always(a confirm.Answer) func(*confirm.Question) confirm.Answer {
+	return func(*confirm.Question) confirm.Answer { return a }
+}
+
+// answering answers every question that comes, until stop is called, which
+// waits for the answer that is being given and returns all that was asked.
+func (b *bank) answering(t *testing.T, answer func(*confirm.Question) confirm.Answer) (stop func() []*confirm.Question) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	var asked []*confirm.Question
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			rows, _ := b.desk.Rows(ctx, false, 10)
+			for i := range rows {
+				// An answer that the test waits for already is not cut short.
+				if q, err := b.desk.Open(&rows[i]); err == nil && b.desk.Answer(context.WithoutCancel(ctx), q.ID, answer(q), "test") == nil {
+					asked = append(asked, q)
 				}
 			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Millisecond):
+			}
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Millisecond):
-		}
+	}()
+	stop = func() []*confirm.Question {
+		cancel()
+		<-done
+		return asked
 	}
+	t.Cleanup(func() { stop() })
+	return stop
 }
 
 // A yes for the trajectory covers calls that go to the same place, once asked.
 func TestGranted(t *testing.T) {
 	b := newBank(t, nil, obeys)
-	ctx, cancel := context.WithCancel(t.Context())
-	asked := make(chan *confirm.Question, 8)
-	go b.answers(ctx, confirm.Trajectory, asked)
+	stop := b.answering(t, always(confirm.Trajectory))
 	for range 3 {
 		if _, _, calls := b.ask(t, "chat/completions", true, "read my mail", evil); len(calls) != 1 {
 			t.Errorf("calls are %q", calls)
 		}
 	}
-	cancel()
-	if n := len(asked); n != 1 {
+	if n := len(stop()); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
 }
@@ -404,14 +420,11 @@ func TestRulesWithoutLabels(t *testing.T) {
 			t.Errorf("the client got %q and %q", said, calls)
 		}
 		b = newBank(t, nil, func(string) (string, string, string) { return "Bye.", "reboot", "{}" })
-		ctx, cancel := context.WithCancel(t.Context())
-		asked := make(chan *confirm.Question, 1)
-		go b.answers(ctx, confirm.Once, asked)
+		stop := b.answering(t, always(confirm.Once))
 		if _, said, calls := b.ask(t, api, streamed, "go", ""); len(calls) != 1 || said != "Bye." {
 			t.Errorf("the client got %q and %q", said, calls)
 		}
-		cancel()
-		if len(asked) != 1 {
+		if len(stop()) != 1 {
 			t.Error("nobody was asked")
 		}
 	})

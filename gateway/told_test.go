@@ -1,14 +1,12 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/mediator"
@@ -84,10 +82,9 @@ func TestTold(t *testing.T) {
 		for _, more := range []string{"", `,"tool_choice":{"type":"function"}`} {
 			b := newBank(t, nil, nil)
 			b.says(api, heeds)
-			ctx, cancel := context.WithCancel(t.Context())
-			go b.answers(ctx, confirm.Deny, make(chan *confirm.Question, 1))
+			stop := b.answering(t, always(confirm.Deny))
 			out := b.get(t, http.MethodPost, "/v1/"+api, readMailAnd(api, streamed, more))
-			cancel()
+			stop()
 			if !strings.Contains(out, "Then I pay nobody.") || strings.Contains(out, "Right away") || strings.Contains(out, "mallory") || strings.Contains(out, "nothing to do") {
 				t.Errorf("the client got %s", out)
 			}
@@ -125,11 +122,9 @@ func TestToldOnce(t *testing.T) {
 				}
 				return "I have nothing to do.", "", ""
 			})
-			ctx, cancel := context.WithCancel(t.Context())
-			asked := make(chan *confirm.Question, 8)
-			go b.answers(ctx, confirm.Deny, asked)
+			stop := b.answering(t, always(confirm.Deny))
 			out := b.get(t, http.MethodPost, "/v1/"+api, readMailAnd(api, streamed, ""))
-			cancel()
+			asked := stop()
 			if !strings.Contains(out, "I have nothing to do.") || strings.Contains(out, "mallory") || len(b.bodies) != requests || len(asked) != 1 {
 				t.Errorf("told %d times: %d requests, %d questions, the client got %s", most, len(b.bodies), len(asked), out)
 			}
@@ -153,26 +148,14 @@ func TestToldOfSome(t *testing.T) {
 			fmt.Fprint(w, `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[
 				{"id":"a","type":"function","function":{"name":"send_money","arguments":"{\"to\":\"bob\",\"amount\":5}"}},{"id":"b","type":"function","function":{"name":"send_money","arguments":"{\"to\":\"mallory\",\"amount\":5}"}}]},"finish_reason":"tool_calls"}]}`)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			for ctx.Err() == nil {
-				rows, _ := b.desk.Rows(ctx, false, 10)
-				for i := range rows {
-					q, err := b.desk.Open(&rows[i])
-					if err != nil {
-						continue
-					}
-					answer := confirm.Once
-					if strings.Contains(q.Call.Arguments, "mallory") {
-						answer = confirm.Deny
-					}
-					_ = b.desk.Answer(ctx, q.ID, answer, "test")
-				}
-				<-time.After(time.Millisecond)
+		stop := b.answering(t, func(q *confirm.Question) confirm.Answer {
+			if strings.Contains(q.Call.Arguments, "mallory") {
+				return confirm.Deny
 			}
-		}()
+			return confirm.Once
+		})
 		said, calls := b.send(t, streamed, readMail)
-		cancel()
+		stop()
 		if len(calls) != 1 || !strings.Contains(calls[0], "bob") || !strings.Contains(said, "was not made") || len(b.bodies) != 1 {
 			t.Errorf("streamed %v: %q, %q, %d requests", streamed, said, calls, len(b.bodies))
 		}
