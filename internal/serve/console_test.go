@@ -16,20 +16,20 @@ import (
 // What goes through the gateway is on the console of the same listener, and
 // nobody without a session sees it.
 func TestConsole(t *testing.T) {
-	c := newCrowd(t, true, 0)
-	client := &http.Client{Transport: &http.Transport{}}
-	c.ask(t, client, 8)
-	client.CloseIdleConnections()
+	c := newCrowd(t)
+	base, stop, err := begin(&gatewayOrder{Upstream: c.model.URL + "/v1", Dir: t.TempDir(), Record: true})
+	must(t, err)
+	defer func() { must(t, stop()) }()
+	c.run(t, base, 1)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u := &http.Client{Transport: &http.Transport{}, Jar: jar}
-	defer c.stop()
 	defer u.CloseIdleConnections()
 	get := func(path string) (int, string) {
 		t.Helper()
-		resp, err := u.Get(c.base + path) //nolint:noctx // a test's
+		resp, err := u.Get(base + path) //nolint:noctx // a test's
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestConsole(t *testing.T) {
 	if status, _ := get("/api/overview"); status != http.StatusUnauthorized {
 		t.Errorf("a stranger got %d", status)
 	}
-	resp, err := u.PostForm(c.base+"/console/login", url.Values{"token": {console.Token([]byte("key"), time.Now())}}) //nolint:noctx // a test's
+	resp, err := u.PostForm(base+"/console/login", url.Values{"token": {console.Token([]byte(consoleKey), time.Now())}}) //nolint:noctx // a test's
 	if err != nil {
 		t.Fatal(err)
 	}
