@@ -22,4 +22,7 @@
 // budget; coverage_stress and coverage_calibration, the share of fields shown
 // to such sinks whose measured leakage is within their certified cost, by the
 // pool and by an adversary who takes fields for independent.
+//
+// Report.Failed and Report.Leaked count by cause why steps failed and by which
+// arguments bits went. They are for work on seeds from DevelopmentSeed on.
 package traj

@@ -17,6 +17,7 @@ import (
 type Played struct {
 	Task      *world.Task
 	Released  [][]string // by step and part; nil: denied
+	Why       [][]string // by step, as the defence says
 	Fallbacks int
 	Phases    []map[string]time.Duration
 	Took      []time.Duration
@@ -40,7 +41,7 @@ func Play(ctx context.Context, d defence.Defence, t *world.Task) (*Played, error
 			return nil, fmt.Errorf("%s, %s, %v: %w", d.Name(), t.ID, &t.Steps[i], err)
 		}
 		p.Took = append(p.Took, time.Since(from))
-		p.Released = append(p.Released, out.Parts)
+		p.Released, p.Why = append(p.Released, out.Parts), append(p.Why, out.Why)
 		p.Phases = append(p.Phases, out.Phases)
 		if out.Fallback {
 			p.Fallbacks++

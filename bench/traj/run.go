@@ -19,6 +19,10 @@ import (
 // Seeds is how many worlds a run is over: Seed, Seed+1, …
 const Seeds = 5
 
+// DevelopmentSeed is the first of the seeds that defences and rubrics are
+// worked on with; those below are evaluated.
+const DevelopmentSeed = 100
+
 // BudgetBits is what measured leakage is held to for defences that certify
 // nothing: the default cap of what sinks other than required services learn.
 const BudgetBits = 4
@@ -32,8 +36,11 @@ type Options struct {
 	// Ablations are Defences that stand in slices of their own.
 	Ablations []Ablation
 	// Compare is the defence that others are compared with; none if empty.
-	Compare  string
-	Guesser  Guesser // an endpoint that guesses secrets; nil for none
+	Compare string
+	Guesser Guesser // an endpoint that guesses secrets; nil for none
+	// Causes asks for Report.Failed and Report.Leaked. They are for work on a
+	// defence: never look at them on seeds that are evaluated.
+	Causes   bool
 	Progress func(string)
 }
 
@@ -56,6 +63,9 @@ type Guesser interface {
 // Report is what Run found besides the rows.
 type Report struct {
 	Curves []Curve
+	// Failed and Leaked are causes by defence, those that matter most first;
+	// nil unless they were asked for.
+	Failed, Leaked map[string][]Cause
 }
 
 // Curve is how leakage grows with the steps of long trajectories.
@@ -128,6 +138,9 @@ func Run(ctx context.Context, o Options) (*bench.Result, *Report, error) {
 		return nil, nil, err
 	}
 	rep := &Report{}
+	if o.Causes {
+		rep.Failed, rep.Leaked = map[string][]Cause{}, map[string][]Cause{}
+	}
 	all := map[string][]measured{}
 	for _, d := range append(slices.Clone(o.Defences), defence.Defence(defence.Oracle{})) {
 		ms, err := r.measure(ctx, d, "")
@@ -137,6 +150,11 @@ func Run(ctx context.Context, o Options) (*bench.Result, *Report, error) {
 		all[d.Name()] = ms
 		r.rows(res, d.Name(), ms)
 		rep.Curves = append(rep.Curves, curve(d.Name(), ms))
+		if o.Causes && d.Name() != "oracle" {
+			if rep.Failed[d.Name()], rep.Leaked[d.Name()], err = r.causes(ctx, d); err != nil {
+				return nil, nil, err
+			}
+		}
 		if o.Guesser != nil && d.Name() != "oracle" {
 			if err := r.guess(ctx, res, d); err != nil {
 				res.Notes = append(res.Notes, fmt.Sprintf("%s on %s: %v", o.Guesser.Name(), d.Name(), err))

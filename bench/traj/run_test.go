@@ -99,6 +99,43 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Causes account for every failed task and for all bits, and hold no value.
+func TestCauses(t *testing.T) {
+	base, err := defence.Baselines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	base = slices.DeleteFunc(base, func(d defence.Defence) bool { return d.Name() != "capability" && d.Name() != "filter" })
+	res, rep, err := Run(t.Context(), Options{Seed: 122, Seeds: 1, N: 24, Defences: base, Causes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range base {
+		m := res.Row(d.Name(), "all").Metrics
+		bits := 0.0
+		for _, c := range rep.Leaked[d.Name()] {
+			bits += c.Bits
+		}
+		if math.Abs(bits-24*m["leak_bits"]) > 1e-3 {
+			t.Errorf("%s: causes are of %v bits, %v went", d.Name(), bits, 24*m["leak_bits"])
+		}
+		if (len(rep.Failed[d.Name()]) == 0) != (m["task_success"] == 1) {
+			t.Errorf("%s: %d causes, success %v", d.Name(), len(rep.Failed[d.Name()]), m["task_success"])
+		}
+	}
+	var b bytes.Buffer
+	if err := rep.WriteCauses(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range world.Generate(122, 24).Tasks {
+		for _, r := range task.Records {
+			if strings.Contains(b.String(), r.Value) {
+				t.Errorf("causes have a value of %s", r.Field)
+			}
+		}
+	}
+}
+
 // A step that is missing is seen.
 func TestFailure(t *testing.T) {
 	task := world.Generate(121, 1).Tasks[0]

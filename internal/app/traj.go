@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -21,6 +22,7 @@ type trajOptions struct {
 	defences []string
 	seeds    int
 	rubrics  string
+	causes   string // file for what defences failed by
 	url      string // of an adversary
 	model    string
 }
@@ -30,6 +32,7 @@ func trajFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().StringVar(&o.traj.model, "guesser-model", "", "the guesser's `model`")
 	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
 	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
+	c.Flags().StringVar(&o.traj.causes, "causes", "", "write why steps failed and by what bits went to a `file`, and leave ablations out; for seeds from 100 on")
 	trajOwnFlags(c, o)
 }
 
@@ -60,6 +63,9 @@ func trajNames() []string {
 func checkTraj(o *benchOptions) error {
 	if o.traj.seeds < 1 {
 		return usage("give 1 or more", "--seeds %d is none", o.traj.seeds)
+	}
+	if o.traj.causes != "" && o.seed < traj.DevelopmentSeed {
+		return usage("give --seed 100 or above", "--causes shows what is evaluated on seed %d", o.seed)
 	}
 	return checkDefences(o.traj.defences, trajNames())
 }
@@ -94,7 +100,7 @@ func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 	if err != nil {
 		return nil, nil, err
 	}
-	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress}
+	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress, Causes: o.traj.causes != ""}
 	if o.n < 0 {
 		t.N, t.Seeds = 500, traj.Seeds
 	}
@@ -104,7 +110,7 @@ func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 	if o.traj.url != "" && !o.quick {
 		t.Guesser = &adversary.LLM{BaseURL: o.traj.url, Model: o.traj.model, APIKey: os.Getenv("MARGAY_JUDGE_KEY")}
 	}
-	if mine != nil {
+	if mine != nil && !t.Causes {
 		ablations, err := mine.ablations()
 		if err != nil {
 			return nil, nil, err
@@ -121,7 +127,20 @@ func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 		return nil, nil, err
 	}
 	r.Notes = append(r.Notes, notes...)
+	if t.Causes {
+		if err := writeCauses(o.traj.causes, rep); err != nil {
+			return nil, nil, err
+		}
+	}
 	return r, trajFigures(r, rep), nil
+}
+
+func writeCauses(name string, rep *traj.Report) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rep.WriteCauses(f), f.Close())
 }
 
 // trajFigures are the growth of leakage with the steps, and what defences pay

@@ -58,6 +58,9 @@ type Outcome struct {
 	Fallback bool
 	// Phases are times by phase; nil where there are none.
 	Phases map[string]time.Duration
+	// Why says, where a defence can, what was done with each part, in order;
+	// of a denial, in one line, by which rules. No value stands in it.
+	Why []string
 }
 
 // Certified is what a defence with a ledger has charged for a trajectory.

@@ -163,6 +163,7 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 	out := Outcome{Phases: map[string]time.Duration{
 		"defend": r.Phases.Defend, "validate": r.Phases.Bind + r.Phases.Validate, "audit": r.Phases.Cost + r.Phases.Audit, "commit": r.Phases.Commit,
 	}}
+	out.Why = why(&r, len(c.Parts))
 	if !r.Released() {
 		out.Fallback = true
 		return out, nil
@@ -178,6 +179,36 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 	}
 	return out, nil
 }
+
+// why says what became of each part: operators and fields of what was not shown
+// as it is. A step less than was planned first is not told from a plan.
+func why(r *declassify.Release, parts int) []string {
+	if !r.Released() {
+		var out []string
+		for _, reason := range r.Reasons {
+			out = append(out, numberRE.ReplaceAllString(reason.Code+": "+reason.Detail, "n"))
+		}
+		slices.Sort(out)
+		return []string{"denied, " + strings.Join(slices.Compact(out), "; ")}
+	}
+	done := make([][]string, parts)
+	for i := range r.Atoms {
+		if a := &r.Atoms[i]; a.Op.Kind != rubric.Identity {
+			done[a.Part] = append(done[a.Part], a.Op.String()+" "+a.Field)
+		}
+	}
+	out := make([]string, parts)
+	for i, d := range done {
+		slices.Sort(d)
+		out[i] = strings.Join(slices.Compact(d), ", ")
+		if out[i] != "" && r.Phases.Rounds > 1 {
+			out[i] += " after escalation"
+		}
+	}
+	return out
+}
+
+var numberRE = regexp.MustCompile(`\d+(\.\d+)?`)
 
 // ignored are the rules that leave a defender's evidence out of account.
 var ignored = map[declassify.Rule]bool{
