@@ -62,10 +62,8 @@ func (s *Session) arguments(cfg *stream.Config, name string, args []byte) verdic
 // written and as a tool reads them.
 func (s *Session) pseudonym(args []byte) *secret.PseudonymAt {
 	find := func(text string) *secret.PseudonymAt {
-		for _, at := range s.t.names.FindAll(text) {
-			if at.Valid {
-				return &at
-			}
+		if all := s.t.namesIn(text); len(all) > 0 {
+			return &all[0].PseudonymAt
 		}
 		return nil
 	}
@@ -157,16 +155,18 @@ func within(edits []stream.Edit, from, to int64) []stream.Edit {
 	return out
 }
 
-// Call decides about a tool call on its way to the tool.
+// Call decides about a tool call on its way to the tool. The verb of one that
+// writes to a memory is flow.Remember.
 func (s *Session) Call(ctx context.Context, call flow.ToolCall) (flow.ToolCall, Result) {
-	r := s.guard(ctx, flow.Call, func() (Result, error) {
-		r := Result{Decision: s.decision(flow.Call)}
+	verb := s.verb(call)
+	r := s.guard(ctx, verb, func() (Result, error) {
+		r := Result{Decision: s.decision(verb)}
 		overlay, _ := s.t.discovered()
-		v := s.arguments(s.config(flow.Call, overlay, nil, nil), call.Name, []byte(call.Arguments))
+		v := s.arguments(s.config(verb, overlay, nil, nil), call.Name, []byte(call.Arguments))
 		j := judged{}
 		at := func() string { return call.Name }
 		for i := range v.found {
-			j.add(s, &v.found[i], &Text{Field: flow.FieldToolArguments, Path: at}, flow.Call)
+			j.add(s, &v.found[i], &Text{Field: flow.FieldToolArguments, Path: at}, verb)
 		}
 		s.conclude(&r, j)
 		if v.refusal != "" {

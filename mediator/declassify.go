@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +23,14 @@ import (
 type Declassify struct {
 	// Verifier decides, and commits what it authorises.
 	Verifier Releaser
-	// Tool returns what is known of a tool by configuration. Calls of others
-	// are not looked at here.
-	Tool func(name string) (declassify.Tool, bool)
+	// Tool returns what is known by configuration of the tool that a call is
+	// of: a memory where it writes to one. Other calls are not looked at here.
+	// Only a name and arguments are asked for.
+	Tool func(call flow.ToolCall) (declassify.Tool, bool)
+	// Memories are the sinks that keep what they are told beyond a trajectory:
+	// of tools whose channel is flow.ChannelMemory. Names that one was told mean
+	// the same in all trajectories of a caller.
+	Memories []string
 	// Model returns the model endpoint as a sink. What a prompt says, and what
 	// tools tell the model, is a release to it. Nil: neither is looked at here.
 	Model func(sink flow.Sink) (declassify.Tool, bool)
@@ -56,7 +62,7 @@ func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *v
 	if d == nil || name == "" {
 		return false
 	}
-	tool, ok := d.Tool(name)
+	tool, ok := d.Tool(flow.ToolCall{Name: name, Arguments: string(args)})
 	if !ok {
 		return false
 	}
@@ -85,7 +91,7 @@ func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *v
 		return !d.Report
 	}
 	parts := l.parts(&tool)
-	r := s.release(ctx, flow.Call, tool, parts)
+	r := s.release(ctx, verbOf(&tool), tool, parts)
 	if d.Report {
 		return false
 	}
@@ -242,18 +248,23 @@ func (s *Session) speaker(verb flow.Verb, t *Text) (public, untrusted bool) {
 func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.Tool, parts []declassify.Part) declassify.Release {
 	res := Result{Decision: s.decision(verb)}
 	res.Decision.Sink = flow.Sink{Name: tool.Sink, Channel: tool.Channel, Trust: s.sink.Trust}
+	names := &sessionNames{s: s, ctx: ctx, values: map[string]string{}}
+	if tool.Channel == flow.ChannelMemory {
+		names.memory = s.t.memory(tool.Sink)
+		parts = s.remembered(names, parts)
+	}
 	r, err := s.e.cfg.Declassify.Verifier.Release(ctx, declassify.Candidate{
 		// What names a trajectory of its own within a run has no budget of its own.
 		Family:     s.e.cfg.Family,
 		Trajectory: s.t.id, Decision: res.Decision.ID, Tool: tool, Parts: parts,
-		Names: &sessionNames{s: s, ctx: ctx, values: map[string]string{}},
+		Names: names,
 	})
 	if err != nil {
 		r = declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: "deadline", Detail: "the release was not decided in time"}}}
 	}
 	for _, n := range r.Named {
-		if s.e.cfg.Declassify.Report {
-			break // nobody is told the name
+		if s.e.cfg.Declassify.Report || names.memory != nil {
+			break // nobody is told the name, or the memory's readers are
 		}
 		if s.replaced == nil {
 			s.replaced = map[string][]byte{}
@@ -266,7 +277,7 @@ func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.T
 		for i := range res.Decision.Reasons {
 			res.Decision.Reasons[i].Action = flow.ActReport
 		}
-	} else if err := s.seal(ctx); err != nil {
+	} else if err := errors.Join(s.seal(ctx), names.keep(&r)); err != nil {
 		return declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: codeStore, Detail: "the store failed; run margay doctor"}}}
 	}
 	if err := s.record(ctx, &res); err != nil {
@@ -306,57 +317,6 @@ func notReleased(name, because string) string {
 		name = "a tool"
 	}
 	return "[margay: the call of " + name + " was not made: " + because + ". Ask for less, or leave out what the tool does not need.]"
-}
-
-// sessionNames are the pseudonyms of a session's trajectory.
-type sessionNames struct {
-	s      *Session
-	ctx    context.Context //nolint:containedctx // of one release
-	values map[string]string
-}
-
-// kinds are the kinds of pseudonyms that have another name than the field of
-// the ontology.
-var kinds = map[secret.Kind]string{secret.KindCard: "payment-token", secret.KindIBAN: "account-id"}
-
-// Name implements declassify.Pseudonyms.
-func (n *sessionNames) Name(field, value string) string {
-	return n.s.t.names.Name(secret.Kind(field), n.s.e.cfg.Keys.FingerprintOf([]byte(value)))
-}
-
-// Find implements declassify.Pseudonyms.
-func (n *sessionNames) Find(text string) []declassify.Pseudonym {
-	var out []declassify.Pseudonym
-	for _, at := range n.s.t.names.FindAll(text) {
-		if !at.Valid {
-			continue
-		}
-		field := string(at.Kind)
-		if f, ok := kinds[at.Kind]; ok {
-			field = f
-		}
-		out = append(out, declassify.Pseudonym{Start: at.Start, End: at.End, Field: field, Value: n.value(at.Name)})
-	}
-	return out
-}
-
-// value is what a pseudonym stands for; empty where that was not kept.
-func (n *sessionNames) value(name string) string {
-	if v, ok := n.values[name]; ok {
-		return v
-	}
-	v := ""
-	if raw, ok := n.s.replaced[name]; ok {
-		v = string(raw)
-	} else if store := n.s.e.cfg.Values; store != nil {
-		if sealed, err := store.Value(n.ctx, n.s.t.owner, name); err == nil {
-			if raw, err := n.s.e.cfg.Keys.OpenValue(sealed, n.s.t.sealContext(name)); err == nil {
-				v = string(raw)
-			}
-		}
-	}
-	n.values[name] = v
-	return v
 }
 
 // leaves are the strings, numbers and names of a JSON document, or one text

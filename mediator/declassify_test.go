@@ -24,7 +24,7 @@ rubric: trip
 revision: 1
 title: A trip (for tests)
 expires: 2040-01-01
-signature: {actions: [book-seat, find-seat, ask-model]}
+signature: {actions: [book-seat, find-seat, keep-note, ask-model]}
 fields:
   legal-name:
     about: the name in the passport
@@ -108,9 +108,15 @@ func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator
 			Args: []declassify.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "from"}, {Path: "notes", Free: true}, {Path: "seat"}},
 		}
 	}
+	for name, class := range map[string]flow.Class{"note": flow.SemiTrusted, "archive": flow.RequiredService, "diary": flow.SemiTrusted} {
+		tools[name] = declassify.Tool{
+			Name: name, Action: "keep-note", Sink: name, Class: class, Channel: flow.ChannelMemory,
+			Args: []declassify.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "notes", Free: true}},
+		}
+	}
 	d := &mediator.Declassify{
-		Verifier: v,
-		Tool:     func(name string) (declassify.Tool, bool) { t, ok := tools[name]; return t, ok },
+		Verifier: v, Memories: []string{"archive", "diary", "note"},
+		Tool: func(call flow.ToolCall) (declassify.Tool, bool) { t, ok := tools[call.Name]; return t, ok },
 		Model: func(flow.Sink) (declassify.Tool, bool) {
 			return declassify.Tool{
 				Name: "model", Action: "ask-model", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel,

@@ -287,7 +287,7 @@ func (s *Session) config(verb flow.Verb, overlay *secret.Index, t *Text, seen fu
 const slack = 12
 
 func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func() string) flow.Action {
-	if s.t.names.Covers(raw, slack) || isRedaction(raw) {
+	if s.t.covers(raw, slack) || isRedaction(raw) {
 		return flow.ActAllow
 	}
 	if len(s.snap.allows) > 0 && Allowed(s.snap.allows, f.Fingerprint, f.Rule, at(), s.now) {

@@ -78,7 +78,7 @@ func (s *Session) seal(ctx context.Context) error {
 		if s.t.isSealed(name) {
 			continue
 		}
-		sealed, err := s.e.cfg.Keys.SealValue(raw, s.t.sealContext(name))
+		sealed, err := s.e.cfg.Keys.SealValue(raw, sealContext(s.t.owner, name))
 		if err != nil {
 			return fmt.Errorf("seal: %w", err)
 		}
@@ -96,7 +96,7 @@ func (s *Session) seal(ctx context.Context) error {
 }
 
 // sealContext binds a sealed value to its place: moved to another trajectory,
-// caller or pseudonym it does not open.
-func (t *trajectory) sealContext(name string) string {
-	return hex.EncodeToString(t.owner[:]) + "/" + name
+// memory, caller or pseudonym it does not open.
+func sealContext(owner [32]byte, name string) string {
+	return hex.EncodeToString(owner[:]) + "/" + name
 }

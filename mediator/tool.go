@@ -55,12 +55,19 @@ func (s *Session) Observe(ctx context.Context, m *ToolMessage) Result {
 
 // Send decides about a message to a tool. Secrets are redacted; a call whose
 // arguments hold a private key, or a pseudonym that this version does not turn
-// back, is refused in words for the model.
+// back, is refused in words for the model. The verb of a call that writes to a
+// memory is flow.Remember.
 func (s *Session) Send(ctx context.Context, m *ToolMessage) ToolResult {
 	var out ToolResult
+	verb := flow.Call
+	for i := range m.Texts {
+		if t := &m.Texts[i]; t.ID == m.Arguments {
+			verb = s.verb(flow.ToolCall{Name: m.Tool, Arguments: t.Text})
+		}
+	}
 	defer s.sizing(m.Texts, m.Tool)()
-	out.Result = s.guard(ctx, flow.Call, func() (Result, error) {
-		r := Result{Decision: s.decision(flow.Call), Edits: map[int]string{}}
+	out.Result = s.guard(ctx, verb, func() (Result, error) {
+		r := Result{Decision: s.decision(verb), Edits: map[int]string{}}
 		overlay, _ := s.t.discovered()
 		var j judged
 		for i := range m.Texts {
@@ -75,7 +82,7 @@ func (s *Session) Send(ctx context.Context, m *ToolMessage) ToolResult {
 			if len(t.Text) < secret.MinLength {
 				continue
 			}
-			cfg := s.config(flow.Call, overlay, t, nil)
+			cfg := s.config(verb, overlay, t, nil)
 			var edited []byte
 			var found []stream.Finding
 			if t.ID == m.Arguments {
@@ -90,7 +97,7 @@ func (s *Session) Send(ctx context.Context, m *ToolMessage) ToolResult {
 				j.denied = j.denied || !whole
 			}
 			for k := range found {
-				j.add(s, &found[k], t, flow.Call)
+				j.add(s, &found[k], t, verb)
 			}
 			if string(edited) != t.Text {
 				r.Edits[t.ID] = string(edited)

@@ -415,7 +415,7 @@ func (e *Engine) mask(snap *snapshot, t *trajectory, text string) string {
 		Rules: e.cfg.Rules, Vaults: vaults, MaxHeld: e.cfg.MaxHeld, Now: e.cfg.Now(),
 		Decide: func(f *stream.Finding, raw []byte) flow.Action {
 			switch {
-			case isRedaction(raw), t != nil && t.names.Covers(raw, slack):
+			case isRedaction(raw), t != nil && t.covers(raw, slack):
 				return flow.ActAllow
 			case f.Kind.Personal() && f.Rule != stream.RuleVault:
 				return flow.ActAllow

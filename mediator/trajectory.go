@@ -31,6 +31,7 @@ const (
 type trajectory struct {
 	id      flow.TrajectoryID
 	names   *secret.Pseudonymiser
+	stores  []scope // the caller's memories
 	mu      sync.Mutex
 	known   map[secret.Fingerprint]int // place in recs, from 1; 0 where it can't be recognised again
 	recs    []secret.Record
@@ -59,7 +60,7 @@ type mediated struct {
 func (e *Engine) newTrajectory(id flow.TrajectoryID, caller [32]byte) *trajectory {
 	return &trajectory{
 		owner: keyed(e.cfg.Keys.Pseudonym[:], "margay values v1", caller[:], []byte(id)),
-		id:    id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)),
+		id:    id, names: secret.NewPseudonymiser(&e.cfg.Keys, string(id)), stores: e.memories(caller),
 		known: map[secret.Fingerprint]int{}, cache: map[[32]byte]mediated{}, labels: e.labelsOf(id), quotes: e.quotesOf(caller),
 	}
 }

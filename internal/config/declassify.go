@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -76,9 +77,12 @@ type ReleaseTool struct {
 	// Args are the fields of arguments by path: keys and indices joined by
 	// dots, "*" for any; "text" is free text, "plain" no secret.
 	Args map[string]string `yaml:"args"`
-	// Memory: the tool keeps what it is given; its class is that of the worst
-	// who may read it later.
+	// Memory: the tool keeps what it is given beyond the trajectory; its class
+	// is that of the worst who may read it later.
 	Memory bool `yaml:"memory"`
+	// Files are patterns of paths by the argument that has them, for a tool
+	// that writes to many: calls that name no such file are not looked at.
+	Files map[string][]string `yaml:"files"`
 	// Trusted: nobody else writes what the tool tells.
 	Trusted bool `yaml:"trusted"`
 }
@@ -115,9 +119,14 @@ func (d *Declassify) check() error {
 		if err := oneOf(key+".class", t.Class, append([]string{""}, classes...)); err != nil {
 			return err
 		}
-		for path, field := range t.Args {
-			if path == "" || field == "" {
+		for at, field := range t.Args {
+			if at == "" || field == "" {
 				return &Error{key: key, Detail: key + ".args: a path and a field are expected", Hint: `such as passengers.*.name: legal-name, or note: text`}
+			}
+		}
+		for arg, patterns := range t.Files {
+			if arg == "" || len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { _, err := path.Match(p, ""); return p == "" || err != nil }) {
+				return &Error{key: key, Detail: key + ".files: an argument and patterns of paths are expected", Hint: `such as file_path: [CLAUDE.md, "memories/**"]`}
 			}
 		}
 	}

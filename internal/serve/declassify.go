@@ -119,7 +119,7 @@ func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.
 	if err != nil {
 		return nil, problem.Failure(problem.Doctor, "%w", err)
 	}
-	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg)}
+	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg), Memories: memoriesOf(cfg)}
 	d.Trusted = func(tool string) bool { return cfg.Tools[tool].Trusted }
 	if cfg.Model.Class != "" {
 		d.Model = func(sink flow.Sink) (declassify.Tool, bool) { return modelOf(cfg, sink.Name), true }
@@ -193,17 +193,34 @@ func validatorOf(ctx context.Context, cfg *config.Declassify) (smt.Validator, er
 	return smt.Both{First: native, Second: pool}, nil
 }
 
+// memoriesOf are the sinks that keep what they are told.
+func memoriesOf(cfg *config.Declassify) []string {
+	var out []string
+	for name, t := range cfg.Tools {
+		if t.Memory {
+			out = append(out, sinkOf(name, &t))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// sinkOf is the name of a tool's sink.
+func sinkOf(name string, t *config.ReleaseTool) string {
+	if name == anyTool {
+		return cmp.Or(t.Sink, "any other tool")
+	}
+	return cmp.Or(t.Sink, name)
+}
+
 // toolsOf finds tools as sinks.
-func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
+func toolsOf(cfg *config.Declassify) func(flow.ToolCall) (declassify.Tool, bool) {
 	tools := map[string]declassify.Tool{}
 	for name, t := range cfg.Tools {
-		if t.Class == "" && t.Action == "" && t.Sink == "" {
+		if t.Class == "" && t.Action == "" && t.Sink == "" && !t.Memory {
 			continue // only what it tells is known
 		}
-		tool := declassify.Tool{Name: name, Action: t.Action, Sink: cmp.Or(t.Sink, name), Class: classOf(t.Class), Channel: flow.ChannelTool}
-		if name == anyTool {
-			tool.Sink = cmp.Or(t.Sink, "any other tool")
-		}
+		tool := declassify.Tool{Name: name, Action: t.Action, Sink: sinkOf(name, &t), Class: classOf(t.Class), Channel: flow.ChannelTool}
 		if t.Memory {
 			tool.Channel = flow.ChannelMemory
 		}
@@ -221,11 +238,12 @@ func toolsOf(cfg *config.Declassify) func(string) (declassify.Tool, bool) {
 			written[p] = name
 		}
 	}
-	return func(name string) (declassify.Tool, bool) {
-		if t, ok := tools[name]; ok {
-			return t, true
+	return func(call flow.ToolCall) (declassify.Tool, bool) {
+		name := call.Name
+		if _, ok := tools[name]; !ok {
+			name = written[plainName(name)]
 		}
-		if t, ok := tools[written[plainName(name)]]; ok {
+		if t, ok := tools[name]; ok && writes(cfg.Tools[name].Files, call.Arguments) {
 			return t, true
 		}
 		t, ok := tools[anyTool] // under this name: rubrics go by names, and the model chose its

@@ -20,15 +20,47 @@ func TestToolsByName(t *testing.T) {
 		"book_flight": "airline", "Book_Flight": "airline", "book-flight ": "airline", "bookFlight": "airline", "ｂook_flight": "airline",
 		"bookflight2": "bookFlight2", "bookFlight2": "bookFlight2", "read_mail": "", "other": "", "": "", "*": "",
 	} {
-		if got, ok := tools(name); ok != (sink != "") || got.Sink != sink && ok {
+		if got, ok := tools(flow.ToolCall{Name: name}); ok != (sink != "") || got.Sink != sink && ok {
 			t.Errorf("%q is the sink %q (%v)", name, got.Sink, ok)
 		}
 	}
 	c.Tools["*"] = config.ReleaseTool{Class: "adversarial"}
 	tools = toolsOf(c)
 	for name, want := range map[string]flow.Class{"book_flight": flow.RequiredService, "Bookflight": flow.RequiredService, "other": flow.Adversarial, "read_mail": flow.Adversarial} {
-		if got, ok := tools(name); !ok || got.Class != want || got.Sink == "" {
+		if got, ok := tools(flow.ToolCall{Name: name}); !ok || got.Class != want || got.Sink == "" {
 			t.Errorf("%q: %+v %v", name, got, ok)
 		}
+	}
+}
+
+// Of a tool that writes to many files, the calls are held to a memory that name
+// one of its files, however the path is written.
+func TestMemoryFiles(t *testing.T) {
+	c := &config.Declassify{Tools: map[string]config.ReleaseTool{
+		"Write":  {Memory: true, Sink: "notes", Files: map[string][]string{"file_path": {"CLAUDE.md", "~/.claude/**/memory/**", "/srv/notes/*.md"}}},
+		"recall": {Memory: true, Sink: "notes"},
+		"book":   {Class: "semi-trusted"},
+	}}
+	tools := toolsOf(c)
+	for args, want := range map[string]bool{
+		`{"file_path":"CLAUDE.md"}`: true, `{"file_path":"/home/a/x/CLAUDE.md"}`: true, `{"file_path":"./x/../claude.MD","content":"x"}`: true,
+		`{"file_path":"C:\\x\\CLAUDE.md"}`: true, `{"FilePath":"CLAUDE.md"}`: true, `{"file_path":" CLAUDE.md "}`: true, `{"file_path":"\u0043LAUDE.md"}`: true,
+		`{"file_path":"/home/a/.claude/projects/p/memory/MEMORY.md"}`: true, `{"file_path":"/home/a/.claude/memory/a/b"}`: true,
+		`{"file_path":"/srv/notes/a.md"}`: true, `{"file_path":"//srv/x/../notes/a.md"}`: true,
+		`{"file_path":"a","file_path":"CLAUDE.md"}`: true, `not json`: true, `["CLAUDE.md"]`: true,
+		`{"file_path":"/srv/notes/a/b.md"}`: false, `{"file_path":"/x/srv/notes/a.md"}`: false, `{"file_path":"CLAUDE.md.txt"}`: false,
+		`{"file_path":"main.go","content":"CLAUDE.md"}`: false, `{"file_path":7}`: false, `{}`: false,
+	} {
+		got, ok := tools(flow.ToolCall{Name: "Write", Arguments: args})
+		if ok != want || ok && (got.Channel != flow.ChannelMemory || got.Sink != "notes" || got.Class != flow.Adversarial) {
+			t.Errorf("%s: %+v %v", args, got, ok)
+		}
+	}
+	if m := memoriesOf(c); len(m) != 1 || m[0] != "notes" {
+		t.Errorf("the memories are %v", m)
+	}
+	c.Tools["*"] = config.ReleaseTool{Class: "semi-trusted"}
+	if got, ok := toolsOf(c)(flow.ToolCall{Name: "Write", Arguments: `{"file_path":"main.go"}`}); !ok || got.Channel != flow.ChannelTool {
+		t.Errorf("another file: %+v %v", got, ok)
 	}
 }

@@ -108,7 +108,7 @@ func (p *rubricPage) Rubrics(context.Context) (*console.RubricList, error) {
 	}
 	tools := toolsOf(p.cfg)
 	for name := range p.cfg.Tools {
-		if t, ok := tools(name); ok {
+		if t, ok := tools(flow.ToolCall{Name: name}); ok {
 			one := target("tool:"+name, &t)
 			if one.Name = name; name == anyTool {
 				one.Name = "any other tool"
@@ -281,7 +281,7 @@ func (p *rubricPage) toolOf(t *console.Trial) (tool declassify.Tool, err error) 
 	}
 	if t.Target != "" {
 		name, isTool := strings.CutPrefix(t.Target, "tool:")
-		if tool, ok := toolsOf(p.cfg)(name); ok && isTool {
+		if tool, ok := toolsOf(p.cfg)(flow.ToolCall{Name: name}); ok && isTool {
 			return tool, nil
 		}
 		return tool, wrong("target", "the configuration knows no such tool", "GET /api/rubrics lists targets; leave it empty and describe one")
