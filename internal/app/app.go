@@ -44,13 +44,18 @@ func failure(hint, format string, args ...any) error { return problem.Failure(hi
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
-	a := &app{in: in, out: out, err: errw}
+	results := &output{Writer: out}
+	a := &app{in: in, out: results, err: errw}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(results)
 	root.SetErr(errw)
-	if err := root.ExecuteContext(context.Background()); err != nil {
+	err := root.ExecuteContext(context.Background())
+	if lost := results.failed(); lost != nil && a.code != exitUsage && (err == nil || errors.Is(err, lost)) {
+		err = failure("is the disk full, or was a pipe closed?", "the result can't be written: %w", reason(lost))
+	}
+	if err != nil {
 		return a.fail(err)
 	}
 	return a.code
@@ -242,6 +247,9 @@ func (a *app) logger(l config.Log) (log *slog.Logger, closeLog func(), err error
 }
 
 func isTerminal(w any) bool {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // file descriptors are small
 }
@@ -280,12 +288,4 @@ func (a *app) configCommand() *cobra.Command {
 		}},
 	)
 	return c
-}
-
-// writeFile writes a file of results, which anybody may read.
-func writeFile(path string, b []byte) error {
-	if err := os.WriteFile(filepath.Clean(path), b, 0o644); err != nil { //nolint:gosec // it holds no secret
-		return failure("is the folder there, and yours?", "%w", err)
-	}
-	return nil
 }

@@ -61,8 +61,10 @@ values in it. An export and the public key are all that checking it takes.`,
 	export := &cobra.Command{
 		Use: "export", Short: "Write the whole ledger, with its rubrics and a signed checkpoint", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.keeping(cmd.Context(), func(_ *config.Config, _ *state.State, b *ledger.Book) error {
-				return a.exportLedger(cmd.Context(), b, out)
+			ctx, stop := interrupts(cmd.Context())
+			defer stop()
+			return a.keeping(ctx, func(_ *config.Config, _ *state.State, b *ledger.Book) error {
+				return a.exportLedger(ctx, b, out)
 			})
 		},
 	}
@@ -222,20 +224,17 @@ func (a *app) exportLedger(ctx context.Context, b *ledger.Book, out string) erro
 		}
 		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(out), ".margay-ledger-*") // 0600
+	var c *ledger.Checkpoint
+	err := placeFile(out, forOwner, func(w io.Writer) (err error) {
+		c, err = b.Export(ctx, w)
+		return err
+	})
+	var p *problem.Error
+	if err != nil && !errors.As(err, &p) {
+		err = failure(ledgerHint, "%w", err)
+	}
 	if err != nil {
-		return failure("choose a folder that you may write to", "%w", reason(err))
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	c, err := b.Export(ctx, f)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return failure(ledgerHint, "%w", err)
-	}
-	if err := os.Rename(f.Name(), out); err != nil {
-		return failure("choose a file that you may write to", "%w", reason(err))
+		return err
 	}
 	return a.print(headView(c, b.Public()), func(w io.Writer) {
 		fmt.Fprintf(w, "%s of %s in %s\nkey      %s\nhead     %s\n", entries(c.Entries), families(c.Families), out, publicText(b.Public()), c)

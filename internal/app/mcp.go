@@ -192,7 +192,7 @@ func (a *app) wrap(ctx context.Context, proxy *mcpproxy.Proxy, cmd *child.Comman
 	cmd.In, cmd.Out = in, out
 	carried := make(chan error, 1)
 	go func() {
-		carried <- proxy.Stdio(ctx, mcpproxy.Pipes{FromClient: a.in, ToClient: a.out, FromServer: fromServer, ToServer: toServer})
+		carried <- proxy.Stdio(ctx, mcpproxy.Pipes{FromClient: a.in, ToClient: bare(a.out), FromServer: fromServer, ToServer: toServer})
 	}()
 	a.code, err = cmd.Run()
 	// Nobody else holds the server's ends now, unless it left a process

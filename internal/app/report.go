@@ -139,7 +139,7 @@ func (a *app) makeReport(ctx context.Context, c *config.Config, st *state.State,
 		_, err := a.out.Write(b)
 		return err
 	}
-	if err := placeFile(out, b); err != nil {
+	if err := placeFile(out, forOwner, func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
 		return err
 	}
 	decisions := 0
@@ -172,23 +172,6 @@ func masker(ctx context.Context, c mediator.Config) (func(string) string, error)
 		return nil, failure(problem.Doctor, "%w", err)
 	}
 	return mask, nil
-}
-
-// placeFile writes a file that appears whole, for its owner alone.
-func placeFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".margay-report-*") // 0600
-	if err != nil {
-		return failure("choose a folder that you may write to", "%w", reason(err))
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return failure("choose a file that you may write to", "%w", reason(err))
-	}
-	return nil
 }
 
 // reportKey is the key that is given, or this installation's.

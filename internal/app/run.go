@@ -185,7 +185,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 		env = child.Env(env, s.Base()+"/"+token)
 	}
 	agent := child.Command{
-		Path: path, Args: args, In: a.in, Out: a.out, Err: a.err,
+		Path: path, Args: args, In: a.in, Out: bare(a.out), Err: a.err,
 		Env: append(child.Without(env, config.EnvKeys, config.EnvLedgerKey, "MARGAY_ACCESS_TOKEN"),
 			config.EnvTrajectory+"="+string(family), localsock.Env+"="+socket, child.TokenEnv+"="+token),
 	}
