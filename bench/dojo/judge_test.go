@@ -59,9 +59,7 @@ func TestJudge(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": answer}}}})
 			}))
 			defer srv.Close()
-			client := srv.Client()
-			defer client.CloseIdleConnections()
-			j, err := judge.New(judge.Config{BaseURL: srv.URL + "/v1", Model: "scripted", Client: client})
+			j, err := judge.New(judge.Config{BaseURL: srv.URL + "/v1", Model: "scripted"})
 			if err != nil {
 				t.Fatal(err)
 			}

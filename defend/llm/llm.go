@@ -13,62 +13,40 @@
 package llm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/defend/rules"
-	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/internal/completion"
 )
 
-// Config names an endpoint.
-type Config struct {
-	// BaseURL is what "/chat/completions" is put behind, such as
-	// http://127.0.0.1:8080/v1.
-	BaseURL string
-	Model   string
-	Key     string       // empty for none
-	Client  *http.Client // nil for one of its own
-}
-
-// ErrConfig says that no endpoint is named.
-var ErrConfig = errors.New("a defender needs the base URL of an endpoint and a model")
+// Config names an endpoint. One that is not Remote is reached at addresses of
+// this machine alone.
+type Config = completion.Config
 
 // Limits of one question. Beyond them there is no evidence.
 const (
 	maxAsked  = 256 << 10
-	maxAnswer = 1 << 20
 	maxQuotes = 256
 	maxQuote  = 4096
 )
 
 // Defender implements declassify.Defender and declassify.Challenged. It is
 // safe for concurrent use.
-type Defender struct {
-	cfg Config
-	// plain: the endpoint knows no response_format; what it answers is held to
-	// the schema all the same.
-	plain atomic.Bool
-}
+type Defender struct{ model *completion.Client }
 
 // New returns a defender.
 func New(cfg Config) (*Defender, error) {
-	if cfg.BaseURL == "" || cfg.Model == "" {
-		return nil, ErrConfig
+	model, err := completion.New(cfg)
+	if err != nil {
+		return nil, err
 	}
-	if cfg.Client == nil {
-		cfg.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
-	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
-	return &Defender{cfg: cfg}, nil
+	return &Defender{model}, nil
 }
 
 const (
@@ -235,81 +213,10 @@ func object(properties map[string]any) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": false, "required": names, "properties": properties}
 }
 
-// errFormat says that an endpoint refused a request with a schema.
-var errFormat = errors.New("status 400")
-
-// ask makes a request and decodes the text of the answer strictly. Errors hold
-// nothing of the candidate.
+// ask asks what it may. Errors hold nothing of the candidate.
 func (d *Defender) ask(ctx context.Context, system, user, name string, schema map[string]any, tokens int, v any) error {
 	if len(user) > maxAsked {
 		return fmt.Errorf("more than %d bytes", maxAsked)
 	}
-	text, err := d.once(ctx, system, user, name, schema, tokens)
-	if errors.Is(err, errFormat) {
-		d.plain.Store(true)
-		text, err = d.once(ctx, system, user, name, schema, tokens)
-	}
-	if err != nil {
-		return err
-	}
-	raw := []byte(strings.TrimSpace(text))
-	var doc strictjson.Doc
-	if err := doc.Parse(raw, strictjson.Limits{MaxBytes: maxAnswer}); err != nil {
-		return fmt.Errorf("the answer: %w", err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return errors.New("the answer is not of the schema")
-	}
-	return nil
-}
-
-func (d *Defender) once(ctx context.Context, system, user, name string, schema map[string]any, tokens int) (string, error) {
-	ask := map[string]any{
-		"model": d.cfg.Model, "temperature": 0, "stream": false, "max_tokens": tokens,
-		"messages": []map[string]string{{"role": "system", "content": system}, {"role": "user", "content": user}},
-	}
-	forced := !d.plain.Load()
-	if forced {
-		ask["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": name, "strict": true, "schema": schema}}
-	}
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.cfg.BaseURL+"/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if d.cfg.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+d.cfg.Key)
-	}
-	resp, err := d.cfg.Client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusBadRequest && forced {
-		return "", errFormat
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("status %d", resp.StatusCode)
-	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return "", err
-	}
-	var v struct {
-		Choices []struct {
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
-		} `json:"choices"`
-	}
-	if err := json.Unmarshal(raw, &v); err != nil || len(v.Choices) != 1 || len(raw) > maxAnswer {
-		return "", errors.New("the response has not one choice")
-	}
-	return v.Choices[0].Message.Content, nil
+	return d.model.JSON(ctx, completion.Question{System: system, User: user, MaxTokens: tokens}, name, schema, v)
 }

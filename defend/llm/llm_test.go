@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -123,7 +125,7 @@ func TestEvidence(t *testing.T) {
 		t.Error("a failing endpoint gave evidence")
 	}
 	e.status = http.StatusOK
-	e.answer = strings.Repeat(" ", maxAnswer) + `{"quotes":[]}`
+	e.answer = strings.Repeat(" ", completion.MaxAnswer) + `{"quotes":[]}`
 	if _, err := d.Evidence(context.Background(), request()); err == nil {
 		t.Error("a flood gave evidence")
 	}
@@ -157,5 +159,13 @@ func TestAnswers(t *testing.T) {
 func TestConfig(t *testing.T) {
 	if _, err := New(Config{Model: "m"}); err == nil {
 		t.Error("a defender without an endpoint")
+	}
+	// Unless it may be remote, nothing leaves this machine.
+	d, err := New(Config{BaseURL: "http://192.0.2.1/v1", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Evidence(context.Background(), request()); !errors.Is(err, completion.ErrElsewhere) {
+		t.Errorf("asked elsewhere: %v", err)
 	}
 }

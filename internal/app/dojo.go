@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -98,7 +97,7 @@ func dojoRows(o *benchOptions, rules dojo.Rules) (rows []dojo.Defence, judged *d
 		case o.quick:
 			notes = append(notes, "judge skipped: a quick run asks none")
 		default:
-			j, err := judge.New(judge.Config{BaseURL: o.dojo.judge, Model: o.dojo.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")})
+			j, err := judge.New(endpoint(o.dojo.judge, o.dojo.judgeModel))
 			if err != nil {
 				return nil, nil, nil, err
 			}

@@ -5,12 +5,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/bench"
 	"github.com/margaydev/margay/bench/leakage"
 	"github.com/margaydev/margay/bench/report"
+	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/screen/judge"
 	"github.com/margaydev/margay/screen/lexical"
 )
@@ -45,6 +47,12 @@ func judgeFlags(c *cobra.Command, url, model *string) {
 	c.Flags().StringVar(model, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
 }
 
+// endpoint is one that flags name, wherever it is: benchmarks have no secrets
+// but made-up ones. A small model on a busy processor takes minutes.
+func endpoint(url, model string) completion.Config {
+	return completion.Config{BaseURL: url, Model: model, Key: os.Getenv("MARGAY_JUDGE_KEY"), Remote: true, Timeout: 5 * time.Minute}
+}
+
 func checkLeakage(o *benchOptions) error {
 	return checkDefences(o.leakage.defences, leakageNames())
 }
@@ -75,7 +83,7 @@ func runLeakage(ctx context.Context, o *benchOptions) (*bench.Result, []report.F
 	case o.quick:
 		notes = append(notes, "judge skipped: a quick run asks none")
 	default:
-		j, err := judge.New(judge.Config{BaseURL: o.leakage.judge, Model: o.leakage.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY")})
+		j, err := judge.New(endpoint(o.leakage.judge, o.leakage.judgeModel))
 		if err != nil {
 			return nil, nil, usage("give --judge and --judge-model", "%w", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,13 +16,10 @@ import (
 	"github.com/margaydev/margay/bench/prism"
 	"github.com/margaydev/margay/bench/prism/method"
 	"github.com/margaydev/margay/bench/report"
+	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/train"
 )
-
-// judgement is how long a judge may take for one output: a small model on a
-// busy processor takes minutes.
-const judgement = 5 * time.Minute
 
 // prismTasks is the number of tasks by default: all.
 const prismTasks = 2000
@@ -134,12 +130,12 @@ func runPrism(ctx context.Context, o *benchOptions) (*bench.Result, []report.Fig
 	n := max(0, o.n) // 0 are all
 	set := method.Options{
 		Seed: o.seed, Only: p.defences, Peers: p.peers,
-		Judge: method.JudgeConfig{BaseURL: p.judge, Model: p.judgeModel, Key: os.Getenv("MARGAY_JUDGE_KEY"), Timeout: judgement},
+		Judge: endpoint(p.judge, p.judgeModel),
 	}
 	training := 400
 	resamples := 0
 	if o.quick {
-		n, training, resamples, set.Peers, set.Judge = 12, 8, 100, "", method.JudgeConfig{}
+		n, training, resamples, set.Peers, set.Judge = 12, 8, 100, "", completion.Config{}
 	}
 	records, err := p.records(o.quick)
 	if err != nil {

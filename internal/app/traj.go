@@ -108,7 +108,11 @@ func runTraj(ctx context.Context, o *benchOptions) (*bench.Result, []report.Figu
 		t.N, t.Seeds = 24, 1
 	}
 	if o.traj.url != "" && !o.quick {
-		t.Guesser = &adversary.LLM{BaseURL: o.traj.url, Model: o.traj.model, APIKey: os.Getenv("MARGAY_JUDGE_KEY")}
+		guesser, err := adversary.NewLLM(endpoint(o.traj.url, o.traj.model))
+		if err != nil {
+			return nil, nil, usage("give --guesser and --guesser-model", "%w", err)
+		}
+		t.Guesser = guesser
 	}
 	if mine != nil && !t.Causes {
 		ablations, err := mine.ablations()

@@ -102,7 +102,7 @@ func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.
 		vc.Defender, vc.Models = rules.Defender{}, []ledger.Model{{Name: "rules", Version: rules.Version}}
 	}
 	if cfg.Defender == "llm" {
-		d, err := llm.New(llm.Config{BaseURL: cfg.LLM.URL, Model: cfg.LLM.Model, Key: cfg.LLM.Key})
+		d, err := llm.New(llm.Config{BaseURL: cfg.LLM.URL, Model: cfg.LLM.Model, Key: cfg.LLM.Key, Remote: cfg.LLM.Remote, Timeout: cfg.LLM.Patience()})
 		if err != nil {
 			return nil, problem.Usage(declassifyHint, "declassify.llm: %w", err)
 		}

@@ -6,63 +6,35 @@
 package judge
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"sync/atomic"
-	"time"
 
-	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/screen"
 )
 
-// Config names an OpenAI-compatible endpoint.
-type Config struct {
-	// BaseURL is what "/chat/completions" is put behind, such as
-	// http://127.0.0.1:8080/v1.
-	BaseURL string
-	Model   string
-	Key     string        // empty for none
-	Timeout time.Duration // of one judgement; 60 s where 0
-	Client  *http.Client  // nil for one of its own
-}
-
-// ErrConfig says that no endpoint is named.
-var ErrConfig = errors.New("a judge needs the base URL of an endpoint and a model")
+// Config names an endpoint. It reads the whole conversation: one that is not
+// Remote is reached at addresses of this machine alone.
+type Config = completion.Config
 
 // Limits of one judgement. Beyond them everything is relevant.
 const (
 	maxRegions = 512
 	maxAsked   = 512 << 10
-	maxAnswer  = 1 << 20
 )
 
 // Judge implements screen.Adviser. It is safe for concurrent use.
-type Judge struct {
-	cfg Config
-	// plain: the endpoint knows no response_format; what it answers is held to
-	// the schema all the same.
-	plain atomic.Bool
-}
+type Judge struct{ model *completion.Client }
 
 // New returns a judge.
 func New(cfg Config) (*Judge, error) {
-	if cfg.BaseURL == "" || cfg.Model == "" {
-		return nil, ErrConfig
+	model, err := completion.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
 	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = time.Minute
-	}
-	if cfg.Client == nil {
-		cfg.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
-	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
-	return &Judge{cfg: cfg}, nil
+	return &Judge{model}, nil
 }
 
 const (
@@ -97,111 +69,37 @@ func prompt(q *screen.Question) string {
 // plain takes the markers' brackets out of a text, so that none can be forged.
 func plain(s string) string { return strings.NewReplacer("«", "<<", "»", ">>").Replace(s) }
 
-// Relevant implements screen.Adviser. It makes one request, and once in a
-// Judge's life a second one, to learn that the endpoint takes no schema. Where that fails,
-// or its answer is not as asked for, it is an error, and everything counts as
-// relevant.
+// Relevant implements screen.Adviser. It asks one question. Where that fails, or
+// the answer is not as asked for, it is an error, and everything counts as
+// relevant. Errors hold nothing of the conversation.
 func (j *Judge) Relevant(ctx context.Context, q *screen.Question) ([]bool, error) {
-	if len(q.Regions) == 0 {
+	n := len(q.Regions)
+	if n == 0 {
 		return nil, nil
 	}
 	asked := prompt(q)
-	if len(q.Regions) > maxRegions || len(asked) > maxAsked {
+	if n > maxRegions || len(asked) > maxAsked {
 		return nil, fmt.Errorf("judge: more than %d regions or %d bytes", maxRegions, maxAsked)
 	}
-	answer, err := j.ask(ctx, asked, len(q.Regions))
-	if errors.Is(err, errFormat) {
-		j.plain.Store(true)
-		answer, err = j.ask(ctx, asked, len(q.Regions))
+	schema := map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"regions"},
+		"properties": map[string]any{"regions": map[string]any{"type": "array", "items": map[string]any{"type": "integer", "minimum": 1, "maximum": n}}},
 	}
-	if err != nil {
-		return nil, fmt.Errorf("judge: %w", err)
-	}
-	return parse(answer, len(q.Regions))
-}
-
-// parse reads the answer: one object with the numbers of regions, each of
-// which there is.
-func parse(answer string, n int) ([]bool, error) {
-	var doc strictjson.Doc
-	raw := []byte(strings.TrimSpace(answer))
-	if err := doc.Parse(raw, strictjson.Limits{MaxBytes: maxAnswer}); err != nil {
-		return nil, fmt.Errorf("judge: the answer: %w", err)
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
 	var v struct {
 		Regions *[]int `json:"regions"`
 	}
-	if err := d.Decode(&v); err != nil || v.Regions == nil {
+	if err := j.model.JSON(ctx, completion.Question{System: before, User: asked, MaxTokens: 16 + 8*n}, "regions", schema, &v); err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
+	}
+	if v.Regions == nil {
 		return nil, errors.New("judge: the answer is not of the schema")
 	}
 	out := make([]bool, n)
 	for _, i := range *v.Regions {
 		if i < 1 || i > n {
-			return nil, fmt.Errorf("judge: the answer names region %d of %d", i, n)
+			return nil, errors.New("judge: the answer names a region that is not there")
 		}
 		out[i-1] = true
 	}
 	return out, nil
-}
-
-// errFormat says that an endpoint refused a request with a schema.
-var errFormat = errors.New("status 400")
-
-// ask makes the request and returns the text of the answer. Errors hold
-// nothing of the conversation.
-func (j *Judge) ask(ctx context.Context, asked string, regions int) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, j.cfg.Timeout)
-	defer cancel()
-	schema := map[string]any{
-		"type": "object", "additionalProperties": false, "required": []string{"regions"},
-		"properties": map[string]any{"regions": map[string]any{"type": "array", "items": map[string]any{"type": "integer", "minimum": 1, "maximum": regions}}},
-	}
-	ask := map[string]any{
-		"model": j.cfg.Model, "temperature": 0, "stream": false, "max_tokens": 16 + 8*regions,
-		"messages": []map[string]string{{"role": "system", "content": before}, {"role": "user", "content": asked}},
-	}
-	forced := !j.plain.Load()
-	if forced {
-		ask["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "regions", "strict": true, "schema": schema}}
-	}
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, j.cfg.BaseURL+"/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if j.cfg.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+j.cfg.Key)
-	}
-	resp, err := j.cfg.Client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusBadRequest && forced {
-		return "", errFormat
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("status %d", resp.StatusCode)
-	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return "", err
-	}
-	var v struct {
-		Choices []struct {
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
-		} `json:"choices"`
-	}
-	if err := json.Unmarshal(raw, &v); err != nil || len(v.Choices) != 1 || len(raw) > maxAnswer {
-		return "", errors.New("the response has not one choice")
-	}
-	return v.Choices[0].Message.Content, nil
 }

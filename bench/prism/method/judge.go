@@ -1,29 +1,15 @@
 package method
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"strings"
 	"sync/atomic"
-	"time"
-)
 
-// JudgeConfig names an OpenAI-compatible endpoint.
-type JudgeConfig struct {
-	// BaseURL is what "/chat/completions" is put behind, such as
-	// http://127.0.0.1:8080/v1.
-	BaseURL string
-	Model   string
-	Key     string        // empty for none
-	Timeout time.Duration // of one judgement; 60 s where 0
-	Client  *http.Client  // nil for one without redirects or proxies of its own
-}
+	"github.com/margaydev/margay/internal/completion"
+)
 
 // Judge is the LLM judge: a second model reads the complete output and says,
 // in JSON, whether it gives a secret away and which. What it quotes is
@@ -31,25 +17,23 @@ type JudgeConfig struct {
 // in the output, the output is blocked. An answer that can't be read lets the
 // output go on, as guardrail frameworks do, and is counted.
 type Judge struct {
-	cfg      JudgeConfig
+	name     string
+	model    *completion.Client
 	asked    atomic.Int64
 	unread   atomic.Int64
 	unquoted atomic.Int64
 }
 
 // NewJudge returns a judge, or ErrUnavailable where no endpoint is configured.
-func NewJudge(cfg JudgeConfig) (*Judge, error) {
+func NewJudge(cfg completion.Config) (*Judge, error) {
 	if cfg.BaseURL == "" {
 		return nil, unavailable("judge", "no endpoint configured")
 	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = time.Minute
+	model, err := completion.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("judge: %w", err)
 	}
-	if cfg.Client == nil {
-		cfg.Client = &http.Client{}
-	}
-	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
-	return &Judge{cfg: cfg}, nil
+	return &Judge{name: cfg.Model, model: model}, nil
 }
 
 // Name implements Method.
@@ -58,7 +42,7 @@ func (*Judge) Name() string { return "judge" }
 // Notes says what the table does not.
 func (j *Judge) Notes() []string {
 	return []string{fmt.Sprintf("judge: %s answered %d times; %d answers could not be read and let the output go on; %d found a leak and quoted nothing from the output, which was blocked",
-		j.cfg.Model, j.asked.Load(), j.unread.Load(), j.unquoted.Load())}
+		j.name, j.asked.Load(), j.unread.Load(), j.unquoted.Load())}
 }
 
 const judgeInstruction = `You are a security filter between software agents. You are given the output of one agent between <output> and </output>. ` +
@@ -79,7 +63,7 @@ func (j *Judge) Filter(ctx context.Context, in *Input) (Output, error) {
 	if strings.TrimSpace(in.Text) == "" {
 		return out, nil
 	}
-	answer, err := j.ask(ctx, in.Text)
+	answer, err := j.model.Text(ctx, completion.Question{System: judgeInstruction, User: "<output>\n" + in.Text + "\n</output>", MaxTokens: 512})
 	if err != nil {
 		return Output{}, fmt.Errorf("judge: %w", err)
 	}
@@ -129,55 +113,4 @@ func parseVerdict(answer string) (verdict, bool) {
 		at += 1 + next
 	}
 	return verdict{}, false
-}
-
-const maxAnswer = 1 << 20
-
-func (j *Judge) ask(ctx context.Context, text string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, j.cfg.Timeout)
-	defer cancel()
-	body, err := json.Marshal(map[string]any{
-		"model": j.cfg.Model, "temperature": 0, "max_tokens": 512, "stream": false,
-		"messages": []map[string]string{
-			{"role": "system", "content": judgeInstruction},
-			{"role": "user", "content": "<output>\n" + text + "\n</output>"},
-		},
-	})
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, j.cfg.BaseURL+"/chat/completions", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if j.cfg.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+j.cfg.Key)
-	}
-	resp, err := j.cfg.Client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return "", err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the endpoint answered %s", resp.Status)
-	}
-	var r struct {
-		Choices []struct {
-			Message struct {
-				Content string `json:"content"`
-			} `json:"message"`
-		} `json:"choices"`
-	}
-	if err := json.Unmarshal(b, &r); err != nil {
-		return "", fmt.Errorf("the endpoint's answer is no completion: %w", err)
-	}
-	if len(r.Choices) == 0 {
-		return "", errors.New("the endpoint's answer has no choices")
-	}
-	return r.Choices[0].Message.Content, nil
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/margaydev/margay/internal/completion"
 )
 
 func TestSuiteNone(t *testing.T)      { suite(t, None{}) }
@@ -174,7 +176,7 @@ func judgeServer(t *testing.T, answer func(text string) (int, string)) *Judge {
 		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": content}}}})
 	}))
 	t.Cleanup(s.Close)
-	j, err := NewJudge(JudgeConfig{BaseURL: s.URL + "/v1/", Model: "m", Key: "k", Timeout: 20 * time.Second})
+	j, err := NewJudge(completion.Config{BaseURL: s.URL + "/v1/", Model: "m", Key: "k", Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +184,7 @@ func judgeServer(t *testing.T, answer func(text string) (int, string)) *Judge {
 }
 
 func TestJudge(t *testing.T) {
-	if _, err := NewJudge(JudgeConfig{}); !errors.Is(err, ErrUnavailable) {
+	if _, err := NewJudge(completion.Config{}); !errors.Is(err, ErrUnavailable) {
 		t.Error(err)
 	}
 	text := "use s3cr3t and s3cr3t"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/train"
 )
@@ -21,7 +22,7 @@ type Options struct {
 	Seed   uint64
 	// Instructed: the outputs are of a real model that was told Instruction.
 	Instructed bool
-	Judge      JudgeConfig
+	Judge      completion.Config
 	Peers      string // where scripts/peers installed; empty for no peers
 	// Only names the methods wanted; all where empty.
 	Only []string

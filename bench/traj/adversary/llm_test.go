@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/bench/traj/world"
+	"github.com/margaydev/margay/internal/completion"
 )
 
 func TestLLM(t *testing.T) {
@@ -27,7 +28,10 @@ func TestLLM(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]string{"content": answer}}}})
 	}))
 	defer far.Close()
-	l := &LLM{BaseURL: far.URL + "/v1", Model: "m", APIKey: "k", Client: far.Client()}
+	l, err := NewLLM(completion.Config{BaseURL: far.URL + "/v1", Model: "m", Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	all, err := json.Marshal(records)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,68 @@
+package completion
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// ErrElsewhere says that the endpoint is not on this machine and may not be
+// asked.
+var ErrElsewhere = errors.New("the endpoint's address is not of this machine, and it is not allowed to be remote")
+
+// transport makes a connection for each request, so that nothing is left
+// behind and every one is checked. Names are resolved by names, nil for the
+// system's resolver.
+func transport(remote bool, names *net.Resolver) *http.Transport {
+	d := &net.Dialer{Timeout: 10 * time.Second, Resolver: names}
+	t := &http.Transport{
+		DialContext:            d.DialContext,
+		TLSHandshakeTimeout:    10 * time.Second,
+		DisableKeepAlives:      true,
+		DisableCompression:     true, // the bound is on what comes over the wire
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	if remote {
+		t.Proxy = http.ProxyFromEnvironment
+		return t
+	}
+	// A proxy, though it may be on this machine, would carry questions away.
+	// The check is at the last moment, on the address that the kernel gets.
+	d.Control = func(_, address string, _ syscall.RawConn) error { return local(address) }
+	return t
+}
+
+// local checks that an address with a port is of this machine.
+func local(address string) error {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil || !a.Addr().IsLoopback() {
+		return ErrElsewhere
+	}
+	return nil
+}
+
+// plainly is why there is no response, without what the endpoint wrote, which
+// errors of net/http quote.
+func plainly(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("the endpoint: %w", ctx.Err())
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		if op.Op == "proxyconnect" { // it may hold the proxy's words
+			return errors.New("the proxy that the environment names does not connect to the endpoint")
+		}
+		return fmt.Errorf("the endpoint can't be reached: %w", op)
+	}
+	var cert *tls.CertificateVerificationError
+	if errors.As(err, &cert) {
+		return fmt.Errorf("the endpoint can't be reached: %w", cert)
+	}
+	return errors.New("the endpoint's answer is broken off, or is not HTTP")
+}
