@@ -112,6 +112,35 @@ func TestCuriousSinks(t *testing.T) {
 	}
 }
 
+// What the page says of all of them at its head.
+func TestHeadOfPage(t *testing.T) {
+	for _, r := range compiledRules(t) {
+		all := rubric.Combine(r)
+		for field, values := range map[string][]string{"salary": {"350000"}, "dob": {"1919-12-31", "2030-01-01"}, "legal-name": {"Maria"}} {
+			for _, v := range values {
+				if _, err := all.Generalize(field, 0, v); !errors.Is(err, rubric.ErrOutside) {
+					t.Errorf("%s: %s is in the population of %s", r.Name(), v, field)
+				}
+			}
+		}
+		most := 4 * flow.Bit
+		if r.Name() == "medical-records" || r.Name() == "healthcare-intake" {
+			most += flow.Bit / 4
+		}
+		if got := all.Limits().Cap[flow.SemiTrusted]; got > most {
+			t.Errorf("%s: curious sinks may learn %s", r.Name(), got)
+		}
+		if all.Residual("notes", flow.Adversarial) || all.Residual("query", flow.Adversarial) {
+			t.Errorf("%s: text passes to hostile sinks", r.Name())
+		}
+		for _, path := range []string{"notes", "note", "comments", "text", "body", "message", "description", "special_requests", "memo", "letter"} {
+			if all.Residual(path, flow.SemiTrusted) {
+				t.Errorf("%s: %s passes to curious sinks", r.Name(), path)
+			}
+		}
+	}
+}
+
 func TestReasons(t *testing.T) {
 	for _, f := range library.All() {
 		r, err := library.Rubric(f.Name)

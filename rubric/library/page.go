@@ -21,9 +21,9 @@ Margay comes with a rubric for each of twelve categories of tasks. A rubric says
 - **Names of categories are names of actions.** A tool that is labelled with the action ` + "`payments`" + ` falls under the rubric of that name. Where an action belongs to two of them, only what both admit may be done.
 - **All of them know all fields**, also those that never belong there: a password in a chart is noticed, and nobody gets it.
 - **A field means the same in all of them**: population and levels are alike, so that a year of birth told to one sink counts when another gets the decade.
-- **Populations are large on purpose**: mailboxes of the world, dwellings of the countries that are listed, days of 107 years. What is too large costs utility, what is too small would lie. Where a number is from stands beside it, in words; they are orders of magnitude.
-- **A value outside of its population is shown to nobody**: an income above 400,000, a birth before 1920, a name of one word.
-- **Required services get what their trade must have, and no more.** Curious sinks get at most 4 bits a task: one age band, or one country, or one chapter of diagnoses; besides, pseudonyms. Adversarial ones get pseudonyms and fixed phrases.
+- **Populations are large on purpose**: mailboxes of the world, dwellings of the countries that are listed, days of 110 years. What is too large costs utility, what is too small would lie. Where a number is from stands beside it, in words; they are orders of magnitude.
+- **A value outside of its population is shown to nobody**: an income of 350,000 or more, a birth before 1920, a name of one word.
+- **Required services get what their trade must have, and no more.** Curious sinks get at most 4 bits a task, in medicine 4.25: one age band, or one country, or one chapter of diagnoses; besides, pseudonyms. Adversarial ones get pseudonyms and fixed phrases.
 - **Dates count as births** where words say so or the year is before 2010. A recent date alone is an appointment.
 - **Free text** passes where an argument is made for it and nothing is found in it, but never to adversarial sinks.
 

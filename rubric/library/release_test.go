@@ -58,6 +58,41 @@ func TestReleases(t *testing.T) {
 			"Oak Chicago 60601", "soon",
 		},
 		{
+			"notes to a broker go nowhere", "travel-booking", flow.SemiTrusted,
+			[]declassify.Arg{typed("name", "legal-name"), typed("dob", "dob"), notes},
+			[]string{"Maria Silva", "1985-03-02", "a quote for two, one of them on a diet"},
+			[]string{"[REDACTED]", "1980s", "[REDACTED]"},
+			"", "",
+		},
+		{
+			"nor do those to a study", "medical-records", flow.SemiTrusted,
+			[]declassify.Arg{typed("diagnosis", "diagnosis"), notes},
+			[]string{"asthma", "her sister has it, too, and she is thirty six"},
+			[]string{"respiratory", "[REDACTED]"},
+			"", "",
+		},
+		{
+			"nor to a marketplace", "e-commerce", flow.SemiTrusted,
+			[]declassify.Arg{typed("address", "address"), notes},
+			[]string{"500 Oak Avenue, Chicago, IL 60601", "leave it with the neighbour, the red door"},
+			[]string{"United States", "[REDACTED]"},
+			"", "",
+		},
+		{
+			"nor to a survey of pay", "hr-payroll", flow.SemiTrusted,
+			[]declassify.Arg{typed("salary", "salary"), notes},
+			[]string{"72500", "about seventy two thousand, since her promotion"},
+			[]string{"50000-74999", "[REDACTED]"},
+			"", "",
+		},
+		{
+			"nor to a scheduler", "messaging-scheduling", flow.SemiTrusted,
+			[]declassify.Arg{typed("city", "location"), notes},
+			[]string{"Lisbon", "she is with her mother until the operation"},
+			[]string{"Spain or Portugal", "[REDACTED]"},
+			"", "",
+		},
+		{
 			"a processor gets the card and its code", "payments", flow.RequiredService,
 			[]declassify.Arg{typed("card", "payment-token"), typed("cvv", "card-code"), typed("exp", "card-expiry")},
 			[]string{"4111 1111 1111 1111", "123", "09/29"},
@@ -70,6 +105,13 @@ func TestReleases(t *testing.T) {
 			[]string{"72500", "she earns $72,500 with us"},
 			[]string{"50000-74999"},
 			"72,500", "earns",
+		},
+		{ // there is room for one band of the two; whichever it is, no more
+			"a survey that tells a birth besides", "hr-payroll", flow.SemiTrusted,
+			[]declassify.Arg{query},
+			[]string{"she earns $72,500 and was born on 2 March 1985"},
+			nil,
+			"72,500 72500 1985 March", "earns",
 		},
 		{
 			"one's own deployment gets its key", "software-operations", flow.RequiredService,
@@ -121,6 +163,11 @@ func TestReleases(t *testing.T) {
 			got, err := v.Release(context.Background(), in)
 			if err != nil || !got.Released() {
 				t.Fatalf("not released: %v %v", got.Reasons, err)
+			}
+			for k, most := range all.Limits().Cap {
+				if got.Entry.Caps[k] > most {
+					t.Errorf("%s were told %s, their cap is %s", flow.Class(k), got.Entry.Caps[k], most) //nolint:gosec // four classes
+				}
 			}
 			for i := range got.Parts {
 				text := got.Parts[i].Text
