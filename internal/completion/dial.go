@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -22,7 +23,13 @@ var ErrElsewhere = errors.New("the endpoint's address is not of this machine, an
 func transport(remote bool, names *net.Resolver) *http.Transport {
 	d := &net.Dialer{Timeout: 10 * time.Second, Resolver: names}
 	t := &http.Transport{
-		DialContext:            d.DialContext,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := d.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &deaf{Conn: conn, asked: make(chan struct{})}, nil
+		},
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableKeepAlives:      true,
 		DisableCompression:     true, // the bound is on what comes over the wire
@@ -36,6 +43,31 @@ func transport(remote bool, names *net.Resolver) *http.Transport {
 	// The check is at the last moment, on the address that the kernel gets.
 	d.Control = func(_, address string, _ syscall.RawConn) error { return local(address) }
 	return t
+}
+
+// deaf is a connection that hears nothing before it has spoken: what the other
+// end says unasked, net/http would log.
+type deaf struct {
+	net.Conn
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (d *deaf) ask() { d.once.Do(func() { close(d.asked) }) }
+
+func (d *deaf) Read(p []byte) (int, error) {
+	<-d.asked
+	return d.Conn.Read(p)
+}
+
+func (d *deaf) Write(p []byte) (int, error) {
+	d.ask()
+	return d.Conn.Write(p)
+}
+
+func (d *deaf) Close() error {
+	d.ask() // for readers to end
+	return d.Conn.Close()
 }
 
 // local checks that an address with a port is of this machine.

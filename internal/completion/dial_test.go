@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 )
 
 func TestLocal(t *testing.T) {
@@ -63,6 +64,57 @@ func names(at func() netip.Addr) *net.Resolver {
 		}()
 		return near, nil
 	}}
+}
+
+// What an endpoint says before it is asked is neither an answer nor logged: see
+// TestMain.
+func TestUnasked(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, answer+"\r\n\r\n")
+			conn.Close()
+		}
+	}()
+	c := client(t, Config{BaseURL: "http://" + l.Addr().String()})
+	for range 300 {
+		if _, err := ask(t, c); err == nil || strings.Contains(err.Error(), "QUOTES") {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		d := &deaf{Conn: near, asked: make(chan struct{})}
+		heard := 0
+		go func() { heard, _ = d.Read(make([]byte, 9)) }()
+		go func() { _, _ = far.Write([]byte(answer)) }()
+		if synctest.Wait(); heard != 0 {
+			t.Error("it hears before it has spoken")
+		}
+		go func() { _, _ = io.ReadFull(far, make([]byte, 1)) }()
+		if _, err := d.Write([]byte{1}); err != nil {
+			t.Error(err)
+		}
+		if synctest.Wait(); heard != 9 {
+			t.Errorf("it heard %d bytes", heard)
+		}
+		d.Close()
+		far.Close()
+
+		near, far = net.Pipe()
+		d = &deaf{Conn: near, asked: make(chan struct{})}
+		go func() { _, _ = d.Read(make([]byte, 1)) }() // ends, or synctest says so
+		d.Close()
+		far.Close()
+	})
 }
 
 // What counts is the address that is connected to, each time: not how the
