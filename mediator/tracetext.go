@@ -40,6 +40,7 @@ type textTrace struct {
 	zone   []byte
 	sum    TextTrace
 	next   int // point that is told next
+	told   time.Time
 }
 
 // traceAnswer begins to gather what is told of an answer; nil where nobody
@@ -195,12 +196,20 @@ func (a *answerTrace) progress() {
 	if a == nil || a.s.e.cfg.Trace.Live == nil {
 		return
 	}
-	const many = 8
+	// Nobody sees more than a few pieces in a blink: of a stream that comes all
+	// at once longer ones are told, which costs less.
+	const few, many, blink = 8, 64, 20 * time.Millisecond
 	for i, t := range a.texts {
 		s := &t.series
-		if len(s.Risk)-t.next < many || !a.s.e.cfg.Trace.Live(a.s.t.id) {
+		n := len(s.Risk) - t.next
+		if n < few || !a.s.e.cfg.Trace.Live(a.s.t.id) {
 			continue
 		}
+		now := a.s.e.cfg.Now()
+		if n < many && now.Sub(t.told) < blink {
+			continue
+		}
+		t.told = now
 		p := &ProgressTrace{Answer: a.id, Text: i, Field: t.key.Field.String(), From: t.next, Series: TokenSeries{
 			N: s.N, Every: s.Every, Risk: slices.Clone(s.Risk[t.next:]), Zone: string(t.zone[t.next:]), Least: slices.Clone(s.Least[t.next:]),
 			Most: slices.Clone(s.Most[t.next:]), Ends: slices.Clone(s.Ends[t.next:]),

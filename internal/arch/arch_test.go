@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"internal/keys":        {"secret"},
 	"internal/rubrics":     {"internal/keys", "rubric"},
 	"internal/environ":     {"flow", "secret", "secret/recognise"},
-	"internal/console":     {"bench", "confirm", "flow", "internal/httpedge", "internal/strictjson", "mediator", "secret"},
+	"internal/console":     {"bench", "confirm", "flow", "internal/console/live", "internal/httpedge", "internal/strictjson", "mediator", "secret"},
 	"internal/demo":        {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	"train":                {"monitor"},
 	"bench":                {},
@@ -103,6 +103,9 @@ var allowed = map[string][]string{
 	"bench/confaide":       {"bench", "bench/stats", "bench/traj/defence", "bench/traj/world", "flow"},
 	"bench/robust":         {"bench", "bench/stats", "bench/traj", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "declassify", "flow", "rubric"},
 	"bench/traj":           {"bench", "bench/stats", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "flow"},
+	"internal/console/live": {
+		"flow", "mediator",
+	},
 	"bench/prism/method": {
 		"flow", "internal/completion", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},

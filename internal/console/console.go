@@ -27,6 +27,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/live"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
@@ -119,7 +120,7 @@ type Console struct {
 	cfg      Config
 	mux      *http.ServeMux
 	sessions *sessions
-	live     *hub
+	live     *live.Hub
 	trials   chan struct{} // those under way
 	cross    *http.CrossOriginProtection
 }
@@ -146,13 +147,13 @@ func New(cfg Config) (*Console, error) {
 	if c.sessions, err = newSessions(&cfg.Access, cfg.Now); err != nil {
 		return nil, err
 	}
-	c.live = newHub(c)
+	c.live = c.hub()
 	c.routes()
 	return c, nil
 }
 
 // Close ends the streams, and with them the console's goroutine.
-func (c *Console) Close() { c.live.close() }
+func (c *Console) Close() { c.live.Close() }
 
 // route is one resource: a model, as JSON below /api and as a page below
 // /console.
@@ -200,7 +201,7 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("POST /api/questions/{id}/answer", c.answerJSON)
 	c.mux.HandleFunc("POST /api/rubrics/try", c.tryJSON)
 	c.mux.HandleFunc("GET /api/questions/{id}/arguments", c.arguments)
-	c.mux.HandleFunc("GET /api/stream", c.live.serve)
+	c.mux.HandleFunc("GET /api/stream", c.stream)
 	c.mux.HandleFunc("GET /api/openapi.json", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, c.OpenAPI()) })
 	c.mux.HandleFunc("POST /console/confirmations/{id}", c.answerForm)
 	c.mux.HandleFunc("POST /console/rubrics", c.tryForm)

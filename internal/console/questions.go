@@ -187,7 +187,7 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 	if q, err := c.cfg.Desk.Open(row); err == nil && c.cfg.Answered != nil {
 		c.cfg.Answered(q, a, by)
 	}
-	c.live.poke()
+	c.live.Asked()
 	q, err := c.questionOf(ctx, row)
 	return &q, err
 }

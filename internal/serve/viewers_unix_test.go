@@ -206,7 +206,7 @@ func BenchmarkViewers(b *testing.B) {
 }
 
 func viewers(b *testing.B, monitor bool) {
-	const each = 150 // answers of an agent in a round
+	const each = 600 // answers of an agent in a round, so that it lasts for several pulses
 	l := newCrowd(b)
 	quiet, kept, looking := start(b, "gateway"), start(b, "gateway"), start(b, "viewers")
 	var off, on string

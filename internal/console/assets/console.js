@@ -140,6 +140,13 @@
         u.caption.textContent = `Under way: ${s.n} tokens of ${d.field}`;
       });
     },
+    // More happened at once than a page is told of.
+    gap() {
+      for (const [key, u] of under) { u.figure.remove(); under.delete(key); }
+      const list = $('#timeline');
+      if (list.firstElementChild && list.firstElementChild.classList.contains('gap')) return;
+      list.insertAdjacentHTML('afterbegin', '<li class="gap"><div class="when">…</div><div class="what">More happened here than is shown. <a href="">Load the page again</a> to see it.</div></li>');
+    },
     reset() { location.reload(); },
   };
 
