@@ -74,7 +74,7 @@ var allowed = map[string][]string{
 	"hook":                {"flow", "mediator", "internal/strictjson"},
 	"mcpproxy":            {"confirm", "flow", "mediator", "wire/mcp", "internal/httpedge", "internal/sse"},
 	"connectortest":       {},
-	"gateway/gatewaytest": {"connectortest", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
+	"gateway/gatewaytest": {"connectortest", "declassify", "defend/rules", "flow", "gateway", "ledger", "mediator", "rubric", "secret", "secret/recognise", "store/memory"},
 	// L6
 	"internal/config":      {"flow", "mediator", "secret"},
 	"internal/keys":        {"secret"},

@@ -37,6 +37,12 @@ func TestRequestParts(t *testing.T) {
 			t.Errorf("%s is %q, want %q", path, got[path], want)
 		}
 	}
+	for i := range r.Parts() {
+		// A result is of the tool whose call it answers.
+		if p := &r.Parts()[i]; p.Text == "result" && p.Tool != "f" || p.Text == "hello" && p.Tool != "" {
+			t.Errorf("%s is of the tool %q", r.Path(p), p.Tool)
+		}
+	}
 	if r.Model() != "m" || !r.Stream() || r.NumMessages() != 4 || r.MessageRole(3) != flow.RoleTool {
 		t.Error("the request's own fields are wrong")
 	}

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -23,6 +24,7 @@ func ParseRequest(body []byte, lim wire.Limits) (*Request, error) {
 	if r.Doc.Nodes[0].Kind != strictjson.Object {
 		return nil, &strictjson.Error{Code: strictjson.Syntax, Detail: "a JSON object is expected"}
 	}
+	var tools map[string]string // by the id of a call: the tool's name
 	r.Doc.Children(0, func(c int) bool {
 		if r.Doc.KeyIs(c, "messages") && r.Doc.Nodes[c].Kind == strictjson.Array {
 			r.Doc.Children(c, func(m int) bool {
@@ -30,8 +32,14 @@ func ParseRequest(body []byte, lim wire.Limits) (*Request, error) {
 				s.Message = len(r.messages)
 				s.Role = flow.Role(r.Doc.Text(r.Doc.Find(m, "role")))
 				if s.Role == flow.RoleTool {
-					s.Tool = r.Doc.Text(r.Doc.Find(m, "name"))
+					s.Tool = cmp.Or(tools[r.Doc.Text(r.Doc.Find(m, "tool_call_id"))], r.Doc.Text(r.Doc.Find(m, "name")))
 				}
+				r.calls(m, func(id string, fn, _ int) {
+					if tools == nil {
+						tools = map[string]string{}
+					}
+					tools[id] = r.Doc.Text(r.Doc.Find(fn, "name"))
+				})
 				r.messages = append(r.messages, m)
 				r.Walk(m, s)
 				return true
