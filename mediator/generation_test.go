@@ -228,7 +228,7 @@ func FuzzGeneration(f *testing.F) {
 	f.Add("password = \"hunter2hunter2!\"\n-----BEGIN RSA PRIVATE KEY-----\nabc", "\x02", `["\x01",{"\x00":1}]`, uint64(4))
 	f.Fuzz(func(t *testing.T, content, reasoning, args string, seed uint64) {
 		if len(content)+len(reasoning)+len(args) > 1<<14 {
-			t.Skip()
+			t.Skip("too long to be cut at every point")
 		}
 		a := fill.Replace(args)
 		src := []source{

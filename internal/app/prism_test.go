@@ -11,9 +11,6 @@ import (
 // A small run has the rows of everything that the paper reports, in the result
 // and on the page.
 func TestPrismReportsEverything(t *testing.T) {
-	if testing.Short() {
-		t.Skip("trains a model")
-	}
 	records, err := filepath.Glob(filepath.Join("..", "..", fixtures))
 	if err != nil || len(records) != 3 {
 		t.Fatal(records, err)

@@ -175,7 +175,7 @@ func TestBadPaths(t *testing.T) {
 	}
 	const other = 65534
 	if err := os.Lchown(link, other, -1); err != nil {
-		t.Skip("another user's link: only root can make one")
+		t.Skip("only root can make another user's link: run this as root")
 	}
 	if _, err := Open(context.Background(), link, Options{}); !errors.Is(err, ErrOwner) {
 		t.Errorf("another user's link: %v", err)

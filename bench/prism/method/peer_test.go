@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/margaydev/margay/internal/testkit"
 )
 
 // TestMain is a peer, too: the tests' own scanner takes out the word "secret",
@@ -61,7 +63,7 @@ const fakeHome = "/the/tests/own/peer"
 func fakePeer(t *testing.T) *Peer {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("the stand-in is a shell script")
+		t.Skip("the stand-in is a shell script: run this elsewhere")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -138,25 +140,24 @@ func TestPeer(t *testing.T) {
 
 // The real ones, where they are installed.
 func TestInstalledPeers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts Python")
-	}
 	for name, want := range map[string]string{
 		"detect-secrets": "AKIAQ3EGRWXP5TZ6NB7M", "presidio": "jane.doe@example.org",
 	} {
-		p, err := NewPeer(context.Background(), name, filepath.Join("..", "..", "..", PeersDir))
-		if errors.Is(err, ErrUnavailable) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := removed(t, p, "é deploy with AKIAQ3EGRWXP5TZ6NB7M and write \xff to jane.doe@example.org soon")
-		if !strings.Contains(strings.Join(got, "|"), want) {
-			t.Errorf("%s takes out %q", name, got)
-		}
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			p, err := NewPeer(context.Background(), name, filepath.Join("..", "..", "..", PeersDir))
+			if errors.Is(err, ErrUnavailable) {
+				testkit.Missing(t, "peers", "run scripts/peers install")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := removed(t, p, "é deploy with AKIAQ3EGRWXP5TZ6NB7M and write \xff to jane.doe@example.org soon")
+			if !strings.Contains(strings.Join(got, "|"), want) {
+				t.Errorf("%s takes out %q", name, got)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
