@@ -31,6 +31,7 @@ type atom struct {
 	typed  bool     // the whole of a typed argument
 	schema string   // its field
 	plain  bool     // in a typed argument of no field
+	lone   bool     // in a text of which nothing else may pass
 	match  bool     // a predicate matches in it
 	named  bool     // a pseudonym stands there
 
@@ -111,7 +112,7 @@ func (k *cutter) partOf(i int, labels []Label, from, to int, distrust map[int]Ru
 	})
 	passes := !arg.Free || k.rules.Residual(p.Path, k.class) || k.skip(Unlabelled)
 	for _, s := range spans(p.Text, names, labels, from, to, matches, passes, k.only) {
-		a := atom{part: i, start: s.start, end: s.end, path: p.Path, text: p.Text[s.start:s.end], label: s.label, plain: !arg.Free, match: s.match, field: Unknown, why: Unlabelled}
+		a := atom{part: i, start: s.start, end: s.end, path: p.Path, text: p.Text[s.start:s.end], label: s.label, plain: !arg.Free, lone: !passes, match: s.match, field: Unknown, why: Unlabelled}
 		switch {
 		case s.name != nil:
 			a.field, a.named, a.fields = s.name.Field, true, []string{s.name.Field}

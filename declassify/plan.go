@@ -88,6 +88,9 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 	case need:
 		op = at(enough)
 		floor = op
+	case a.lone && class >= flow.SemiTrusted && ch != flow.ChannelModel:
+		// A cell of a hierarchy among what is redacted serves nobody, and
+		// would spend what a sink that asks by its schema may learn.
 	case a.nec == rubric.Required && !waived && a.need() != "":
 		op = at(func(o rubric.Op) bool {
 			return o.Kind >= rubric.Generalize || ch == flow.ChannelModel && o == pseudonym
@@ -98,13 +101,17 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 		// and the rubric says that it is of use there: in the finest form
 		// that is admitted and that fits.
 		op = len(a.ops) - 1
+	case a.nec == rubric.Useful && ch == flow.ChannelModel && at(isPseudonym) >= 0:
+		// It plans with the name; a cell of the hierarchy would only spend what
+		// sinks that ask for it may learn.
+		op = at(isPseudonym)
 	case a.nec == rubric.Useful:
 		op = at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize || o == pseudonym })
 		if g := at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize }); g >= 0 {
 			op = g
 		}
 	case ch == flow.ChannelModel || a.token != "": // it can go on with a name
-		op = at(func(o rubric.Op) bool { return o == pseudonym })
+		op = at(isPseudonym)
 	}
 	if !a.typed { // what a text says besides is no argument, and the call is made without
 		floor = 0
@@ -116,6 +123,8 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 	}
 	a.op = op
 }
+
+func isPseudonym(o rubric.Op) bool { return o == pseudonym }
 
 // propose takes a defender's operators where they disclose less than planned.
 func (k *cutter) propose(proposals []Proposal) {

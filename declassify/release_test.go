@@ -86,8 +86,47 @@ func TestWithoutLabels(t *testing.T) {
 	w.residual = false
 	v = verifier(t, w, nil)
 	r = release(t, v, candidate("T1", broker(), "note", "born 1990-05-17, flies"))
-	if r.Outcome != flow.Rewrite || sent(&r) != "[REDACTED]1990[REDACTED]" {
+	if r.Outcome != flow.Rewrite || sent(&r) != "[REDACTED][REDACTED][REDACTED]" {
 		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+}
+
+// Where nothing else of a text passes, a cell of a hierarchy serves no curious
+// sink: what it may learn is left to what its schema asks for.
+func TestLoneMentionsSpendNothing(t *testing.T) {
+	for _, c := range []struct {
+		residual bool
+		want     string
+		year     string
+	}{{true, "born 1990, flies", "[REDACTED]"}, {false, "[REDACTED][REDACTED][REDACTED]", "1985"}} {
+		w := travel()
+		w.residual = c.residual
+		v := verifier(t, w, nil)
+		if r := release(t, v, candidate("T1", broker(), "note", "born 1990-05-17, flies")); sent(&r) != c.want {
+			t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+		}
+		// A year is 3.5 of 4 bits: one of them fits.
+		if r := release(t, v, candidate("T1", broker(), "passengers.0.dob", "1985-03-02")); sent(&r) != c.year {
+			t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+		}
+	}
+}
+
+// The model goes on with a name, and is not shown a cell that would spend what
+// sinks that ask for one may learn; a planted value gets no name.
+func TestTheModelGetsNames(t *testing.T) {
+	v, known := verifier(t, travel(), nil), names{}
+	model := declassify.Tool{Name: "model", Action: "prompt", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []declassify.Arg{{Path: "messages.*", Free: true}}}
+	c := candidate("T1", model, "messages.0", "I was born 1990-05-17")
+	c.Names = known
+	r := release(t, v, c)
+	if !strings.HasPrefix(sent(&r), "I was born margay-dob-") || len(r.Named) != 1 || r.Entry.Caps[flow.SemiTrusted] > bit/10 {
+		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+	c = candidate("T1", broker(), "passengers.0.dob", r.Named[0].Name)
+	c.Names = known
+	if r = release(t, v, c); sent(&r) != "1990" {
+		t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
 	}
 }
 
