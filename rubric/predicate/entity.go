@@ -28,7 +28,7 @@ func known(name, about, expr string, by func(*finder, func(string) bool) func(*l
 const months = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?`
 
 var entities = []entity{
-	known("card", "a number with the length and check digit of a payment card", `\b\d(?:[ -]?\d){11,18}\b`, windows, luhn),
+	known("card", "a number with the length, issuer and check digit of a payment card", `\b\d(?:[ -]?\d){11,18}\b`, windows, card),
 	known("date", "a day, month and year", `(?i)\b(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})|\d{1,2}(?:st|nd|rd|th)?[ -](?:of )?`+months+`[ -]\d{4}|`+months+` \d{1,2}(?:st|nd|rd|th)?,? \d{4})\b`, checked, nil),
 	known("email", "an address of electronic mail", `[\p{L}\p{N}._%+'-]{1,64}@(?:[\p{L}\p{N}-]{1,63}\.){1,4}\p{L}{2,24}`, checked, nil),
 	known("iban", "an account number with its check digits", `\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b`, windows, mod97),
@@ -105,11 +105,17 @@ func digits(s string) string {
 	}, s)
 }
 
-func luhn(s string) bool {
+// card is a number that somebody issues cards under (ISO/IEC 7812): none begin
+// with 0, and the only ones of twelve digits are Maestro's, from 5 or 6 on.
+func card(s string) bool {
 	d := digits(s)
-	if len(d) < 12 || len(d) > 19 {
+	if len(d) < 12 || len(d) > 19 || d[0] == '0' || len(d) == 12 && d[0] != '5' && d[0] != '6' {
 		return false
 	}
+	return luhn(d)
+}
+
+func luhn(d string) bool {
 	sum := 0
 	for i := range len(d) {
 		n := int(d[len(d)-1-i] - '0')

@@ -37,6 +37,8 @@ func TestEntities(t *testing.T) {
 		{"card", "pay with 4111 1111 1111 1111 12/27", []string{"4111 1111 1111 1111"}},
 		{"card", "12 4111-1111-1111-1111", []string{"4111-1111-1111-1111"}},
 		{"card", "4111 1111 1111 1112", nil},
+		{"card", "030000000007 or 123456789007 or 0000000000000000", nil}, // check digits alone make no card
+		{"card", "Maestro 501800000009", []string{"501800000009"}},
 		{"card", "two: 4111111111111111 5555555555554444", []string{"4111111111111111", "5555555555554444"}},
 		{"date", "born 1985-03-02 or 2 March 1985 or March 2nd? March 2, 1985; 02/03/85", []string{"1985-03-02", "2 March 1985", "March 2, 1985", "02/03/85"}},
 		{"date", "version 1.2.3, flight 4711", nil},
