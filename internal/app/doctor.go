@@ -14,8 +14,8 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	o := doctor.Options{Dir: "."}
 	c := &cobra.Command{
-		Use: "doctor", Short: "Check configuration, keys, database and upstreams",
-		Long: "Check the configuration, the key files and their permissions, the database, proxies and certificates, and whether the upstreams answer. It changes nothing. The exit code is 1 where a check fails.",
+		Use: "doctor", Short: "Check configuration, keys, database, rubrics and upstreams",
+		Long: "Check the configuration, the key files and their permissions, the database, the rubrics, proxies and certificates, and whether the upstreams answer. It changes nothing. The exit code is 1 where a check fails.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load(nil)
 			if err != nil {
@@ -23,7 +23,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				c.StateDir = a.stateDir
 			}
 			v := version()
-			all := append(doctor.Run(cmd.Context(), c, err, o), doctor.Check{
+			all := append(append(doctor.Run(cmd.Context(), c, err, o), checkReleases(c)...), doctor.Check{
 				Name: "version", Status: doctor.OK, Detail: fmt.Sprintf("margay %s, %s, %s/%s", v["version"], v["go"], v["os"], v["arch"]),
 			})
 			if slices.ContainsFunc(all, func(c doctor.Check) bool { return c.Status == doctor.Fail }) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/margaydev/margay/declassify/rubriclint"
 	"github.com/margaydev/margay/declassify/smt/z3"
+	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/rubrics"
 	"github.com/margaydev/margay/rubric"
@@ -30,13 +31,20 @@ func (a *app) rubricCommand() *cobra.Command {
 	return c
 }
 
-// registry is the folder of the state that has the rubrics.
+// registry is the folder that has the rubrics.
 func (a *app) registry() (rubrics.Folder, error) {
 	c, err := a.load(nil)
 	if err != nil {
 		return rubrics.Folder{}, err
 	}
-	return rubrics.In(c.State(), c.Keys()), nil
+	return registryOf(c), nil
+}
+
+func registryOf(c *config.Config) rubrics.Folder {
+	if c.Declassify.Rubrics != "" {
+		return rubrics.At(c.Declassify.Rubrics, c.Keys())
+	}
+	return rubrics.In(c.State(), c.Keys())
 }
 
 // openRubric reads a rubric's YAML, or a signed one whose signature is not
@@ -56,10 +64,14 @@ func openRubric(name string) (*rubric.Rubric, error) {
 func readRubric(name string) ([]byte, error) {
 	f, err := os.Open(filepath.Clean(name))
 	if err != nil {
-		return nil, usage("give the file of a rubric; margay rubric new writes one to begin with", "%w", err)
+		return nil, usage("give the file of a rubric; margay rubric new writes one to begin with", "%s can't be read: %w", name, reason(err))
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, rubric.MaxBytes+1024))
+	b, err := io.ReadAll(io.LimitReader(f, rubric.MaxBytes+1024))
+	if err != nil {
+		return nil, usage("give the file of a rubric; margay rubric new writes one to begin with", "%s can't be read: %w", name, reason(err))
+	}
+	return b, nil
 }
 
 // goodRubric is openRubric for commands that need one in order.
@@ -90,7 +102,7 @@ func (a *app) rubricNew() *cobra.Command {
 			if err != nil {
 				return usage("margay rubric new seat-booking --field legal-name --field dob", "%w", err)
 			}
-			if out != "" {
+			if out != "" && out != "-" {
 				if _, err := os.Lstat(out); err == nil {
 					return usage("give another name to --out", "%s is there already", out)
 				}
@@ -105,7 +117,7 @@ func (a *app) rubricNew() *cobra.Command {
 	}
 	c.Flags().StringSliceVar(&fields, "field", nil, "`name` of a field; repeatable (default legal-name and email)")
 	complete(c, "field", rubric.Ontology)
-	c.Flags().StringVar(&out, "out", "", "`file` to write (default standard output)")
+	c.Flags().StringVar(&out, "out", "", "`file` to write; - for standard output (the default)")
 	return c
 }
 
@@ -219,7 +231,7 @@ func (a *app) openRegistry() (*rubric.Registry, []*rubric.Refusal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	reg, refused, err := f.Open(nil)
+	reg, refused, err := f.Look(nil)
 	if err != nil {
 		return nil, nil, failure(problem.Doctor, "%w", err)
 	}

@@ -25,6 +25,13 @@ func (a *app) rubricSign() *cobra.Command {
 			"The rubric must pass margay rubric lint.",
 		Example: "  margay rubric sign booking.yaml --out booking.rubric",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := readRubric(args[0])
+			if err != nil {
+				return err
+			}
+			if rubrics.IsSigned(b) && out == "" { // somebody's signature would be lost
+				return usage("margay rubric sign "+args[0]+" --out mine"+rubric.Ext, "%s is signed already", args[0])
+			}
 			r, err := a.lintedRubric(args[0])
 			if err != nil {
 				return err
@@ -40,13 +47,17 @@ func (a *app) rubricSign() *cobra.Command {
 			if out == "" {
 				out = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + rubric.Ext
 			}
+			if out == "-" {
+				_, err := a.out.Write(rubric.Sign(r, key))
+				return err
+			}
 			if err := writeFile(out, rubric.Sign(r, key)); err != nil {
 				return err
 			}
 			return a.print(map[string]string{"file": out, "hash": r.Hash().String()}, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", out, r) })
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "`file` to write (default: beside the rubric, with the ending "+rubric.Ext+")")
+	c.Flags().StringVar(&out, "out", "", "`file` to write; - for standard output (default: beside the rubric, with the ending "+rubric.Ext+")")
 	return c
 }
 
@@ -157,11 +168,7 @@ func (a *app) rubricPublish() *cobra.Command {
 
 // publish puts files into force, and rubrics of the user's own.
 func (a *app) publish(f rubrics.Folder, args []string, own ...*rubric.Rubric) ([]string, error) {
-	type foreign struct {
-		r *rubric.Rubric
-		b []byte
-	}
-	var others []foreign
+	var all []rubrics.Signed
 	for _, name := range args {
 		b, err := readRubric(name)
 		if err != nil {
@@ -187,21 +194,23 @@ func (a *app) publish(f rubrics.Folder, args []string, own ...*rubric.Rubric) ([
 			}
 			return nil, failure(hint, "%w", err)
 		}
-		others = append(others, foreign{r, b})
+		all = append(all, rubrics.Signed{Rubric: r, File: b})
 	}
-	names, err := f.Publish(own...)
+	if len(own) > 0 {
+		key, err := f.Key()
+		if err != nil {
+			return nil, failure(problem.Doctor, "%w", err)
+		}
+		for _, r := range own {
+			all = append(all, rubrics.Signed{Rubric: r, File: rubric.Sign(r, key)})
+		}
+	}
+	names, err := f.Put(all...)
 	if errors.Is(err, rubrics.ErrOlder) {
 		return nil, usage("count up its revision", "%w", err)
 	}
 	if err != nil {
 		return nil, failure(problem.Doctor, "%w", err)
-	}
-	for _, o := range others {
-		n, err := f.Put(o.r, o.b)
-		if err != nil {
-			return nil, failure(problem.Doctor, "%w", err)
-		}
-		names = append(names, n)
 	}
 	return names, nil
 }

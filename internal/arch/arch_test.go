@@ -122,7 +122,7 @@ var allowed = map[string][]string{
 	"internal/harness":   {},
 	"internal/localsock": {},
 	"internal/app": {
-		"declassify/rubriclint", "declassify/smt/z3", "internal/rubrics", "rubric",
+		"declassify/rubriclint", "declassify/smt/z3", "internal/keys", "internal/rubrics", "rubric",
 		"bench/confaide", "bench/leak", "bench/robust", "bench/traj", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "declassify", "defend/rules", "rubric/library",
 		"confirm", "internal/console", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/completion", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/report", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",

@@ -4,6 +4,7 @@
 package rubrics
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -25,14 +26,16 @@ const maxKeys = 64
 // Folder is where a registry is: signed rubrics, and public keys beside them.
 type Folder struct {
 	dir, keys string
+	named     bool // by the configuration: it must be there
 }
 
 // In returns the registry in a state folder, whose own key is in a folder of
 // keys.
-func In(state, keyDir string) Folder { return Folder{filepath.Join(state, "rubrics"), keyDir} }
+func In(state, keyDir string) Folder { return Folder{filepath.Join(state, "rubrics"), keyDir, false} }
 
-// At returns the registry in a folder, with the own key in a folder of keys.
-func At(dir, keyDir string) Folder { return Folder{dir, keyDir} }
+// At returns the registry in a folder that somebody named, with the own key in
+// a folder of keys.
+func At(dir, keyDir string) Folder { return Folder{dir, keyDir, true} }
 
 // Dir returns the folder.
 func (f Folder) Dir() string { return f.dir }
@@ -90,7 +93,12 @@ func (f Folder) hasKey() bool {
 	return err == nil
 }
 
+// readSome reads the beginning of a file. What is no file, such as a pipe that
+// nobody writes to, is not opened.
 func readSome(name string, most int64) ([]byte, error) {
+	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
+		return nil, cmp.Or(err, fmt.Errorf("rubrics: %s is no file", name))
+	}
 	f, err := os.Open(filepath.Clean(name))
 	if err != nil {
 		return nil, err
@@ -99,74 +107,149 @@ func readSome(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Open reads the registry. A folder that is not there is an empty one. What
-// was refused is returned with the reason.
+// ErrRefused says that something in the folder may not be relied on.
+var ErrRefused = errors.New("a rubric is refused")
+
+// Open reads the registry for releases to be held to it. What is refused may
+// have been a later revision, or have narrowed another rubric: without it more
+// would be let out, so it is an ErrRefused. Those that have expired are not:
+// the registry remembers them, and refuses releases that they were for. They
+// are returned. A folder that is not there is an empty one, but for one that
+// was named.
 func (f Folder) Open(now func() time.Time) (*rubric.Registry, []*rubric.Refusal, error) {
+	if _, err := os.Stat(f.dir); f.named && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("rubrics: there is no folder %s", f.dir)
+	}
+	reg, refused, err := f.Look(now)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range refused {
+		if !errors.Is(r, rubric.ErrExpired) {
+			return nil, nil, fmt.Errorf("%w, and without it more might be let out: publish it again, or move it out of %s: %w", ErrRefused, f.dir, r)
+		}
+	}
+	return reg, refused, nil
+}
+
+// Look reads the registry for somebody to see. What is refused is returned
+// with the reason. A folder that is not there is an empty one.
+func (f Folder) Look(now func() time.Time) (*rubric.Registry, []*rubric.Refusal, error) {
 	trusted, err := f.Trusted()
 	if err != nil {
 		return nil, nil, err
 	}
 	c := rubric.Config{Keys: trusted, Now: now}
-	if _, err := os.Stat(f.dir); errors.Is(err, fs.ErrNotExist) {
+	entries, err := os.ReadDir(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return rubric.NewRegistry(c), nil, nil
 	}
-	return rubric.Load(os.DirFS(f.dir), c)
+	if err != nil {
+		return nil, nil, fmt.Errorf("rubrics: %w", err)
+	}
+	for _, e := range entries {
+		name := filepath.Join(f.dir, e.Name())
+		if st, err := os.Stat(name); filepath.Ext(name) == rubric.Ext && err == nil && !st.IsDir() && !st.Mode().IsRegular() {
+			return nil, nil, fmt.Errorf("rubrics: %s is no file", name)
+		}
+	}
+	reg, refused, err := rubric.Load(os.DirFS(f.dir), c)
+	if err != nil {
+		err = fmt.Errorf("%w (in %s)", err, f.dir)
+	}
+	return reg, refused, err
 }
 
 // ErrOlder says that a later revision is published, or another rubric as the
 // same one.
 var ErrOlder = errors.New("a later revision is published, or another rubric as this one")
 
-// Publish signs rubrics with the user's key and puts them into the folder. One
-// that is there already is left as it is; one whose name is there with a later
-// revision, or with another text as the same one, is ErrOlder, and none is
-// published. It returns the names of the files.
+// Signed is a rubric with the file that it was signed as.
+type Signed struct {
+	Rubric *rubric.Rubric
+	File   []byte
+}
+
+// Publish signs rubrics with the user's key and puts them into the folder, as
+// Put does.
 func (f Folder) Publish(rs ...*rubric.Rubric) ([]string, error) {
 	key, err := f.Key()
 	if err != nil {
 		return nil, err
 	}
-	reg, _, err := f.Open(nil)
+	signed := make([]Signed, len(rs))
+	for i, r := range rs {
+		signed[i] = Signed{r, rubric.Sign(r, key)}
+	}
+	return f.Put(signed...)
+}
+
+// Put puts signed rubrics into the folder, each whole, and returns the names of
+// their files. One whose name is there, or among them, with a later revision, or with another text as the same
+// one, is ErrOlder; then, and after any other error, none is there.
+func (f Folder) Put(signed ...Signed) ([]string, error) {
+	reg, _, err := f.Look(nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range rs {
-		for _, o := range reg.All() {
-			if o.Name() == r.Name() && o.Hash() != r.Hash() && o.Revision() >= r.Revision() {
+	for i, s := range signed {
+		there := reg.All()
+		for _, o := range signed[:i] {
+			there = append(there, o.Rubric)
+		}
+		for _, o := range there {
+			if o.Name() == s.Rubric.Name() && o.Hash() != s.Rubric.Hash() && o.Revision() >= s.Rubric.Revision() {
 				return nil, fmt.Errorf("%w: %s", ErrOlder, o)
 			}
 		}
 	}
-	var out []string
-	for _, r := range rs {
-		name, err := f.Put(r, rubric.Sign(r, key))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, name)
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("rubrics: %w", err)
 	}
-	return out, nil
+	var names, temps, added []string
+	defer func() {
+		for _, name := range append(temps, added...) { // none once all are there
+			_ = os.Remove(name)
+		}
+	}()
+	for _, s := range signed {
+		temp, err := f.stage(s.File)
+		if temp != "" {
+			temps = append(temps, temp)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rubrics: %w", err)
+		}
+		r := s.Rubric
+		names = append(names, filepath.Join(f.dir, r.Name()+"-"+fmt.Sprint(r.Revision())+"-"+r.Hash().Short()+rubric.Ext))
+	}
+	for i, name := range names {
+		_, err := os.Lstat(name)
+		isNew := errors.Is(err, fs.ErrNotExist)
+		if err := os.Rename(temps[i], name); err != nil {
+			return nil, fmt.Errorf("rubrics: %w", err)
+		}
+		if isNew {
+			added = append(added, name)
+		}
+	}
+	temps, added = nil, nil
+	d, err := os.Open(f.dir)
+	if err != nil {
+		return nil, fmt.Errorf("rubrics: %w", err)
+	}
+	_ = d.Sync() // Windows has no such thing
+	return names, d.Close()
 }
 
-// Put writes a signed rubric into the folder, whole or not at all.
-func (f Folder) Put(r *rubric.Rubric, signed []byte) (string, error) {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return "", fmt.Errorf("rubrics: %w", err)
-	}
-	name := filepath.Join(f.dir, r.Name()+"-"+fmt.Sprint(r.Revision())+"-"+r.Hash().Short()+rubric.Ext)
+// stage writes a file that nobody looks for yet to the disk.
+func (f Folder) stage(b []byte) (name string, err error) {
 	tmp, err := os.CreateTemp(f.dir, ".rubric-*")
 	if err != nil {
-		return "", fmt.Errorf("rubrics: %w", err)
+		return "", err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	_, err = tmp.Write(signed)
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return "", fmt.Errorf("rubrics: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), name); err != nil {
-		return "", fmt.Errorf("rubrics: %w", err)
-	}
-	return name, nil
+	_, err = tmp.Write(b)
+	return tmp.Name(), errors.Join(err, tmp.Sync(), tmp.Close())
 }
 
 // IsSigned reports whether a file's beginning is that of a signed rubric.

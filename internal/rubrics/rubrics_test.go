@@ -75,10 +75,13 @@ func TestTrust(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Put(r, rubric.Sign(r, key)); err != nil {
+	if _, err := f.Put(rubrics.Signed{Rubric: r, File: rubric.Sign(r, key)}); err != nil {
 		t.Fatal(err)
 	}
-	reg, refused, err := f.Open(nil)
+	if _, _, err := f.Open(nil); !errors.Is(err, rubrics.ErrRefused) || !errors.Is(err, rubric.ErrUnknownKey) || !strings.Contains(err.Error(), f.Dir()) {
+		t.Errorf("releases are held to a folder that has what is refused: %v", err)
+	}
+	reg, refused, err := f.Look(nil)
 	if err != nil || len(reg.All()) != 0 || len(refused) != 1 || !errors.Is(refused[0], rubric.ErrUnknownKey) {
 		t.Fatal(reg.All(), refused, err)
 	}
@@ -97,5 +100,68 @@ func TestTrust(t *testing.T) {
 		if _, _, err := f.Open(nil); err == nil {
 			t.Errorf("%q was taken for a key", bad)
 		}
+	}
+}
+
+// TestOpen: releases are held to a registry that is whole, or to none.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := rubrics.At(filepath.Join(dir, "nowhere"), dir).Open(nil); err == nil {
+		t.Error("a folder that was named is not there, and nobody said so")
+	}
+	f := rubrics.In(dir, filepath.Join(dir, "keys"))
+	if _, err := f.Publish(draw(t, "one", "a", "1")); err != nil {
+		t.Fatal(err)
+	}
+	later, err := f.Publish(draw(t, "one", "b", "2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(later[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(later[0], []byte(strings.Replace(string(b), "title", "titel", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The earlier revision is not to hold again because the later one was altered.
+	if _, _, err := f.Open(nil); !errors.Is(err, rubrics.ErrRefused) || !errors.Is(err, rubric.ErrAltered) {
+		t.Errorf("%v", err)
+	}
+	if reg, refused, err := f.Look(nil); err != nil || len(reg.All()) != 1 || len(refused) != 1 {
+		t.Errorf("%v %v %v", reg.All(), refused, err)
+	}
+	if err := os.WriteFile(later[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// One that has expired is remembered, and stops nothing else.
+	reg, refused, err := f.Open(func() time.Time { return time.Now().AddDate(50, 0, 0) })
+	if err != nil || len(refused) != 2 || len(reg.All()) != 2 {
+		t.Errorf("%v %v", refused, err)
+	}
+}
+
+// TestPutAll: rubrics are put into the folder together, or none of them.
+func TestPutAll(t *testing.T) {
+	dir := t.TempDir()
+	f := rubrics.In(dir, filepath.Join(dir, "keys"))
+	one, other, two := draw(t, "one", "a", "1"), draw(t, "one", "b", "1"), draw(t, "two", "a", "1")
+	if _, err := f.Publish(two, one, other); !errors.Is(err, rubrics.ErrOlder) {
+		t.Errorf("two texts as one revision: %v", err)
+	}
+	// The second name is taken by a folder.
+	names, err := f.Publish(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(names[0]), os.Mkdir(names[0], 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Publish(two, one); err == nil {
+		t.Error("a file replaced a folder")
+	}
+	left, err := os.ReadDir(f.Dir())
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -37,7 +37,7 @@ func TestSigners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r, k := range map[*rubric.Rubric]ed25519.PrivateKey{theirs: key, stranger: unknown} {
-		if _, err := f.Put(r, rubric.Sign(r, k)); err != nil {
+		if _, err := f.Put(rubrics.Signed{Rubric: r, File: rubric.Sign(r, k)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -53,7 +53,7 @@ func rubricsOf(c *config.Config, held *rulebook) *rubricPage {
 		} else {
 			s.folder = folderOf(c)
 			var err error
-			if s.reg, s.refused, err = s.folder.Open(nil); err != nil {
+			if s.reg, s.refused, err = s.folder.Look(nil); err != nil {
 				return nil, err
 			}
 		}

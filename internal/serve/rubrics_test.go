@@ -60,6 +60,10 @@ func TestRubricPage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folderOf(c).Dir(), "bad"+rubric.Ext), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := rulebookOf(c, slog.New(slog.DiscardHandler)); !errors.Is(err, rubrics.ErrRefused) {
+		t.Errorf("releases are held to what is left of a registry: %v", err)
+	}
+	c.Declassify.Mode = "off" // it may still be looked at
 	p := pageOf(t, c)
 	list, err := p.Rubrics(t.Context())
 	if err != nil {
