@@ -1,6 +1,7 @@
 package declassify
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -291,6 +292,19 @@ func contains(views []rubric.View, v rubric.View) bool {
 		}
 	}
 	return false
+}
+
+// LimitsOf returns what a rubric, by its canonical bytes, allows a family; it is
+// for ledger.Check.
+func LimitsOf(canonical []byte) (ledger.Limits, error) {
+	if bytes.Equal(canonical, fallbackRubric) {
+		return limits(rubric.Fallback().Limits()), nil
+	}
+	r, err := rubric.ParseCanonical("rubric", canonical)
+	if err != nil {
+		return ledger.Limits{}, err
+	}
+	return limits(r.Limits()), nil
 }
 
 // limits are those of rubrics, as the ledger has them.

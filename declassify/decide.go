@@ -1,6 +1,7 @@
 package declassify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -21,6 +22,7 @@ type decision struct {
 	proposals []Proposal
 	answers   []answer
 	hashes    []ledger.Hash
+	task      ledger.Hash // the rubric that the limits of a new family are of; zero for those of the release
 	distrust  map[int]Rule
 	r         *Release
 	clock     *lap
@@ -135,7 +137,7 @@ func (d *decision) entry(parts []Part) *ledger.Entry {
 	c := d.k.c
 	e := &ledger.Entry{
 		Trajectory: c.Trajectory, Channel: c.Tool.Channel, Sink: c.Tool.Sink, Class: d.k.class,
-		Rubrics: d.hashes, Variant: d.v.prints.variant(parts), Limits: d.limits, Models: d.v.cfg.Models,
+		Rubrics: d.rubrics(), Variant: d.v.prints.variant(parts), Limits: d.limits, Models: d.v.cfg.Models,
 		Decision: c.Decision, Outcome: flow.Allow, Answer: c.Answer, At: d.clock.at,
 	}
 	if !slices.Equal(texts(parts), texts(c.Parts)) {
@@ -143,6 +145,16 @@ func (d *decision) entry(parts []Part) *ledger.Entry {
 	}
 	e.Atoms = d.f.charges(d.k.atoms, d.k.rules, d.k.class, d.hashes, d.s, make([]ledger.Atom, 0, len(d.k.atoms)))
 	return e
+}
+
+// rubrics are those that the entry names: of the release, and in a family's
+// first of the task, so that whoever reads it knows whose limits it has.
+func (d *decision) rubrics() []ledger.Hash {
+	at, named := slices.BinarySearchFunc(d.hashes, d.task, func(a, b ledger.Hash) int { return bytes.Compare(a[:], b[:]) })
+	if named || d.task.IsZero() {
+		return d.hashes
+	}
+	return slices.Insert(slices.Clone(d.hashes), at, d.task)
 }
 
 func texts(parts []Part) []string {

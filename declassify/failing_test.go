@@ -71,8 +71,8 @@ func TestFailuresDeny(t *testing.T) {
 			cfg.Resolve = func(rubric.Query) (declassify.Rules, error) { return travel(), errBroken }
 		}, declassify.NoRubric},
 		{"nor can the task's", func(cfg *declassify.Config) {
-			cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error) {
-				return travel().limits, errBroken
+			cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
+				return travel().limits, rubric.Hash{}, errBroken
 			}
 		}, declassify.NoRubric},
 	} {

@@ -2,6 +2,7 @@ package declassify_test
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,12 +198,22 @@ func TestPseudonyms(t *testing.T) {
 func TestLimits(t *testing.T) {
 	w := travel()
 	w.limits.B = 10 * bit
+	task := ledger.Hash(sha256.Sum256(declassify.FallbackRubric())) // one that the ledger keeps
 	v := verifier(t, w, func(cfg *declassify.Config) {
-		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error) { return travel().limits, nil }
+		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
+			return travel().limits, rubric.Hash(task), nil
+		}
 	})
 	r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
 	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) {
 		t.Fatalf("%s %v", r.Outcome, r.Reasons)
+	}
+	// The first entry names it, in its place, and no other does.
+	for i, names := range []bool{true, false} {
+		r = release(t, v, candidate("T1", airline(), "note", "an aisle"))
+		if !r.Released() || slices.Contains(r.Entry.Rubrics, task) != names || len(r.Entry.Rubrics) != len(w.Hashes())+map[bool]int{true: 1}[names] {
+			t.Errorf("entry %d: %s names %v %v", i+1, r.Outcome, r.Entry, r.Reasons)
+		}
 	}
 }
 

@@ -45,8 +45,9 @@ type Config struct {
 	// else.
 	Key [32]byte
 	// Start returns the limits of a family that has released nothing yet: those
-	// of its task's signed rubric. If it is nil, those of the first release.
-	Start func(*Candidate, Rules) (rubric.Limits, error)
+	// of its task's signed rubric, which the family's first entry then names. If
+	// it is nil, those of the first release.
+	Start func(*Candidate, Rules) (rubric.Limits, rubric.Hash, error)
 	// Challenges is the number of clauses that the second pass asks about; none
 	// where the defender can't be asked.
 	Challenges int
@@ -252,12 +253,14 @@ func (v *Verifier) try(ctx context.Context, c *Candidate, rules Rules, f *family
 		return d.tell(ctx) // audited, not charged
 	}
 	if s.Seq == 0 {
-		l, err := rules.Limits(), error(nil)
+		l := rules.Limits()
 		if v.cfg.Start != nil {
-			l, err = v.cfg.Start(c, rules)
-		}
-		if err != nil {
-			return deny(NoRubric, "%v", err), false
+			var of rubric.Hash
+			var err error
+			if l, of, err = v.cfg.Start(c, rules); err != nil {
+				return deny(NoRubric, "%v", err), false
+			}
+			d.task = ledger.Hash(of)
 		}
 		d.limits = limits(l)
 	}

@@ -36,6 +36,7 @@ const (
 	Ending  Rule = "ending"  // a family does not end where its head says
 	Arrival Rule = "arrival" // entries did not arrive in the order of their chain
 	Rubrics Rule = "rubrics" // a rubric that entries name is missing, or another is there
+	Lax     Rule = "lax"     // a family began with more than any rubric of its first entry allows
 	Anchor  Rule = "anchor"  // the checkpoint is of other entries
 	Seal    Rule = "seal"    // bytes were changed after the export was made
 	Older   Rule = "older"   // it is older than a checkpoint that is known

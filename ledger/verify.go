@@ -57,6 +57,10 @@ type Check struct {
 	// Head is a checkpoint that was kept; nil for none. Without it an older
 	// export, which was whole when it was made, can't be told from a new one.
 	Head *Checkpoint
+	// Limits returns what a rubric, by its canonical bytes, allows a family. With
+	// it, no family may have begun with more than one of the rubrics that its
+	// first entry names allows; nil: whatever a family began with counts.
+	Limits func(canonical []byte) (Limits, error)
 	// Unsigned leaves out all signatures, and with them what makes the rest
 	// worth something: it is there to be measured.
 	Unsigned bool
@@ -78,6 +82,7 @@ func Verify(ctx context.Context, r io.Reader, c Check) (*Report, error) {
 	v := &verifier{
 		check: c, in: bufio.NewReaderSize(r, 1<<16), sum: sha256.New(),
 		named: map[Hash]bool{}, roots: newRoots(), known: newRoots(),
+		begun: map[beginning]bool{}, asked: map[Hash]bool{}, allowed: map[Hash]Limits{},
 	}
 	if !c.Unsigned {
 		v.sigs = newSignatures(c.Key)
@@ -118,6 +123,11 @@ type verifier struct {
 	known  *roots        // over what they were as of check.Head
 	named  map[Hash]bool // rubrics, and whether they were there
 	rub    Hash          // the last that was
+
+	begun   map[beginning]bool // what families began with, each once
+	begins  []beginner         // the same, with who was first
+	asked   map[Hash]bool      // rubrics that limits are asked of
+	allowed map[Hash]Limits    // what they allow
 }
 
 func (v *verifier) found(f *Finding) {
@@ -291,6 +301,9 @@ func (v *verifier) entry(b []byte) {
 			v.named[r] = false
 		}
 	}
+	if e.Seq == 1 {
+		v.opens(e)
+	}
 	h := hashOf(body(b))
 	if v.sigs != nil {
 		v.sigs.check(&signed{entry: v.report.Entries, family: e.Family, seq: e.Seq, hash: h, sig: e.Sig})
@@ -336,6 +349,11 @@ func (v *verifier) rubric(b []byte) {
 		v.whole(Rubrics, "rubric %s is out of order", h)
 	}
 	v.rub = h
+	if v.asked[h] {
+		if l, err := v.check.Limits(b); err == nil {
+			v.allowed[h] = l
+		}
+	}
 }
 
 func (v *verifier) checkpoint(b []byte) error {
@@ -344,6 +362,7 @@ func (v *verifier) checkpoint(b []byte) error {
 			v.whole(Rubrics, "rubric %s, which entries name, is missing", h)
 		}
 	}
+	v.lax()
 	c, err := decodeCheckpoint(b)
 	if err != nil {
 		return v.misplaced("a checkpoint that can't be read")

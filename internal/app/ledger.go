@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/problem"
@@ -83,7 +84,7 @@ margay ledger head, shows that entries are missing at the end.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interrupts(cmd.Context())
 			defer stop()
-			check := ledger.Check{}
+			check := ledger.Check{Limits: declassify.LimitsOf}
 			var err error
 			if check.Head, err = headOf(head); err != nil {
 				return err

@@ -13,11 +13,30 @@ import (
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/rubric"
 )
+
+// tripLimits is a rubric with the limits of the releases below.
+const tripLimits = `
+version: 1
+rubric: trip
+revision: 1
+title: A trip (for tests)
+expires: 2040-01-01
+signature: {actions: [book-seat]}
+fields:
+  dob: {population: {dates: [1930-01-01, 2009-12-31]}, levels: [{name: year, by: year, bits: 7}]}
+coverage: [{id: date, field: dob, text: '\b\d{4}-\d{2}-\d{2}\b'}]
+necessity: {dob: {required-service: required}}
+operators: {dob: {required-service: [year]}}
+utility: {required-service: {dob: year}}
+limits: {budget: 40, caps: {required-service: 20, semi-trusted: 4, adversarial: 1}}
+samples: [{text: "1985-03-02", find: {dob: 1985-03-02}}, {text: "an aisle seat", find: {}}]
+`
 
 // release commits releases of a trajectory to the ledger in $STATE: a date of
 // birth by the year to an airline and to a curious broker in turn, one bit
-// more each time: release FAMILY TRAJECTORY N.
+// more each time: release FAMILY TRAJECTORY N [BUDGET].
 func release(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
 	n, err := strconv.Atoi(args[2])
@@ -29,15 +48,22 @@ func release(ts *testscript.TestScript, _ bool, args []string) {
 	defer st.Close()
 	b, err := st.Book(ctx, c)
 	ts.Check(err)
-	h, err := b.KeepRubric(ctx, []byte("a rubric"))
+	r, err := rubric.Parse("trip.yaml", []byte(tripLimits))
 	ts.Check(err)
+	h, err := b.KeepRubric(ctx, r.Canonical())
+	ts.Check(err)
+	budget := 40
+	if len(args) > 3 {
+		budget, err = strconv.Atoi(args[3])
+		ts.Check(err)
+	}
 	for i := range n {
 		s, err := b.Head(ctx, flow.TrajectoryID(args[0]))
 		ts.Check(err)
 		e := &ledger.Entry{
 			Trajectory: flow.TrajectoryID(args[1]), Channel: flow.ChannelTool, Sink: "airline", Class: flow.RequiredService,
 			Rubrics: []ledger.Hash{h}, Variant: ledger.Hash{1}, Outcome: flow.Rewrite, Models: []ledger.Model{{Name: "rules", Version: "1"}},
-			Limits: ledger.Limits{B: 40 * flow.Bit, Cap: [4]flow.Bits{0, 20 * flow.Bit, 4 * flow.Bit, flow.Bit}, Lambda: [4]int64{0, 1000, 2000, 4000}},
+			Limits: ledger.Limits{B: flow.Bits(budget) * flow.Bit, Cap: [4]flow.Bits{0, 20 * flow.Bit, 4 * flow.Bit, flow.Bit}, Lambda: [4]int64{0, 1000, 2000, 4000}},
 		}
 		dob := ledger.Atom{Field: "dob", Op: ledger.Generalize, Level: 2, Value: ledger.Hash{1}, Cost: flow.Bit, After: s.After(ledger.Hash{1})}
 		mail := ledger.Atom{Field: "email", Op: ledger.Substitute, Template: "pseudonym", Value: ledger.Hash{2}, After: s.After(ledger.Hash{2})}

@@ -162,7 +162,7 @@ func valueKey(k *secret.Keys) (key [32]byte) {
 }
 
 // startOf fixes the budgets of trajectories by the rubric of their task.
-func startOf(cfg *config.Declassify, reg *rubric.Registry) (func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error), error) {
+func startOf(cfg *config.Declassify, reg *rubric.Registry) (func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error), error) {
 	if cfg.Task == "" {
 		return nil, nil //nolint:nilnil // the first release's
 	}
@@ -175,7 +175,9 @@ func startOf(cfg *config.Declassify, reg *rubric.Registry) (func(*declassify.Can
 	if of == nil {
 		return nil, problem.Usage(declassifyHint, "declassify.task: there is no rubric %q", cfg.Task)
 	}
-	return func(*declassify.Candidate, declassify.Rules) (rubric.Limits, error) { return of.Limits(), nil }, nil
+	return func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
+		return of.Limits(), of.Hash(), nil
+	}, nil
 }
 
 func validatorOf(ctx context.Context, cfg *config.Declassify) (smt.Validator, error) {
