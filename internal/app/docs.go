@@ -18,7 +18,7 @@ import (
 )
 
 //go:generate go run ../../cmd/margay docs --out ../../docs/cli.md
-//go:generate go run ../../cmd/margay docs --api ../../docs/api/openapi.json ../../internal/console ../../mediator ../../confirm ../../flow ../../bench
+//go:generate go run ../../cmd/margay docs --api ../../docs/api/openapi.json ../../internal/console ../../internal/console/access ../../mediator ../../confirm ../../flow ../../bench
 //go:generate go run ../../cmd/margay bench docs --results ../../docs/bench ../../docs/benchmarks.md ../../README.md
 
 // docsCommand writes docs/cli.md. It is for those who work on Margay.

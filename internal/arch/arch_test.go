@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"internal/keys":        {"secret"},
 	"internal/rubrics":     {"internal/keys", "rubric"},
 	"internal/environ":     {"flow", "secret", "secret/recognise"},
-	"internal/console":     {"bench", "confirm", "flow", "internal/console/live", "internal/httpedge", "internal/strictjson", "mediator", "secret"},
+	"internal/console":     {"bench", "confirm", "flow", "internal/console/access", "internal/console/live", "internal/strictjson", "mediator", "secret"},
 	"internal/demo":        {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	"train":                {"monitor"},
 	"bench":                {},
@@ -103,6 +103,9 @@ var allowed = map[string][]string{
 	"bench/confaide":       {"bench", "bench/stats", "bench/traj/defence", "bench/traj/world", "flow"},
 	"bench/robust":         {"bench", "bench/stats", "bench/traj", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "declassify", "flow", "rubric"},
 	"bench/traj":           {"bench", "bench/stats", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "flow"},
+	"internal/console/access": {
+		"internal/httpedge",
+	},
 	"internal/console/live": {
 		"flow", "mediator",
 	},
@@ -114,7 +117,7 @@ var allowed = map[string][]string{
 	"bench/mcp":          {"bench", "mcpproxy", "mediator", "secret", "secret/recognise", "store/sqlite"},
 	"internal/problem":   {},
 	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "ledger", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
-	"internal/serve":     {"declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "internal/console", "internal/rubrics", "ledger", "rubric", "store/memory", "internal/httpedge", "confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "internal/strictjson", "mcpproxy", "mediator", "monitor", "secret"},
+	"internal/serve":     {"declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "internal/console", "internal/console/access", "internal/rubrics", "ledger", "rubric", "store/memory", "internal/httpedge", "confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "internal/strictjson", "mcpproxy", "mediator", "monitor", "secret"},
 	"internal/report":    {"confirm", "flow", "internal/console", "ledger", "mediator", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":    {"internal/config", "internal/environ", "internal/httpedge", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},

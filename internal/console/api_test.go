@@ -9,14 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/margaydev/margay/confirm"
-	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/store/sqlite"
@@ -210,7 +209,7 @@ func TestOpenAPI(t *testing.T) {
 	check("post", "/api/questions/{id}/answer", fmt.Sprint(status), body)
 	status, body = u.send("POST", "/api/rubrics/try", `{"payload":"hello"}`)
 	check("post", "/api/rubrics/try", fmt.Sprint(status), body)
-	status, body = r.stranger().send("POST", "/api/session", fmt.Sprintf(`{"token":%q}`, Token(r.cfg.Access.Key, r.now)))
+	status, body = r.stranger().send("POST", "/api/session", fmt.Sprintf(`{"token":%q}`, access.Token(r.cfg.Access.Key, r.now)))
 	check("post", "/api/session", fmt.Sprint(status), body)
 	for name, s := range doc.Components.Schemas {
 		for field := range s.Properties {
@@ -267,66 +266,6 @@ func TestBadInput(t *testing.T) {
 	for _, path := range []string{"/console/trajectories/01ARZ3NDEKTSV4RRFFQ69G5FAZ", "/console/events/x", "/console/confirmations/nobody", "/console/nothing"} {
 		if status, body := u.get(path); status != http.StatusNotFound || !strings.Contains(body, "What to do") {
 			t.Errorf("%s: %d", path, status)
-		}
-	}
-}
-
-// A page that comes back gets what it has missed; one that missed too much is
-// told to load itself again.
-func TestStream(t *testing.T) {
-	r := newRig(t, nil)
-	u := r.user()
-	events := r.full("x")
-	s := u.stream("?topic=trajectory&id="+trajectoryOne, "")
-	s.until("retry:")
-	for !r.c.Watches(trajectoryOne) {
-		runtime.Gosched() // until the stream has joined
-	}
-	r.c.Happened([]mediator.TraceEvent{{Trajectory: trajectoryOne, Kind: mediator.EventTokens, Payload: mediator.Payload{Tokens: &mediator.ProgressTrace{Answer: "A", Series: mediator.TokenSeries{N: 8, Zone: "gggggggg"}}}}})
-	s.until("event: tokens", `"answer":"A"`)
-	more := r.full("y")
-	r.c.Happened(more)
-	text := s.until(fmt.Sprintf("id: %d\n", more[len(more)-1].Seq))
-	if strings.Contains(text, fmt.Sprintf("id: %d\n", events[0].Seq)) {
-		t.Error("the stream told of what was before it")
-	}
-	s.close()
-	// It resumes behind the last that it has seen.
-	s = u.stream("?topic=trajectory&id="+trajectoryOne, fmt.Sprint(more[2].Seq))
-	text = s.until(fmt.Sprintf("id: %d\n", more[len(more)-1].Seq))
-	if strings.Contains(text, fmt.Sprintf("id: %d\n", more[2].Seq)) || !strings.Contains(text, fmt.Sprintf("id: %d\n", more[3].Seq)) {
-		t.Error("it did not resume where it was")
-	}
-	s.close()
-	for range 20 {
-		r.full("z")
-	}
-	s = u.stream("?topic=trajectory&after=1&id="+trajectoryOne, "")
-	s.until("event: reset")
-	s.close()
-	// Another trajectory's viewers are not told.
-	other := flow.NewID()
-	s = u.stream("?topic=trajectory&id="+other, "")
-	s.until("retry:")
-	r.c.Happened(r.full("w"))
-	s.until("event: count")
-	if strings.Contains(s.seen.String(), "event: row") {
-		t.Error("it was told of another trajectory")
-	}
-	s.close()
-	// The queue and the overview tell what has changed.
-	s = u.stream("?topic=questions", "")
-	q := r.ask(nil)
-	s.until(q.ID)
-	s.close()
-	s = u.stream("?topic=overview", "")
-	s.until("overview-latest", "overview-facts")
-	// The end of the console ends its streams.
-	r.c.Close()
-	b := make([]byte, 1<<16)
-	for {
-		if _, err := s.body.Read(b); err != nil {
-			break
 		}
 	}
 }

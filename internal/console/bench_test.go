@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/sqlite"
@@ -88,13 +89,12 @@ func BenchmarkPages(b *testing.B) {
 	r := &rig{keys: secret.NewKeys(), now: now}
 	e, err := mediator.New(mediator.Config{Keys: r.keys, Store: crowd.store})
 	must(b, err)
-	c, err := New(Config{Events: crowd.store, Secrets: crowd.store, Mask: e.Masker, Access: Access{Key: []byte("key")}})
+	c, err := New(Config{Events: crowd.store, Secrets: crowd.store, Mask: e.Masker, Access: access.Config{Key: []byte("key")}})
 	must(b, err)
 	defer c.Close()
-	who, err := c.sessions.redeem(&http.Request{RemoteAddr: "127.0.0.1:1"}, Token([]byte("key"), now))
-	must(b, err)
 	w := httptest.NewRecorder()
-	c.sessions.begin(w, httptest.NewRequestWithContext(b.Context(), "GET", "/", http.NoBody), who)
+	_, err = c.sessions.Enter(w, &http.Request{RemoteAddr: "127.0.0.1:1"}, &access.Login{Token: access.Token([]byte("key"), now)})
+	must(b, err)
 	cookie := w.Result().Cookies()[0] //nolint:bodyclose // a recorder's
 	one := string(crowd.ids[4321])
 	for _, p := range []struct{ name, path string }{

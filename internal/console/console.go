@@ -27,6 +27,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 	"github.com/margaydev/margay/internal/console/live"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
@@ -98,7 +99,7 @@ type Config struct {
 	Desk    *confirm.Desk
 	Budgets Budgets
 	Ledger  Ledger
-	Access  Access
+	Access  access.Config
 	// Mask returns what replaces known secrets in what others wrote.
 	Mask      func(context.Context) (func(string) string, error)
 	Upstreams func() []Upstream
@@ -119,10 +120,9 @@ type Config struct {
 type Console struct {
 	cfg      Config
 	mux      *http.ServeMux
-	sessions *sessions
+	sessions *access.Sessions
 	live     *live.Hub
 	trials   chan struct{} // those under way
-	cross    *http.CrossOriginProtection
 }
 
 //go:embed assets
@@ -142,9 +142,9 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Console{cfg: cfg, mux: http.NewServeMux(), trials: make(chan struct{}, maxTrials), cross: http.NewCrossOriginProtection()}
+	c := &Console{cfg: cfg, mux: http.NewServeMux(), trials: make(chan struct{}, maxTrials)}
 	var err error
-	if c.sessions, err = newSessions(&cfg.Access, cfg.Now); err != nil {
+	if c.sessions, err = access.New(cfg.Access, cfg.Now); err != nil {
 		return nil, err
 	}
 	c.live = c.hub()
@@ -183,7 +183,7 @@ func (c *Console) resources() []route {
 		{api: "/api/rubrics/{hash}", page: "/console/rubrics/{hash}", template: "rubric", title: "Rubric", summary: "One rubric: its limits, and what each way of showing a field costs", model: c.rubric, of: Rubric{}},
 		{api: "/api/secrets", page: "/console/secrets", template: "secrets", title: "Secrets", summary: "Registered secrets by name, kind and source, and when each was found last; never a value", model: c.secrets, of: SecretList{}},
 		{api: "/api/benchmarks", page: "/console/benchmarks", template: "benchmarks", title: "Benchmarks", summary: "Results of benchmarks; with a, one of them; with a and b, two compared", query: []parameter{{"a", "a result's name"}, {"b", "another's, to compare"}, {"slice", "the slice to show"}}, model: c.benchmarks, of: Benchmarks{}},
-		{api: "/api/session", summary: "Who is asking, and the token that changes need", model: c.whoami, of: SessionView{}},
+		{api: "/api/session", summary: "Who is asking, and the token that changes need", model: c.whoami, of: access.Session{}},
 	}
 }
 
@@ -231,15 +231,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	h.Set("Cache-Control", "no-store")
-	if p := c.admit(r); p != nil {
-		c.fail(w, r, p)
+	if refused := c.sessions.Stranger(r, wantsPage(r)); refused != nil {
+		c.fail(w, r, refused)
 		return
 	}
 	if open(r) {
 		c.mux.ServeHTTP(w, r)
 		return
 	}
-	who := c.sessions.of(r)
+	who := c.sessions.Of(r)
 	if who == nil {
 		if wantsPage(r) && r.Method == http.MethodGet {
 			http.Redirect(w, r, "/console/login", http.StatusSeeOther)
@@ -248,12 +248,12 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, &Problem{http.StatusUnauthorized, "unauthorized", "the session is missing or has ended", "margay console prints a new address to open"})
 		return
 	}
-	r = r.WithContext(context.WithValue(r.Context(), whoKey{}, who))
+	r = access.With(r, who)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && !fits(r) {
 		c.fail(w, r, tooLarge("a form", maxTrial))
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && !c.sessions.mayChange(r, who) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !who.MayChange(r) {
 		c.fail(w, r, &Problem{http.StatusForbidden, "csrf", "the request does not come from a page of this session", "load the page again; programs send the csrf of GET /api/session in the header Margay-CSRF"})
 		return
 	}
@@ -282,9 +282,12 @@ func (p *Problem) Error() string { return p.Detail }
 
 func problemOf(err error) *Problem {
 	var p *Problem
+	var refused *access.Refusal
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &refused):
+		return &Problem{refused.Status, refused.Code, refused.Detail, refused.Hint}
 	case errors.Is(err, secret.ErrNotFound), errors.Is(err, confirm.ErrNotFound):
 		return &Problem{http.StatusNotFound, "not-found", "nothing has this id: it may be older than what is kept", "the overview is at /console/, and margay log shows the log"}
 	case errors.Is(err, confirm.ErrAnswered):
@@ -360,7 +363,7 @@ func (c *Console) servePage(w http.ResponseWriter, r *http.Request, rt *route) {
 // page is what the layout shows.
 type page struct {
 	Title, Name string
-	Who         *SessionView
+	Who         *access.Session
 	Open        int  // questions that wait
 	Rubrics     bool // there is a section of them
 	Notices     []string
@@ -371,8 +374,7 @@ var templates = template.Must(template.New("").Funcs(functions).ParseFS(pages, "
 
 func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, name, title string, v any) {
 	p := page{Title: title, Name: name, Notices: c.cfg.Notices, Rubrics: c.cfg.Rubrics != nil, Model: v}
-	if who := whoOf(r); who != nil {
-		p.Who = who.view()
+	if p.Who = access.From(r.Context()); p.Who != nil {
 		p.Open = c.openQuestions(r.Context())
 	}
 	var b strings.Builder

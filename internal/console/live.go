@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 	"github.com/margaydev/margay/internal/console/live"
 	"github.com/margaydev/margay/mediator"
 )
@@ -115,9 +116,9 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
-	s := live.Stream{After: after, For: sessionTime, Allowed: func() bool { return c.sessions.of(r) != nil }}
-	if who := whoOf(r); !who.expires.IsZero() {
-		s.For = who.expires.Sub(c.cfg.Now())
+	s := live.Stream{After: after, For: access.SessionTime, Allowed: func() bool { return c.sessions.Of(r) != nil }}
+	if who := access.From(r.Context()); !who.Expires.IsZero() {
+		s.For = who.Expires.Sub(c.cfg.Now())
 	}
 	v.Serve(r.Context(), w, s)
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/margaydev/margay/internal/console/access"
 )
 
 // object is a JSON object.
@@ -36,7 +38,7 @@ type operation struct {
 
 func operations() []operation {
 	return []operation{
-		{"post", "/api/session", "Open a session by a one-time token, or by a name and a password; sets the cookie of the session", Login{}, SessionView{}, "200", "", nil},
+		{"post", "/api/session", "Open a session by a one-time token, or by a name and a password; sets the cookie of the session", access.Login{}, access.Session{}, "200", "", nil},
 		{"delete", "/api/session", "End the session", nil, nil, "204", "", nil},
 		{"post", "/api/questions/{id}/answer", "Answer a question; of two answers the first counts", Answering{}, Question{}, "200", "", nil},
 		{"post", "/api/rubrics/try", "Tell what a release would come to under the rubrics, as the first of a new trajectory; nothing is sent, charged or kept. For operators", Trial{}, Tried{}, "200", "", nil},
@@ -108,7 +110,7 @@ func (c *Console) openAPI(d Description) object {
 		"security": []any{object{"session": []any{}}},
 		"components": object{
 			"schemas":         s.of,
-			"securitySchemes": object{"session": object{"type": "apiKey", "in": "cookie", "name": cookieName}},
+			"securitySchemes": object{"session": object{"type": "apiKey", "in": "cookie", "name": access.CookieName}},
 		},
 	}
 }

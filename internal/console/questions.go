@@ -10,6 +10,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 )
 
 // maxArgumentsShown bounds the arguments of a call on a page; all of them are
@@ -79,8 +80,8 @@ func (c *Console) questionOf(ctx context.Context, r *confirm.Row) (Question, err
 	if out.Bytes > maxArgumentsShown {
 		out.Cut, out.Arguments = true, strings.ToValidUTF8(out.Arguments[:maxArgumentsShown], "")
 	}
-	if who, _ := ctx.Value(whoKey{}).(*who); who != nil {
-		out.CSRF, out.MayAnswer = who.csrf, who.role == Operator
+	if who := access.From(ctx); who != nil {
+		out.CSRF, out.MayAnswer = who.CSRF, who.Operates()
 	}
 	return out, nil
 }
@@ -170,8 +171,8 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 		return nil, &Problem{http.StatusBadRequest, "answer", "an answer is once, trajectory or deny", "docs/api/openapi.json lists them"}
 	}
 	by := "console"
-	if who, _ := ctx.Value(whoKey{}).(*who); who != nil && who.name != "you" {
-		by += ": " + who.name
+	if name := access.From(ctx).Name(); name != "" {
+		by += ": " + name
 	}
 	if err := c.cfg.Desk.Answer(ctx, row.ID, a, by); err != nil {
 		if errors.Is(err, confirm.ErrAnswered) {

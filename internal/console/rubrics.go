@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 )
 
 // Rubrics tells what releases are held to, and tries releases; nil: no such
@@ -195,8 +196,8 @@ func (c *Console) rubricList(ctx context.Context) (*RubricList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if who, _ := ctx.Value(whoKey{}).(*who); who != nil {
-		out.CSRF, out.MayTry = who.csrf, who.role == Operator
+	if who := access.From(ctx); who != nil {
+		out.CSRF, out.MayTry = who.CSRF, who.Operates()
 	}
 	return out, nil
 }
@@ -222,7 +223,7 @@ func (t *Trial) check() error {
 		what string
 		text string
 		most int
-	}{{"the payload", t.Payload, maxPayload}, {"the arguments", t.Args, maxArgs}, {"the target", t.Target, maxName + len("tool:")}, {"the category", t.Action, maxName}, {"the sink", t.Sink, maxName}} {
+	}{{"the payload", t.Payload, maxPayload}, {"the arguments", t.Args, maxArgs}, {"the target", t.Target, access.MaxName + len("tool:")}, {"the category", t.Action, access.MaxName}, {"the sink", t.Sink, access.MaxName}} {
 		if len(x.text) > x.most {
 			return tooLarge(x.what, x.most)
 		}

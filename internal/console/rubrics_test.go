@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/console/access"
 )
 
 const hashOne = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -95,7 +98,11 @@ func TestTrialLeavesNothing(t *testing.T) {
 
 // Nobody but an operator with a page of the session tries releases.
 func TestTrialAccess(t *testing.T) {
-	r := newRig(t, func(c *Config) { c.Rubrics = shelf("x") })
+	hash, err := bcrypt.GenerateFromPassword([]byte("battery staple"), bcrypt.MinCost)
+	must(t, err)
+	r := newRig(t, func(c *Config) {
+		c.Rubrics, c.Access.Users = shelf("x"), map[string]access.User{"ben": {Hash: string(hash), Role: access.Viewer}}
+	})
 	u := r.user()
 	values := url.Values{"payload": {"p"}}
 	for name, got := range map[string]func() (int, string){
@@ -113,9 +120,7 @@ func TestTrialAccess(t *testing.T) {
 	if status, _ := r.stranger().send("POST", "/api/rubrics/try", `{"payload":"p"}`); status != http.StatusUnauthorized {
 		t.Errorf("a stranger: %d", status)
 	}
-	for _, w := range r.c.sessions.byHash {
-		w.role = Viewer
-	}
+	u = r.login(`{"user":"ben","password":"battery staple"}`)
 	values.Set("csrf", u.csrf)
 	if status, body := u.form("/console/rubrics", values); status != http.StatusForbidden || strings.Contains(body, "<textarea") {
 		t.Errorf("a viewer's form: %d %s", status, body)
@@ -140,7 +145,7 @@ func TestTrialBounds(t *testing.T) {
 		"one byte more":      {`{"payload":"` + strings.Repeat("a", maxPayload+1) + `"}`, 413},
 		"far more":           {`{"payload":"` + strings.Repeat("a", 2*maxTrial) + `"}`, 413},
 		"many arguments":     {`{"payload":"p","args":"` + strings.Repeat("a", maxArgs+1) + `"}`, 413},
-		"a long sink":        {`{"payload":"p","sink":"` + strings.Repeat("a", maxName+1) + `"}`, 413},
+		"a long sink":        {`{"payload":"p","sink":"` + strings.Repeat("a", access.MaxName+1) + `"}`, 413},
 		"nothing":            {`{"payload":" "}`, 400},
 		"another field":      {`{"payload":"p","x":"y"}`, 400},
 		"a field twice":      {`{"payload":"p","payload":"q"}`, 400},

@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/console/access"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/mediator"
@@ -96,7 +97,7 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 	if o.Console == nil || !c.Console.Enabled {
 		return nil
 	}
-	access, err := accessOf(c, o.Console.Key)
+	who, err := accessOf(c, o.Console.Key)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 	var once sync.Once
 	var packs console.Packs
 	cfg := console.Config{
-		Events: st.Store, Secrets: st.Store, Desk: desk, Access: access, Mask: engine.Masker, Upstreams: s.health.list,
+		Events: st.Store, Secrets: st.Store, Desk: desk, Access: who, Mask: engine.Masker, Upstreams: s.health.list,
 		Packs: func() console.Packs {
 			once.Do(func() { packs = packsOf(&c.Taint) })
 			return packs.Clone()
@@ -142,14 +143,14 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 }
 
 // accessOf is who may use the console.
-func accessOf(c *config.Config, key []byte) (console.Access, error) {
-	a := console.Access{Key: key, Hosts: c.Access.Hosts, Header: c.Console.Header, Operators: c.Console.Operators, Users: map[string]console.User{}}
+func accessOf(c *config.Config, key []byte) (access.Config, error) {
+	a := access.Config{Key: key, Hosts: c.Access.Hosts, Header: c.Console.Header, Operators: c.Console.Operators, Users: map[string]access.User{}}
 	for name, u := range c.Console.Users {
-		role := console.Viewer
+		role := access.Viewer
 		if u.Role == "operator" {
-			role = console.Operator
+			role = access.Operator
 		}
-		a.Users[name] = console.User{Hash: u.Password, Role: role}
+		a.Users[name] = access.User{Hash: u.Password, Role: role}
 	}
 	for _, p := range c.Console.Proxies {
 		prefix, err := config.Proxy(p)
@@ -213,5 +214,5 @@ func ConsoleURL(addr string, key []byte) string {
 			addr = net.JoinHostPort("127.0.0.1", port)
 		}
 	}
-	return "http://" + addr + "/console/login#" + console.Token(key, time.Now())
+	return "http://" + addr + "/console/login#" + access.Token(key, time.Now())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/console/access"
 )
 
 // What goes through the gateway is on the console of the same listener, and
@@ -43,7 +44,7 @@ func TestConsole(t *testing.T) {
 	if status, _ := get("/api/overview"); status != http.StatusUnauthorized {
 		t.Errorf("a stranger got %d", status)
 	}
-	resp, err := u.PostForm(base+"/console/login", url.Values{"token": {console.Token([]byte(consoleKey), time.Now())}}) //nolint:noctx // a test's
+	resp, err := u.PostForm(base+"/console/login", url.Values{"token": {access.Token([]byte(consoleKey), time.Now())}}) //nolint:noctx // a test's
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/console/access"
 )
 
 // roleVariable has this test binary be one of the processes of
@@ -225,7 +225,7 @@ func viewers(b *testing.B, monitor bool) {
 			queries = append(queries, "topic=trajectory&id="+l.agents[i%len(l.agents)])
 		}
 	}
-	token := console.Token([]byte(consoleKey), time.Now())
+	token := access.Token([]byte(consoleKey), time.Now())
 	var sent int64
 	look := func(queries []string) { looking.ask(b, viewersOrder{on, token, queries}, &sent) }
 	type spent struct{ cpu, wall float64 } // nanoseconds of a token
