@@ -11,20 +11,17 @@ import (
 	"github.com/margaydev/margay/secret"
 )
 
-// Bounds of one transaction of the log.
-const (
-	maxCallers = 256
-	maxEntries = 4096
-	maxTrim    = 8192 // rows that one transaction removes, or twice what it adds
-)
+// maxTrim bounds the rows that one transaction removes, unless twice what it
+// adds is more.
+const maxTrim = 8192
 
-// appendRequest waits for its entries to be durable.
-type appendRequest struct {
-	ctx     context.Context // of one caller, gone with the call
-	entries []mediator.LogEntry
-	texts   []string
-	err     chan error
+// decided are one caller's entries of the log.
+type decided struct {
+	list  []mediator.LogEntry
+	texts []string
 }
+
+func (d *decided) entries() int { return len(d.list) }
 
 // AppendDecisions implements mediator.Log. Callers at the same time share one
 // transaction; each returns when its entries are durable. An entry with the ID
@@ -35,7 +32,7 @@ func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry
 	if err := ctx.Err(); err != nil || len(entries) == 0 {
 		return err
 	}
-	req := appendRequest{ctx: ctx, entries: entries, texts: make([]string, len(entries)), err: make(chan error, 1)}
+	d := &decided{list: entries, texts: make([]string, len(entries))}
 	for i := range entries {
 		if entries[i].ID == "" {
 			return errors.New("sqlite store: a decision needs an id")
@@ -46,71 +43,13 @@ func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry
 		if err != nil {
 			return fmt.Errorf("sqlite store: %w", err)
 		}
-		req.texts[i] = string(text)
+		d.texts[i] = string(text)
 	}
-	select {
-	case s.log <- req:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.quit:
-		return ErrClosed
-	}
-	// What was taken is always answered, also by a store that is closing.
-	return <-req.err
+	return s.log.put(ctx, d)
 }
 
-// commit is the goroutine that writes the log; Close ends it.
-func (s *Store) commit() {
-	defer close(s.done)
-	var batch []appendRequest
-	for {
-		select {
-		case r := <-s.log:
-			batch = append(batch[:0], r)
-		case <-s.quit:
-			return
-		}
-		n := len(batch[0].entries)
-	more:
-		for len(batch) < maxCallers && n < maxEntries {
-			select {
-			case r := <-s.log:
-				batch, n = append(batch, r), n+len(r.entries)
-			default:
-				break more
-			}
-		}
-		s.flush(batch)
-		clear(batch)
-	}
-}
-
-// flush writes a batch and answers all of its callers. One caller's entries
-// can't fail another's: if they can't be written together, each is tried alone.
-func (s *Store) flush(batch []appendRequest) {
-	live := batch[:0]
-	for _, r := range batch {
-		if err := r.ctx.Err(); err != nil {
-			r.err <- err
-			continue
-		}
-		live = append(live, r)
-	}
-	if len(live) == 0 {
-		return
-	}
-	err := s.write(live)
-	for i, r := range live {
-		if err != nil && len(live) > 1 && !errors.Is(err, ErrLocked) {
-			r.err <- s.write(live[i : i+1])
-			continue
-		}
-		r.err <- err
-	}
-}
-
-// write makes one transaction of a batch.
-func (s *Store) write(batch []appendRequest) error {
+// writeDecisions makes one transaction of a batch.
+func (s *Store) writeDecisions(batch []*decided) error {
 	ctx := context.Background() // a batch belongs to several callers
 	tx, err := s.w.BeginTx(ctx, nil)
 	if err != nil {
@@ -118,9 +57,9 @@ func (s *Store) write(batch []appendRequest) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	added := 0
-	for _, r := range batch {
-		for i := range r.entries {
-			fresh, err := s.put(ctx, tx, &r.entries[i], r.texts[i])
+	for _, d := range batch {
+		for i := range d.list {
+			fresh, err := s.put(ctx, tx, &d.list[i], d.texts[i])
 			if err != nil {
 				return s.explain(ctx, err)
 			}

@@ -11,9 +11,6 @@ import (
 	"github.com/margaydev/margay/ledger"
 )
 
-// maxCommits bounds the entries of one transaction of the ledger.
-const maxCommits = 256
-
 const (
 	// The entry before is compared where the engine serialises writers, so
 	// two that follow the same one can't both be there.
@@ -34,19 +31,18 @@ var _ ledger.Store = (*Store)(nil)
 type book struct {
 	append       *sql.Stmt // on w
 	page, rubric *sql.Stmt // on r
-
-	in   chan commitRequest
-	done chan struct{} // closed when the ledger's goroutine is gone
+	log          *batches[*spent]
 }
 
-// commitRequest waits for its entry to be durable.
-type commitRequest struct {
-	ctx   context.Context // of one caller, gone with the call
+// spent is one caller's entry.
+type spent struct {
 	prev  ledger.Hash
 	next  ledger.Head
 	entry []byte
-	err   chan error
+	fits  bool // it followed its family's head; else it is not there
 }
+
+func (*spent) entries() int { return 1 }
 
 // AppendEntry implements ledger.Store. Callers at the same time share one
 // transaction, and so one wait for the disk; each returns when its entry is
@@ -62,98 +58,38 @@ func (s *Store) AppendEntry(ctx context.Context, prev ledger.Hash, next ledger.H
 	if (next.Seq == 1) != prev.IsZero() {
 		return ledger.ErrConflict // the first follows nothing, and only the first
 	}
-	req := commitRequest{ctx: ctx, prev: prev, next: next, entry: encoded, err: make(chan error, 1)}
-	select {
-	case s.book.in <- req:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.quit:
-		return ErrClosed
+	e := &spent{prev: prev, next: next, entry: encoded}
+	if err := s.book.log.put(ctx, e); err != nil {
+		return err
 	}
-	// What was taken is always answered, also by a store that is closing.
-	return <-req.err
+	if !e.fits {
+		return ledger.ErrConflict
+	}
+	return nil
 }
 
-// commitEntries is the goroutine that writes the ledger; Close ends it.
-func (s *Store) commitEntries() {
-	defer close(s.book.done)
-	var batch []commitRequest
-	for {
-		select {
-		case r := <-s.book.in:
-			batch = append(batch[:0], r)
-		case <-s.quit:
-			return
-		}
-	more:
-		for len(batch) < maxCommits {
-			select {
-			case r := <-s.book.in:
-				batch = append(batch, r)
-			default:
-				break more
-			}
-		}
-		s.flushEntries(batch)
-		clear(batch)
-	}
-}
-
-// flushEntries writes a batch and answers all of its callers. An entry that
-// does not follow its family's head is no obstacle to the others; if they
-// can't be written together, each is tried alone.
-func (s *Store) flushEntries(batch []commitRequest) {
-	live := batch[:0]
-	for _, r := range batch {
-		if err := r.ctx.Err(); err != nil {
-			r.err <- err
-			continue
-		}
-		live = append(live, r)
-	}
-	if len(live) == 0 {
-		return
-	}
-	fits, err := s.writeEntries(live)
-	for i, r := range live {
-		alone := err
-		if err != nil && len(live) > 1 && !errors.Is(err, ErrLocked) {
-			fits[i] = false
-			var one []bool
-			if one, alone = s.writeEntries(live[i : i+1]); alone == nil {
-				fits[i] = one[0]
-			}
-		}
-		if alone == nil && !fits[i] {
-			alone = ledger.ErrConflict
-		}
-		r.err <- alone
-	}
-}
-
-// writeEntries makes one transaction of a batch, and tells which of its
-// entries followed the heads of their families; the others are not there.
-func (s *Store) writeEntries(batch []commitRequest) (fits []bool, err error) {
+// writeEntries makes one transaction of a batch. An entry that does not follow
+// its family's head is no obstacle to the others.
+func (s *Store) writeEntries(batch []*spent) error {
 	ctx := context.Background() // a batch belongs to several callers
-	fits = make([]bool, len(batch))
 	tx, err := s.w.BeginTx(ctx, nil)
 	if err != nil {
-		return fits, s.explain(ctx, err)
+		return s.explain(ctx, err)
 	}
 	defer func() { _ = tx.Rollback() }()
 	put := tx.StmtContext(ctx, s.book.append)
-	for i, r := range batch {
-		res, err := put.ExecContext(ctx, string(r.next.Family), int64(r.next.Seq), r.next.Hash[:], r.entry, r.prev[:])
+	for _, e := range batch {
+		res, err := put.ExecContext(ctx, string(e.next.Family), int64(e.next.Seq), e.next.Hash[:], e.entry, e.prev[:])
 		if err != nil {
-			return fits, s.explain(ctx, err)
+			return s.explain(ctx, err)
 		}
 		n, err := res.RowsAffected()
 		if err != nil {
-			return fits, s.explain(ctx, err)
+			return s.explain(ctx, err)
 		}
-		fits[i] = n == 1
+		e.fits = n == 1
 	}
-	return fits, s.explain(ctx, tx.Commit())
+	return s.explain(ctx, tx.Commit())
 }
 
 // Entries implements ledger.Store.

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -288,22 +289,27 @@ func TestLedgerBatch(t *testing.T) {
 	do(t, s.w, "CREATE TRIGGER bad BEFORE INSERT ON ledger WHEN new.family = 'bad' BEGIN SELECT raise(ABORT, 'refused'); END")
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	first := func(family string, hash byte) commitRequest {
-		return commitRequest{ctx: context.Background(), next: ledger.Head{Family: flow.TrajectoryID(family), Seq: 1, Hash: ledger.Hash{hash}}, entry: []byte{1}, err: make(chan error, 1)}
+	first := func(family string, hash byte) waiting[*spent] {
+		e := &spent{next: ledger.Head{Family: flow.TrajectoryID(family), Seq: 1, Hash: ledger.Hash{hash}}, entry: []byte{1}}
+		return waiting[*spent]{context.Background(), e, make(chan error, 1)}
 	}
 	for _, bad := range []bool{false, true} {
 		name := func(n string) string { return fmt.Sprint(n, bad) }
-		batch := []commitRequest{first(name("a"), 1), first(name("a"), 2), first(name("b"), 1), first(name("late"), 1), first(name("c"), 1)}
+		batch := []waiting[*spent]{first(name("a"), 1), first(name("a"), 2), first(name("b"), 1), first(name("late"), 1), first(name("c"), 1)}
 		batch[3].ctx = gone
 		want := []error{nil, ledger.ErrConflict, nil, context.Canceled, nil}
 		if bad {
 			batch = append(batch, first("bad", 1))
 			want = append(want, errors.New("any"))
 		}
-		answers := append([]commitRequest(nil), batch...)
-		s.flushEntries(batch)
+		answers := slices.Clone(batch)
+		s.book.log.flush(batch)
 		for i, r := range answers {
-			if err := <-r.err; (err == nil) != (want[i] == nil) || want[i] != nil && i < 5 && !errors.Is(err, want[i]) {
+			err := <-r.err
+			if err == nil && !r.what.fits {
+				err = ledger.ErrConflict
+			}
+			if (err == nil) != (want[i] == nil) || want[i] != nil && i < 5 && !errors.Is(err, want[i]) {
 				t.Errorf("bad %v: caller %d: %v, want %v", bad, i, err, want[i])
 			}
 		}

@@ -50,8 +50,8 @@ type Options struct {
 }
 
 // Store implements mediator.Store. It is safe for concurrent use, by several
-// processes too. Two goroutines of its own
-// write the log and the ledger; Close ends them.
+// processes too. Two goroutines of its own write the log and the ledger; Close
+// ends them.
 type Store struct {
 	path string
 	opt  Options
@@ -66,9 +66,8 @@ type Store struct {
 	newEvent, sumEvent, tally, hit              *sql.Stmt
 	book                                        book
 
-	log    chan appendRequest
+	log    *batches[*decided]
 	quit   chan struct{} // closed by Close
-	done   chan struct{} // closed when the log's goroutine is gone
 	closed sync.Once
 	end    error
 }
@@ -100,13 +99,13 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: target, opt: opt, log: make(chan appendRequest), quit: make(chan struct{}), done: make(chan struct{})}
-	s.book = book{in: make(chan commitRequest), done: make(chan struct{})}
+	s := &Store{path: target, opt: opt, quit: make(chan struct{})}
+	s.log, s.book.log = newBatches(s.quit, s.writeDecisions), newBatches(s.quit, s.writeEntries)
 	if err := s.patiently(ctx, s.open); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.closeAll())
 	}
-	go s.commit()
-	go s.commitEntries()
+	go s.log.run()
+	go s.book.log.run()
 	return s, nil
 }
 
@@ -210,8 +209,8 @@ func (s *Store) connect(conns int, extra string, pragmas ...string) (*sql.DB, er
 func (s *Store) Close() error {
 	s.closed.Do(func() {
 		close(s.quit)
-		<-s.done
-		<-s.book.done
+		<-s.log.done
+		<-s.book.log.done
 		s.end = s.closeAll()
 	})
 	return s.end

@@ -330,16 +330,17 @@ func TestOneCallerCannotFailAnother(t *testing.T) {
 	do(t, s.w, "CREATE TRIGGER bad BEFORE INSERT ON decisions WHEN new.id = 'bad' BEGIN SELECT raise(ABORT, 'refused'); END")
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	var batch []appendRequest
+	var batch []waiting[*decided]
 	for i, id := range []string{"a", "bad", "b", "late"} {
-		r := appendRequest{ctx: context.Background(), entries: []mediator.LogEntry{{Decision: flow.Decision{ID: id}}}, texts: []string{`{"id":"` + id + `"}`}, err: make(chan error, 1)}
+		d := &decided{[]mediator.LogEntry{{Decision: flow.Decision{ID: id}}}, []string{`{"id":"` + id + `"}`}}
+		r := waiting[*decided]{context.Background(), d, make(chan error, 1)}
 		if i == 3 {
 			r.ctx = done
 		}
 		batch = append(batch, r)
 	}
 	answers := slices.Clone(batch)
-	s.flush(batch)
+	s.log.flush(batch)
 	for i, fails := range []bool{false, true, false, true} {
 		if err := <-answers[i].err; (err != nil) != fails {
 			t.Errorf("caller %d: %v", i, err)
