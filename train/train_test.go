@@ -137,6 +137,9 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestTrain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model")
+	}
 	dir := writeTraces(t, synthetic(160, 1))
 	m, err := Monitor(dir, Options{Seed: 1, Seeds: 1})
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 // A small run has the rows of everything that the paper reports, in the result
 // and on the page.
 func TestPrismReportsEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model")
+	}
 	records, err := filepath.Glob(filepath.Join("..", "..", fixtures))
 	if err != nil || len(records) != 3 {
 		t.Fatal(records, err)
@@ -78,6 +81,9 @@ func TestPrismReportsEverything(t *testing.T) {
 // Which record is for what is told by its header, and a run without flags
 // looks for the fixtures.
 func TestPrismRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: reads and scores whole recordings")
+	}
 	dir := filepath.Join("..", "..", "bench", "prism", "testdata")
 	learned, measured := filepath.Join(dir, "smollm2-healthcare.jsonl.gz"), filepath.Join(dir, "smollm2-payments.jsonl.gz")
 	told := filepath.Join(dir, "smollm2-payments-instructed.jsonl.gz")

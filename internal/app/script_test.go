@@ -22,6 +22,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,12 +54,34 @@ func TestScript(t *testing.T) {
 	}
 	maps.Copy(cmds, moreCommands)
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               scripts(t),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
 		Cmds:                cmds,
 	})
+}
+
+// alive is in scripts in which something runs beside something else.
+var alive = regexp.MustCompile(`(?m)^serve|margay (run|mcp|console|serve) | &$`)
+
+// scripts are all of them; -short, as under the race detector, leaves out those
+// that run one command after the other.
+func scripts(t *testing.T) []string {
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	if !testing.Short() {
+		return all
+	}
+	n := len(all)
+	all = slices.DeleteFunc(all, func(path string) bool {
+		text, err := os.ReadFile(path)
+		return err == nil && !alive.Match(text)
+	})
+	t.Logf("-short: %d of %d scripts", len(all), n)
+	return all
 }
 
 // world is what a script's commands share.

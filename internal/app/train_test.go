@@ -16,6 +16,9 @@ import (
 // TestTrainMonitor trains from the command line on a handful of outputs, the
 // odd ones of which leak.
 func TestTrainMonitor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model")
+	}
 	dir := t.TempDir()
 	traces, model := filepath.Join(dir, "t.jsonl.gz"), filepath.Join(dir, "m.json")
 	w, err := train.Create(traces)

@@ -162,6 +162,9 @@ func killLedger(t *testing.T, path string, behind int, early time.Duration) (out
 // sound, and it has the history that it had. MARGAY_KILLS=500 kills as often.
 func TestLedgerKilled(t *testing.T) {
 	kills := 20
+	if testing.Short() {
+		kills = 5
+	}
 	if text := os.Getenv("MARGAY_KILLS"); text != "" {
 		var err error
 		if kills, err = strconv.Atoi(text); err != nil {
