@@ -1,7 +1,6 @@
 package declassify
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -297,7 +296,7 @@ func contains(views []rubric.View, v rubric.View) bool {
 // LimitsOf returns what a rubric, by its canonical bytes, allows a family; it is
 // for ledger.Check.
 func LimitsOf(canonical []byte) (ledger.Limits, error) {
-	if bytes.Equal(canonical, fallbackRubric) {
+	if rubric.IsFallback(canonical) {
 		return limits(rubric.Fallback().Limits()), nil
 	}
 	r, err := rubric.ParseCanonical("rubric", canonical)

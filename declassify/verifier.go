@@ -2,7 +2,6 @@ package declassify
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,13 +15,9 @@ import (
 	"github.com/margaydev/margay/rubric"
 )
 
-// FallbackRubric is what entries name where no rubric matched: redact and drop
-// alone, and one bit.
-var fallbackRubric = []byte("margay fallback rubric v1: redact, drop; 1 bit\n")
-
 // FallbackRubric returns the bytes whose SHA-256 entries name where no rubric
 // matched. A ledger must keep them.
-func FallbackRubric() []byte { return slices.Clone(fallbackRubric) }
+func FallbackRubric() []byte { return rubric.FallbackBytes() }
 
 // Config is what a Verifier needs.
 type Config struct {
@@ -273,7 +268,7 @@ func hashesOf(rules Rules) []ledger.Hash {
 		out = append(out, ledger.Hash(h))
 	}
 	if len(out) == 0 {
-		out = append(out, sha256.Sum256(fallbackRubric))
+		out = append(out, ledger.Hash(rubric.FallbackHash()))
 	}
 	return out
 }

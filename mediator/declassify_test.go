@@ -179,6 +179,18 @@ func TestDeclassify(t *testing.T) {
 			t.Errorf("%s: %s %s %v\nwant %s", c.tool, r.Decision.Outcome, got, r.Decision.Reasons, c.want)
 		}
 	}
+	// Where no rubric is for what is done, arguments that hold no secret by their
+	// schema pass but for what is known by its form.
+	for from, want := range map[string]string{
+		"SFO": "SFO", "Gate 4, at 12:30 on 2026-12-01": "Gate 4, at 12:30 on 2026-12-01",
+		"mail m.silva@post.example": "mail [REDACTED]", "card 4111 1111 1111 1111.": "card [REDACTED].", "born on 2.3.1985": "born on [REDACTED]",
+		"call +351 912 345 678 or 078-05-1120": "call [REDACTED] or [REDACTED]", name: name,
+	} {
+		c, r := session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: "post", Arguments: `{"from":"` + from + `"}`})
+		if c.Arguments != `{"from":"`+want+`"}` || r.Denied() {
+			t.Errorf("%s became %s %v", from, c.Arguments, r.Decision.Reasons)
+		}
+	}
 	// What the service needs and can't be given is a refusal that the model
 	// can read.
 	if _, r := args("book", "somebody", "in May", ""); !r.Denied() || !strings.Contains(r.Decision.Reasons[len(r.Decision.Reasons)-1].Detail, "was not made") {

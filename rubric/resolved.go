@@ -49,7 +49,7 @@ type Resolved struct {
 }
 
 // Fallback is what holds where no rubric does: redact and drop alone, and one
-// bit.
+// bit. It knows what is secret by its form alone.
 func Fallback() *Resolved { return combine(nil, nil) }
 
 // combine makes what rubrics say together: those whose signatures match, and
@@ -233,9 +233,12 @@ func (r *Resolved) Fields() []string { return slices.Clone(r.names) }
 
 // Match returns what the coverage predicates match in the text at a path, in
 // order. Of a text that is longer than what is looked at the whole is
-// AnyField.
+// AnyField, and so is what the fallback's match.
 func (r *Resolved) Match(path, text string) []Match {
 	var out []Match
+	if r.fallback {
+		out = fallbackMatch(path, text)
+	}
 	known := map[Match]bool{} // of several rubrics
 	for _, one := range r.rules {
 		spans, ok := one.covers.Find(path, text)
@@ -253,7 +256,7 @@ func (r *Resolved) Match(path, text string) []Match {
 			out = append(out, m)
 		}
 	}
-	if len(r.rules) > 1 {
+	if len(r.rules) > 1 || r.fallback {
 		slices.SortStableFunc(out, func(a, b Match) int { return a.Start - b.Start })
 	}
 	return out
