@@ -36,6 +36,7 @@ type app struct {
 	stateDir string
 	json     bool
 	code     int
+	args     []string // as they were given
 }
 
 func usage(hint, format string, args ...any) error { return problem.Usage(hint, format, args...) }
@@ -45,7 +46,7 @@ func failure(hint, format string, args ...any) error { return problem.Failure(hi
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	results := &output{Writer: out}
-	a := &app{in: in, out: results, err: errw}
+	a := &app{in: in, out: results, err: errw, args: args}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -68,6 +69,8 @@ func (a *app) fail(err error) int {
 	var c *config.Error
 	var u *usageError
 	switch {
+	case errors.Is(err, context.Canceled): // whatever it broke off
+		err, hint = errors.New("interrupted"), ""
 	case errors.As(err, &p):
 		code, hint = p.Code, p.Hint
 	case errors.As(err, &c):
@@ -112,7 +115,15 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON: one document, or one a line")
 	root.Version = version()["version"]
 	root.SetVersionTemplate("margay {{.Version}}\n")
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return &usageError{err, c.CommandPath()} })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		for _, arg := range a.args { // flags behind the wrong one were not read
+			if arg == "--" {
+				break
+			}
+			a.json = a.json || arg == "--json"
+		}
+		return &usageError{err, c.CommandPath()}
+	})
 	root.AddCommand(
 		a.runCommand(), a.serveCommand(), a.demoCommand(), a.scanCommand(), a.secretsCommand(), a.allowCommand(), a.approveCommand(), a.policyCommand(), a.rubricCommand(),
 		a.logCommand(), a.explainCommand(), a.doctorCommand(), a.benchCommand(), a.trainCommand(), a.configCommand(), a.versionCommand(), a.docsCommand(),
@@ -144,6 +155,7 @@ func wrapArgs(c *cobra.Command) {
 		check = cobra.ArbitraryArgs
 		if !c.HasSubCommands() {
 			check = cobra.NoArgs
+			c.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {

@@ -7,11 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/margaydev/margay/bench/docs"
+	"github.com/spf13/cobra"
+
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/mediator"
@@ -212,5 +215,34 @@ func TestReviewIsUpToDate(t *testing.T) {
 	}
 	if pack.Review(packs) != string(want) {
 		t.Error("docs/packs.md is out of date: go generate ./internal/app")
+	}
+}
+
+// The commands that take ids, files and keys have examples.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		if !strings.Contains(c.Example, "margay") && !c.HasSubCommands() {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+		for _, s := range c.Commands() {
+			if !s.Hidden && s.Name() != "help" && s.Name() != "completion" {
+				look(s)
+			}
+		}
+	}
+	for _, c := range (&app{}).root().Commands() {
+		if slices.Contains([]string{"approve", "budget", "console", "ledger", "policy", "report", "rubric", "run", "serve"}, c.Name()) {
+			look(c)
+		}
+	}
+}
+
+// What is broken off is said to be, and nothing is said to be wrong.
+func TestInterrupted(t *testing.T) {
+	var errs strings.Builder
+	a := &app{err: &errs}
+	if code := a.fail(failure(ledgerHint, "store: %w", context.Canceled)); code != exitFailed || errs.String() != "margay: interrupted\n" {
+		t.Errorf("%d: %q", code, errs.String())
 	}
 }

@@ -56,10 +56,12 @@ A call that follows from what it must not, or that would tell what it must not,
 waits for a yes. A yes is for that exact call, once; with --trajectory for all
 later calls of the trajectory that differ in the free arguments alone. Without
 an answer in time the call is denied.`,
+		Example: "  margay approve\n  margay approve show 01K00000000000000000000001\n  margay approve allow 01K00000000000000000000001",
 	}
 	c.PersistentFlags().BoolVar(&all, "all", false, "list answered and expired questions, too")
 	allow := &cobra.Command{
-		Use: "allow ID", Short: "Let a call be made", Args: cobra.ExactArgs(1),
+		Use: "allow ID", Short: "Let a call be made", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeFirst(a.questions),
+		Example: "  margay approve allow 01K00000000000000000000001\n  margay approve allow --trajectory 01K00000000000000000000001",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer := confirm.Once
 			if forTrajectory {
@@ -70,12 +72,12 @@ an answer in time the call is denied.`,
 	}
 	allow.Flags().BoolVar(&forTrajectory, "trajectory", false, "for the rest of the trajectory, whatever the free arguments are")
 	c.AddCommand(
-		&cobra.Command{Use: "list", Short: "List what waits for an answer", Args: cobra.NoArgs, RunE: list},
-		&cobra.Command{Use: "show ID", Short: "Show a call, and what forced the question", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		&cobra.Command{Use: "list", Short: "List what waits for an answer", Args: cobra.NoArgs, RunE: list, Example: "  margay approve list --all"},
+		&cobra.Command{Use: "show ID", Short: "Show a call, and what forced the question", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeFirst(a.questions), Example: "  margay approve show 01K00000000000000000000001", RunE: func(cmd *cobra.Command, args []string) error {
 			return a.asking(cmd.Context(), func(d *confirm.Desk) error { return a.showQuestion(cmd.Context(), d, args[0]) })
 		}},
 		allow,
-		&cobra.Command{Use: "deny ID", Short: "Have a call denied", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		&cobra.Command{Use: "deny ID", Short: "Have a call denied", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeFirst(a.questions), Example: "  margay approve deny 01K00000000000000000000001", RunE: func(cmd *cobra.Command, args []string) error {
 			return a.reply(cmd.Context(), args[0], confirm.Deny)
 		}},
 	)

@@ -27,6 +27,7 @@ func (a *app) consoleCommand() *cobra.Command {
 		Long: `Print an address that opens the console of a running margay serve, or margay run
 --console, for one session. It is good for ten minutes. docs/console.md says how
 teams log in.`,
+		Example: "  margay console\n  margay console --listen 127.0.0.1:7900",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withState(cmd.Context(), func(c *config.Config, st *state.State) error {
 				if !c.Console.Enabled {
@@ -46,7 +47,8 @@ teams log in.`,
 	c.Flags().StringVar(&addr, "listen", "", "`address` that it listens on (default that of the configuration)")
 	c.AddCommand(&cobra.Command{
 		Use: "password", Short: "Make the hash of a password, for console.users", Args: cobra.NoArgs,
-		Long: "Make the hash of a password, for console.users in the configuration. The password is read from the terminal, or as the first line of standard input.",
+		Long:    "Make the hash of a password, for console.users in the configuration. The password is read from the terminal, or as the first line of standard input.",
+		Example: "  margay console password",
 		RunE: func(*cobra.Command, []string) error {
 			password, err := a.password()
 			if err != nil {

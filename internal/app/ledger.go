@@ -57,10 +57,14 @@ func (a *app) ledgerCommand() *cobra.Command {
 Every release is an entry of a signed chain before it leaves: to whom, under
 which rubrics, and what all sinks together may have learnt by it. There are no
 values in it. An export and the public key are all that checking it takes.`,
+		Example: "  margay ledger list\n  margay ledger export -o ledger.mgl",
 	}
 	var out string
 	export := &cobra.Command{
 		Use: "export", Short: "Write the whole ledger, with its rubrics and a signed checkpoint", Args: cobra.NoArgs,
+		Long: `Write the whole ledger, with its rubrics and a signed checkpoint. The file is
+readable by you alone: who may see what was told to whom is for you to say.`,
+		Example: "  margay ledger export -o ledger.mgl\n  margay ledger export -o - | margay ledger verify -",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := interrupts(cmd.Context())
 			defer stop()
@@ -101,9 +105,11 @@ margay ledger head, shows that entries are missing at the end.`,
 	verify.Flags().StringVar(&key, "key", "", "public `key` of the ledger, or a file with it (default this installation's)")
 	verify.Flags().StringVar(&head, "head", "", "a `head` that was kept, or a file with it: the ledger must still have that history")
 	c.AddCommand(
-		&cobra.Command{Use: "list", Short: "List the families of trajectories", Args: cobra.NoArgs, RunE: list},
+		&cobra.Command{Use: "list", Short: "List the families of trajectories", Args: cobra.NoArgs, RunE: list, Example: "  margay ledger list --json"},
 		&cobra.Command{
 			Use: "show FAMILY [NUMBER]", Short: "Show the entries of a family, or one with all it has", Args: cobra.RangeArgs(1, 2),
+			ValidArgsFunction: a.completeFirst(a.families),
+			Example:           "  margay ledger show 01K00000000000000000000001\n  margay ledger show 01K00000000000000000000001 3",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				n := uint64(0)
 				if len(args) == 2 {
@@ -123,6 +129,7 @@ margay ledger head, shows that entries are missing at the end.`,
 			Long: `Sign what the ledger holds now. The head is one line. Kept where nobody who can
 write here can write, it shows later, with margay ledger verify --head, whether
 the ledger still has that history.`,
+			Example: "  margay ledger head >> /elsewhere/heads.txt",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return a.keeping(cmd.Context(), func(_ *config.Config, _ *state.State, b *ledger.Book) error {
 					return a.printHead(cmd.Context(), b)

@@ -200,6 +200,8 @@ func (a *app) budgetCommand() *cobra.Command {
 		Long: `Show what a trajectory may still tell, and what it has told: all bits, weighted;
 what sinks of each class or worse learnt, and the caps on it; and by field.
 Trajectories of one run have one budget.`,
+		ValidArgsFunction: a.completeFirst(a.families),
+		Example:           "  margay budget 01K00000000000000000000001",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.keeping(cmd.Context(), func(_ *config.Config, st *state.State, b *ledger.Book) error {
 				family, err := familyOf(cmd.Context(), st.Store, args[0])

@@ -25,7 +25,8 @@ import (
 func (a *app) policyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "policy", Short: "Check packs, and explain which labels tools' results get and what calls need",
-		Long: "Check packs, and explain which labels tools' results get and what calls need. docs/packs.md lists what comes with Margay; docs/format/pack.md is for packs of your own.",
+		Long:    "Check packs, and explain which labels tools' results get and what calls need. docs/packs.md lists what comes with Margay; docs/format/pack.md is for packs of your own.",
+		Example: "  margay policy explain --tool WebFetch",
 	}
 	c.AddCommand(a.policyLint(), a.policyExplain(), a.policyDocs())
 	return c
@@ -51,6 +52,9 @@ func (a *app) policyLint() *cobra.Command {
 			"With --live, compare one pack with what its server lists. Exit code 3 means findings.",
 		Example: "  margay policy lint\n  margay policy lint ./my-server.yaml\n  margay policy lint mcp-github --live tools.json",
 		Args:    cobra.ArbitraryArgs,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return pack.Names(), cobra.ShellCompDirectiveDefault
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			findings, n := []pack.Finding{}, 0
 			if live != "" && len(args) != 1 {
@@ -166,6 +170,9 @@ func (a *app) policyExplain() *cobra.Command {
 	f.StringVar(&result, "result", "", "`file` with what the tool returned; - is standard input")
 	f.StringArrayVar(&user, "user", nil, "`text` of a message of the user's, for rules that ask for it; repeatable")
 	f.StringArrayVar(&packs, "pack", nil, "`name` or file of a pack; repeatable")
+	completeBy(c, "pack", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return pack.Names(), cobra.ShellCompDirectiveDefault
+	})
 	return c
 }
 

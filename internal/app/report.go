@@ -58,6 +58,7 @@ else but the public key.`,
 		Long: `Check every byte of a report: that it is signed by the ledger's key, that the page
 shows what its data say, and every entry of the ledger in it. It needs the file
 and the public key alone. What is wrong is told, and the exit code is 3.`,
+		Example: "  margay report verify report.html --key margay-ledger-key:…",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := interrupts(cmd.Context())
 			defer stop()

@@ -88,7 +88,7 @@ func (a *app) rubricNew() *cobra.Command {
 	var fields []string
 	var out string
 	c := &cobra.Command{
-		Use: "new NAME", Short: "Write a rubric to begin with", Args: cobra.ExactArgs(1),
+		Use: "new NAME", Short: "Write a rubric to begin with", Args: cobra.ExactArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
 		Long:    "Write a rubric to begin with, in order as it is: with populations, levels, predicates and samples for fields of the ontology, to be made your own. Fields are " + strings.Join(rubric.Ontology(), ", ") + ".",
 		Example: "  margay rubric new seat-booking --field legal-name --field dob --out seat-booking.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -274,6 +274,12 @@ func (a *app) rubricTest() *cobra.Command {
 			"With --field, tell what a value that is read from standard input is at each level. Exit code 3 means that a sample fails.",
 		Example: "  margay rubric test booking.yaml\n  margay rubric test booking.yaml --text mail.txt\n  echo 1985-03-02 | margay rubric test booking.yaml --field dob",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case text != "" && field != "":
+				return usage("give one of them", "--text looks at a text, --field at a value")
+			case path != "" && text == "":
+				return usage("margay rubric test "+args[0]+" --text FILE --path "+path, "--path is of a text")
+			}
 			r, err := goodRubric(args[0])
 			if err != nil {
 				return err
@@ -318,6 +324,16 @@ func (a *app) rubricTest() *cobra.Command {
 	f.StringVar(&text, "text", "", "`file` with a text to look at; - is standard input")
 	f.StringVar(&path, "path", "", "structured `path` of the text, such as passenger.dob")
 	f.StringVar(&field, "field", "", "`field` of a value that is read from standard input")
+	completeBy(c, "field", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		r, err := openRubric(args[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return rubric.Combine(r).Fields(), cobra.ShellCompDirectiveNoFileComp
+	})
 	return c
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -23,6 +24,24 @@ type rubricExplained struct {
 	TopRisk  string           `json:"top_risk"`
 	Fields   []fieldExplained `json:"fields"`
 	Fallback bool             `json:"fallback"`
+}
+
+// classNames are the classes of sinks.
+func classNames() []string {
+	var out []string
+	for k := flow.RequiredService; k <= flow.Adversarial; k++ {
+		out = append(out, k.String())
+	}
+	return out
+}
+
+// channels are those that a release may have.
+func channels() []string {
+	var out []string
+	for _, c := range []flow.Channel{flow.ChannelModel, flow.ChannelTool, flow.ChannelMemory, flow.ChannelAgent, flow.ChannelUser} {
+		out = append(out, string(c))
+	}
+	return out
 }
 
 type fieldExplained struct {
@@ -53,6 +72,9 @@ func (a *app) rubricExplain() *cobra.Command {
 			if !ok {
 				return usage("classes are required-service, semi-trusted and adversarial", "%q is no class of sinks", class)
 			}
+			if !slices.Contains(channels(), channel) {
+				return usage("channels are "+strings.Join(channels(), ", "), "%s is no channel", printable(channel))
+			}
 			q.Class, q.Channel = k, flow.Channel(channel)
 			var res *rubric.Resolved
 			var rules []*rubric.Rubric
@@ -72,7 +94,6 @@ func (a *app) rubricExplain() *cobra.Command {
 					a.note("%s", bad)
 				}
 				if res, err = reg.Resolve(q); err != nil {
-					a.code = exitFindings
 					return failure("such a release is refused; margay rubric list shows what is in force", "%w", err)
 				}
 				rules = res.Rubrics()
@@ -89,6 +110,9 @@ func (a *app) rubricExplain() *cobra.Command {
 	f.StringVar(&class, "class", "adversarial", "`class` of the sink: required-service, semi-trusted or adversarial")
 	f.StringSliceVar(&q.Fields, "field", nil, "`type` of a field of the tool's arguments; repeatable")
 	f.StringVar(&file, "file", "", "`file` of a rubric to explain alone")
+	complete(c, "action", a.actions)
+	complete(c, "channel", channels)
+	complete(c, "class", classNames)
 	return c
 }
 

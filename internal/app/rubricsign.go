@@ -86,7 +86,8 @@ type verified struct {
 func (a *app) rubricVerify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify FILE...", Short: "Check signed rubrics against the keys that you trust", Args: cobra.MinimumNArgs(1),
-		Long: "Check signed rubrics: format, signature by a key that you trust (your own, and the NAME.pub files in the folder of rubrics), canonical bytes, expiry. Exit code 3 means that one is refused.",
+		Long:    "Check signed rubrics: format, signature by a key that you trust (your own, and the NAME.pub files in the folder of rubrics), canonical bytes, expiry. Exit code 3 means that one is refused.",
+		Example: "  margay rubric verify booking.rubric",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := a.registry()
 			if err != nil {
@@ -229,7 +230,8 @@ func (a *app) rubricList() *cobra.Command {
 	var key bool
 	c := &cobra.Command{
 		Use: "list", Short: "List the rubrics that are published", Args: cobra.NoArgs,
-		Long: "List the rubrics that are published, with those that are refused and why. With --key, print your public key for others to trust. Exit code 3 means that one is refused.",
+		Long:    "List the rubrics that are published, with those that are refused and why. With --key, print your public key for others to trust. Exit code 3 means that one is refused.",
+		Example: "  margay rubric list\n  margay rubric list --key > me.pub",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if key {
 				return a.printKey()

@@ -39,6 +39,7 @@ configuration, each is also served below /NAME/v1. MCP servers of the
 configuration (mcp.servers) are served at /mcp/NAME. Hooks of agent harnesses
 (margay hook) find it by a socket of this user's. The console is at /console: the
 address that is printed opens it once, and margay console prints another.`,
+		Example: "  margay serve\n  margay serve --listen 127.0.0.1:7900 --upstream https://api.openai.com/v1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.load(func(c *config.Config) {
 				if addr != "" {
