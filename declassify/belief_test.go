@@ -1,0 +1,85 @@
+package declassify_test
+
+import (
+	"context"
+	"regexp"
+	"testing"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric"
+)
+
+// What a defender asks for widens no release, though the rubrics admit it and
+// it would fit: the year serves.
+func TestDefendersGetNoMore(t *testing.T) {
+	w := travel()
+	w.limits.B, w.limits.Cap[2] = 100*bit, 30*bit
+	v := verifier(t, w, func(cfg *declassify.Config) { cfg.Defender = operated("generalize", 1) })
+	r := release(t, v, candidate("T1", broker(), "passengers.0.dob", "1990-05-17", "note", "born 1990-05-17"))
+	if sent(&r) != "1990|born 1990" {
+		t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+	}
+}
+
+// twoFields is a world of the fields a and b, which a required service needs
+// and may be shown as they are.
+func twoFields(a, b string) *world {
+	w := &world{
+		name: "two", residual: true, fields: map[string]*secretField{},
+		limits: rubric.Limits{B: 100 * bit, Cap: [4]flow.Bits{0, 100 * bit, 4 * bit, bit}, Lambda: [4]int64{0, 1000, 2000, 4000}},
+	}
+	for name, pattern := range map[string]string{"a": a, "b": b} {
+		f := &secretField{bits: []float64{5}, nec: [4]rubric.Necessity{1: rubric.Required}, ops: [4][]rubric.Op{1: {identity}}}
+		if pattern != "" {
+			f.pattern, f.re = pattern, regexp.MustCompile(pattern)
+		}
+		w.fields[name] = f
+	}
+	w.fields["b"].bits[0] = 20
+	return w
+}
+
+// A span that nobody but the defender knows may be of any field: it costs what
+// the most telling one costs, whatever it is labelled.
+func TestLabelsMakeNothingCheaper(t *testing.T) {
+	d := defender(func(_ context.Context, r *declassify.Request) ([]byte, error) {
+		ev := declassify.Evidence{Version: 1, Context: r.Context, Atoms: []declassify.Label{{
+			End: 3, Role: "text", Field: "a", Relation: "explicit", Necessity: "required", Provenance: "model",
+		}}}
+		var err error
+		if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
+			return nil, err
+		}
+		return ev.Marshal()
+	})
+	for pattern, want := range map[string]flow.Bits{"": 20 * bit, "tea": 20 * bit} {
+		v := verifier(t, twoFields(pattern, ""), func(cfg *declassify.Config) { cfg.Defender = d })
+		r := release(t, v, candidate("T1", airline(), "note", "tea please"))
+		if sent(&r) != "tea please" || r.Entry.Atoms[0].Cost != want || r.Entry.Charge != want {
+			t.Errorf("%q: %s %q %v, charged %v", pattern, r.Outcome, sent(&r), r.Reasons, r.Entry)
+		}
+	}
+}
+
+// A clause that is sure of another field holds a typed argument to what that
+// field may be: a schema opens no way for it.
+func TestClausesHoldTypedArguments(t *testing.T) {
+	for _, only := range []bool{true, false} {
+		w := twoFields(`x\d{4}`, `x9\d{3}`)
+		w.fields["b"].only, w.fields["b"].ops[1] = only, nil
+		tool := airline()
+		tool.Args = []declassify.Arg{{Path: "id", Field: "a"}}
+		r := release(t, verifier(t, w, nil), candidate("T1", tool, "id", "x1234"))
+		if sent(&r) != "x1234" || r.Entry.Charge != 5*bit {
+			t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+		}
+		r = release(t, verifier(t, w, nil), candidate("T1", tool, "id", "x9234"))
+		switch {
+		case only && r.Released():
+			t.Errorf("what is of another field went out: %q", sent(&r))
+		case !only && (sent(&r) != "x9234" || r.Entry.Charge != 20*bit):
+			t.Errorf("what may be of another field: %s %q %v, charged %v", r.Outcome, sent(&r), r.Reasons, r.Entry)
+		}
+	}
+}
