@@ -7,6 +7,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -81,5 +82,66 @@ func TestClausesHoldTypedArguments(t *testing.T) {
 		case !only && (sent(&r) != "x9234" || r.Entry.Charge != 20*bit):
 			t.Errorf("what may be of another field: %s %q %v, charged %v", r.Outcome, sent(&r), r.Reasons, r.Entry)
 		}
+	}
+}
+
+// What a clause knows for one field is not shown as a cell of another, nor a
+// typed argument as what a defender calls it.
+func TestMislabelledIsNotShown(t *testing.T) {
+	w := twoFields(`x\d{3}-\d{3}`, `x\d{3}-\d{3}`)
+	w.fields["a"].only, w.fields["a"].ops[1] = true, nil
+	b := w.fields["b"]
+	b.bits, b.nec[1], b.ops[1] = []float64{20, 3}, rubric.Useful, []rubric.Op{gen(1), identity}
+	label := func(role string, end int, op string, level int) defender {
+		return func(_ context.Context, r *declassify.Request) ([]byte, error) {
+			ev := declassify.Evidence{Version: 1, Context: r.Context, Atoms: []declassify.Label{{
+				End: end, Role: role, Field: "b", Relation: "explicit", Necessity: "useful", Provenance: "model",
+			}}, Operators: []declassify.Proposal{{Op: op, Level: level}}}
+			var err error
+			if ev.Variant, err = r.Variant(ev.Atoms, ev.Operators); err != nil {
+				return nil, err
+			}
+			return ev.Marshal()
+		}
+	}
+	tool := airline()
+	tool.Args = append(tool.Args, declassify.Arg{Path: "id", Field: "a"})
+	w.fields["a"].nec[1] = rubric.Unnecessary
+	for _, c := range []struct {
+		path string
+		d    defender
+	}{
+		{"note", label("text", 8, "generalize", 1)},
+		{"id", label("argument", 8, "identity", 0)},
+		{"id", label("argument", 8, "generalize", 1)},
+	} {
+		v := verifier(t, w, func(cfg *declassify.Config) { cfg.Defender = c.d })
+		r := release(t, v, candidate("T1", tool, c.path, "x123-456"))
+		if sent(&r) != "[REDACTED]" || !hasRule(&r, declassify.Mislabelled) {
+			t.Errorf("%s: %s %q %v", c.path, r.Outcome, sent(&r), r.Reasons)
+		}
+	}
+}
+
+// Fingerprints are under the verifier's key: who has the ledger can't test a
+// guess of a value, nor compare with another installation's.
+func TestFingerprintsAreKeyed(t *testing.T) {
+	entry := func(key [32]byte) *ledger.Entry {
+		v := verifier(t, travel(), func(cfg *declassify.Config) { cfg.Key = key })
+		r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
+		if !r.Released() {
+			t.Fatal(r.Reasons)
+		}
+		return r.Entry
+	}
+	a, again, other := entry([32]byte{1}), entry([32]byte{1}), entry([32]byte{2})
+	if a.Atoms[0].Value != again.Atoms[0].Value || a.Variant != again.Variant {
+		t.Error("one value has two fingerprints under one key")
+	}
+	if a.Atoms[0].Value == other.Atoms[0].Value || a.Variant == other.Variant {
+		t.Error("a fingerprint is the same under another key")
+	}
+	if _, err := declassify.New(declassify.Config{Resolve: func(rubric.Query) (declassify.Rules, error) { return travel(), nil }, Ledger: &brokenLedger{}}); err == nil {
+		t.Error("a verifier was made without a key")
 	}
 }

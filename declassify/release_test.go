@@ -215,6 +215,21 @@ func TestLimits(t *testing.T) {
 			t.Errorf("entry %d: %s names %v %v", i+1, r.Outcome, r.Entry, r.Reasons)
 		}
 	}
+	small := travel().limits
+	small.B = 13 * bit
+	v = verifier(t, travel(), func(cfg *declassify.Config) {
+		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
+			return small, rubric.Hash{}, nil
+		}
+	})
+	r = release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
+	if !r.Released() || r.Entry.Limits.B != small.B {
+		t.Fatalf("%s %v %v", r.Outcome, r.Reasons, r.Entry)
+	}
+	r = release(t, v, candidate("T1", airline(), "passengers.0.dob", "1990-05-17"))
+	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) {
+		t.Fatalf("the rubric of a later release widened the task's: %s %v", r.Outcome, r.Reasons)
+	}
 }
 
 // jointly is a world whose levels are no chain: two of them together tell more
@@ -248,6 +263,19 @@ func TestViewsOfAValueTellTogether(t *testing.T) {
 	phone.ops[2] = []rubric.Op{gen(1)} // 14 bits, and 2 that are known
 	if r := release(t, v, c); r.Entry.Charge != 28*bit || r.Entry.Total != 32*bit {
 		t.Fatalf("%v %v", r.Entry.Charge, r.Entry.Total)
+	}
+	// What worse sinks were shown, better ones may know, too.
+	phone.ops[3], phone.nec[3], w.limits.Cap[3] = []rubric.Op{gen(2)}, rubric.Useful, 10*bit
+	v = verifier(t, w, func(cfg *declassify.Config) {
+		cfg.Resolve = func(rubric.Query) (declassify.Rules, error) { return jointly{w}, nil }
+	})
+	worse := candidate("T2", stranger(), "note", "+1-555-1234")
+	if r := release(t, v, worse); sent(&r) != "+1" || r.Entry.Caps != [4]flow.Bits{0, 2 * bit, 2 * bit, 2 * bit} {
+		t.Fatalf("%q %v", sent(&r), r.Entry)
+	}
+	c.Trajectory = "T2"
+	if r := release(t, v, c); sent(&r) != "+1-555" || r.Entry.Caps != [4]flow.Bits{0, 16 * bit, 16 * bit, 2 * bit} {
+		t.Fatalf("%q %v", sent(&r), r.Entry)
 	}
 }
 

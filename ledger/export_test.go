@@ -220,6 +220,24 @@ func TestSampledBitsOfAThousand(t *testing.T) {
 	parallel(n, func(i int) { flips(t, text, ps, at[i]) })
 }
 
+// Who can seal can't say either that an entry arrived before the one that it
+// follows: which entries a kept head knows goes by that.
+func TestArrivals(t *testing.T) {
+	text := export(t, sample(t, 3, 1))
+	for _, arrival := range []uint64{0, 1, 1 << 63} {
+		bad := bytes.Clone(text)
+		for _, p := range parts(text) {
+			if p.entry == 2 {
+				binary.BigEndian.PutUint64(bad[p.at+5:], arrival)
+			}
+		}
+		r := check(t, bad, ledger.Check{Unsigned: true})
+		if !slices.ContainsFunc(r.Findings, func(f ledger.Finding) bool { return f.Rule == ledger.Arrival && f.Entry == 2 }) {
+			t.Errorf("arrived as %d: %v", arrival, r.Findings)
+		}
+	}
+}
+
 // Every record of a thousand entries, and of a few: gone, there twice, moved
 // behind the next, or the last one there. What is found has nothing to do
 // with the seal.

@@ -218,6 +218,26 @@ func TestConflictNamesBoth(t *testing.T) {
 	if err := rubric.Combine(a, b).Conflict(flow.RequiredService); err != nil {
 		t.Error(err)
 	}
+	// No release is made under the two where one's need is the other's secret.
+	pub, key := newKey(1)
+	reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{pub}, Now: func() time.Time { return day }})
+	for _, r := range []*rubric.Rubric{a, b} {
+		if _, err := reg.Add(r.Name(), rubric.Sign(r, key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := rubric.Query{Action: "book-seat", Class: flow.SemiTrusted}
+	if _, err := reg.Resolve(q); !errors.Is(err, rubric.ErrConflict) {
+		t.Errorf("resolved: %v", err)
+	}
+	q.Class = flow.RequiredService
+	if _, err := reg.Resolve(q); err != nil {
+		t.Error(err)
+	}
+	q.Also = slices.Repeat([]rubric.Hash{a.Hash()}, 65)
+	if _, err := reg.Resolve(q); err == nil {
+		t.Error("any number of rubrics may be named")
+	}
 }
 
 func TestApplies(t *testing.T) {
@@ -240,6 +260,12 @@ func TestApplies(t *testing.T) {
 		c.edit(&q)
 		if r.Applies(q) != c.want {
 			t.Errorf("case %d: applies is %t", i, !c.want)
+		}
+	}
+	r = parse(t, edit(t, "  actions: [book-seat]", "  actions: [book-seat]\n  classes: [adversarial]"))
+	for class, want := range map[flow.Class]bool{0: true, 1: false, 2: false, 3: true, 9: true} {
+		if got := r.Applies(rubric.Query{Action: "book-seat", Class: class}); got != want {
+			t.Errorf("a rubric for hostile sinks applies to class %d: %t", class, got)
 		}
 	}
 }

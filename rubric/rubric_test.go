@@ -3,7 +3,9 @@ package rubric_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -124,6 +126,12 @@ func TestRegistryRefuses(t *testing.T) {
 		if c.want != nil && (!errors.As(err, &bad) || bad.Rule != c.rule || !strings.Contains(err.Error(), c.rule)) {
 			t.Errorf("%s: %v does not name the rule %s", c.name, err, c.rule)
 		}
+	}
+	// A signature over the bytes alone, as the key may make for something else,
+	// is none over a rubric.
+	bare := fmt.Appendf(nil, "margay-rubric-v1\nkey %s\nsignature %s\n\n%s\n", rubric.KeyID(pub), base64.StdEncoding.EncodeToString(ed25519.Sign(key, r.Canonical())), r.Canonical())
+	if _, err := rubric.Verify("bare", bare, []ed25519.PublicKey{pub}); !errors.Is(err, rubric.ErrAltered) {
+		t.Errorf("a signature over something else: %v", err)
 	}
 	// Every flipped bit is found.
 	reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{pub}, Now: func() time.Time { return day }})

@@ -22,6 +22,10 @@ func TestPseudonyms(t *testing.T) {
 	if name != p.Name(KindAPIKey, fp) || name == q.Name(KindAPIKey, fp) || name == p.Name(KindAPIKey, keys.FingerprintOf([]byte("another"))) {
 		t.Error("a pseudonym stands for one value in one trajectory")
 	}
+	id := func(name string) string { return name[strings.LastIndexByte(name, '-')+1:] }
+	if a, b := id(name), id(p.Name(KindToken, fp)); a[:pseudonymID] == b[:pseudonymID] {
+		t.Error("a value of two kinds has one id")
+	}
 	if k, ok := p.Verify(name); !ok || k != KindAPIKey {
 		t.Error("its own trajectory does not know it")
 	}
