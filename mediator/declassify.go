@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
@@ -37,6 +38,10 @@ type Declassify struct {
 	// Trusted reports whether nobody else writes what a tool tells. It is asked
 	// where labels are not kept (Config.Taint); nil: of none.
 	Trusted func(tool string) bool
+	// Desk asks a person about releases that can't be made with what their sinks
+	// need, where the verifier makes questions of them (declassify.Config.Ask);
+	// nil: they are denied.
+	Desk *confirm.Desk
 	// Report tells what would be done and changes nothing. The verifier should
 	// then commit to a ledger that is nobody's record.
 	Report bool
@@ -99,7 +104,7 @@ func (s *Session) releaseCall(cfg *stream.Config, name string, args []byte, v *v
 		if s.passes(&r) {
 			return false
 		}
-		v.refusal = notReleased(told(cfg, name), why(&r))
+		v.refusal = notReleased(told(cfg, name), why(&r)+waiting(&r))
 		return true
 	}
 	out, ok := l.edits(r.Parts)
@@ -253,13 +258,16 @@ func (s *Session) release(ctx context.Context, verb flow.Verb, tool declassify.T
 		names.memory = s.t.memory(tool.Sink)
 		parts = s.remembered(names, parts)
 	}
-	r, err := s.e.cfg.Declassify.Verifier.Release(ctx, declassify.Candidate{
+	c := declassify.Candidate{
 		// What names a trajectory of its own within a run has no budget of its own.
 		Family:     s.e.cfg.Family,
 		Trajectory: s.t.id, Decision: res.Decision.ID, Tool: tool, Parts: parts,
 		Names: names,
-	})
-	if err != nil {
+	}
+	r, err := s.e.cfg.Declassify.Verifier.Release(ctx, c)
+	if err == nil {
+		r = s.waive(ctx, &c, r)
+	} else {
 		r = declassify.Release{Outcome: flow.Deny, Reasons: []flow.Reason{{Code: "deadline", Detail: "the release was not decided in time"}}}
 	}
 	for _, n := range r.Named {

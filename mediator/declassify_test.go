@@ -96,7 +96,7 @@ func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator
 	}
 	v, err := declassify.New(declassify.Config{
 		Resolve: func(q rubric.Query) (declassify.Rules, error) { return reg.Resolve(q) },
-		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
+		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1}, Ask: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,10 @@ type Declassify struct {
 	// Task is the category of what is done here: its rubric fixes the budget
 	// of a trajectory. Empty: the rubrics of the first release.
 	Task string `yaml:"task"`
+	// Ask is how long a person has to agree that a call is made without what its
+	// sink needs and may not be shown, and the call to be made again; empty:
+	// nobody is asked.
+	Ask string `yaml:"ask"`
 	// Model is the model endpoint as a sink; without a class neither prompts
 	// nor what tools tell are looked at.
 	Model Sink `yaml:"model"`
@@ -45,6 +49,12 @@ type LLM struct {
 func (l *LLM) Patience() time.Duration {
 	d, _ := time.ParseDuration(l.Wait) // checked by check
 	return d
+}
+
+// Asking returns declassify.ask; 0: nobody is asked.
+func (d *Declassify) Asking() time.Duration {
+	wait, _ := time.ParseDuration(d.Ask) // checked by check
+	return wait
 }
 
 func (l *LLM) check() error {
@@ -104,6 +114,9 @@ func (d *Declassify) check() error {
 		if err := d.LLM.check(); err != nil {
 			return err
 		}
+	}
+	if wait, err := time.ParseDuration(d.Ask); d.Ask != "" && (err != nil || wait <= 0) {
+		return &Error{key: "declassify.ask", Detail: "declassify.ask must be a duration such as 10m, or empty"}
 	}
 	if d.Challenges < 0 || d.Challenges > 64 {
 		return &Error{key: "declassify.challenges", Detail: "declassify.challenges must be between 0 and 64"}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/declassify/smt/z3"
@@ -36,12 +37,12 @@ const declassifyHint = "see declassify in margay config example, and margay rubr
 
 // declassifyOf is how releases are held to rubrics; nil where they are not.
 // Errors are of type *problem.Error.
-func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *slog.Logger) (*mediator.Declassify, error) {
+func declassifyOf(ctx context.Context, c *config.Config, st *state.State, log *slog.Logger, asked func(*confirm.Question)) (*mediator.Declassify, error) {
 	held, err := rulebookOf(c, log)
 	if err != nil || held == nil {
 		return nil, err
 	}
-	return held.declassify(ctx, c, st)
+	return held.declassify(ctx, c, st, asked)
 }
 
 // rulebook is the registry that releases are held to.
@@ -79,7 +80,7 @@ func rulebookOf(c *config.Config, log *slog.Logger) (*rulebook, error) {
 }
 
 // declassify is how releases are held to a registry.
-func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.State) (*mediator.Declassify, error) {
+func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.State, asked func(*confirm.Question)) (*mediator.Declassify, error) {
 	cfg, reg := &c.Declassify, rb.reg
 	book, history, err := bookOf(ctx, c, st)
 	if err != nil {
@@ -96,7 +97,7 @@ func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	vc := declassify.Config{
 		Resolve: func(q rubric.Query) (declassify.Rules, error) { return reg.Resolve(q) },
-		Ledger:  book, History: history, Key: valueKey(&st.Keys), Challenges: cfg.Challenges,
+		Ledger:  book, History: history, Key: valueKey(&st.Keys), Challenges: cfg.Challenges, Ask: cfg.Ask != "",
 	}
 	if cfg.Defender == "rules" {
 		vc.Defender, vc.Models = rules.Defender{}, []ledger.Model{{Name: "rules", Version: rules.Version}}
@@ -120,6 +121,9 @@ func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.
 		return nil, problem.Failure(problem.Doctor, "%w", err)
 	}
 	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg), Memories: memoriesOf(cfg)}
+	if vc.Ask {
+		d.Desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: cfg.Asking(), Asked: asked})
+	}
 	d.Trusted = func(tool string) bool { return cfg.Tools[tool].Trusted }
 	if cfg.Model.Class != "" {
 		d.Model = func(sink flow.Sink) (declassify.Tool, bool) { return modelOf(cfg, sink.Name), true }

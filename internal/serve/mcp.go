@@ -44,16 +44,17 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	if err != nil {
 		return nil, nil, err
 	}
-	taints, err := taintOf(c, st, func(q *confirm.Question) {
+	asked := func(q *confirm.Question) {
 		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
-	})
+	}
+	taints, err := taintOf(c, st, asked)
 	if err != nil {
 		return nil, nil, err
 	}
 	if taints != nil && o.Run != nil {
 		taints.Peer = &peer{o.Run}
 	}
-	releases, err := declassifyOf(context.Background(), c, st, o.Log)
+	releases, err := declassifyOf(context.Background(), c, st, o.Log, asked)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -154,13 +154,14 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	taints, err := taintOf(c, st, func(q *confirm.Question) {
+	asked := func(q *confirm.Question) {
 		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
 		s.asked(q, "", "")
 		if o.Asked != nil {
 			o.Asked(q)
 		}
-	})
+	}
+	taints, err := taintOf(c, st, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 	}
 	var releases *mediator.Declassify
 	if held != nil {
-		if releases, err = held.declassify(context.Background(), c, st); err != nil {
+		if releases, err = held.declassify(context.Background(), c, st, asked); err != nil {
 			return nil, err
 		}
 	}

@@ -34,7 +34,7 @@ func NewHooks(c *config.Config, st *state.State, family flow.TrajectoryID, log *
 	if err != nil {
 		return nil, err
 	}
-	releases, err := declassifyOf(context.Background(), c, st, log)
+	releases, err := declassifyOf(context.Background(), c, st, log, nil)
 	if err != nil {
 		return nil, err
 	}
