@@ -89,9 +89,9 @@ func (a *app) fail(err error) int {
 		fmt.Fprintf(a.err, "%s\n", b)
 		return code
 	}
-	fmt.Fprintf(a.err, "margay: %s\n", text)
+	fmt.Fprintf(shown{a.err}, "margay: %s\n", text)
 	if hint != "" {
-		fmt.Fprintf(a.err, "hint: %s\n", hint)
+		fmt.Fprintf(shown{a.err}, "hint: %s\n", hint)
 	}
 	return code
 }
@@ -221,7 +221,7 @@ func (a *app) withState(ctx context.Context, f func(*config.Config, *state.State
 
 // note writes a line about progress to standard error.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintf(a.err, "margay: "+format+"\n", args...)
+	fmt.Fprintf(shown{a.err}, "margay: "+format+"\n", args...)
 }
 
 // print writes v as JSON where --json is given, and calls text otherwise.
@@ -229,7 +229,7 @@ func (a *app) print(v any, text func(w io.Writer)) error { return a.printTo(a.ou
 
 func (a *app) printTo(w io.Writer, v any, text func(w io.Writer)) error {
 	if !a.json {
-		text(w)
+		text(shown{w})
 		return nil
 	}
 	e := json.NewEncoder(w)

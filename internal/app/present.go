@@ -2,11 +2,13 @@ package app
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/margaydev/margay/internal/console"
 	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/mediator"
 )
@@ -94,4 +96,16 @@ func describe(f *mediator.FindingRecord) string {
 		where = " at " + f.Path
 	}
 	return fmt.Sprintf("%s: %s%s; undo: %s", f.Action, what, where, allowCommandOf(f.ID))
+}
+
+// shown writes text for people. What would steer their terminal, or turn what
+// they read around, stands as a sign for it: names, titles and paths may have
+// been chosen by somebody else.
+type shown struct{ io.Writer }
+
+func (w shown) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, console.Visible(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

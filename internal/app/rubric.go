@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +56,9 @@ func openRubric(name string) (*rubric.Rubric, error) {
 		return nil, err
 	}
 	if !rubrics.IsSigned(b) {
+		if !utf8.Valid(b) { // a clause would look for something else than it says
+			return nil, fmt.Errorf("%s: a rubric is UTF-8, and this is not", name)
+		}
 		return rubric.Parse(name, b)
 	}
 	_, canonical, _ := strings.Cut(string(b), "\n\n")

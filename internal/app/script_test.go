@@ -142,6 +142,7 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("STATE", filepath.Join(env.WorkDir, "data", "margay"))
 	env.Setenv("TERM", "dumb")
+	env.Setenv("ESC", "\x1b")
 	if path, err := exec.LookPath("margay"); err == nil { // as the test program is called here
 		env.Setenv("MARGAY", path)
 	}
