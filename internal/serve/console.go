@@ -80,15 +80,25 @@ func (s *Server) asked(q *confirm.Question, a confirm.Answer, by string) {
 	if s.recorder == nil {
 		return
 	}
-	tool := q.Call.Name
-	if s.mask != nil {
-		if mask, err := s.mask(context.Background()); err == nil {
-			tool = mask(tool[:min(len(tool), 256)])
-		}
-	}
+	tool := toolName(s.mask, q.Call.Name)
 	s.recorder.Happened(mediator.TraceEvent{ID: flow.NewID(), Trajectory: q.Trajectory, At: time.Now().UTC(), Kind: mediator.EventQuestion, Verb: flow.Call, Payload: mediator.Payload{
 		Version: mediator.TraceVersion, Question: &mediator.QuestionTrace{ID: q.ID, Tool: tool, Answer: string(a), By: by},
 	}})
+}
+
+// toolName is the name of a tool as it may be told: a model chooses it, and may
+// have put a secret there.
+func toolName(masker func(context.Context) (func(string) string, error), name string) string {
+	const most, unknown = 256, "(a tool whose name can't be shown)"
+	if masker == nil {
+		return unknown
+	}
+	mask, err := masker(context.Background())
+	if err != nil {
+		return unknown
+	}
+	name = mask(name[:min(len(name), 16*most)])
+	return name[:min(len(name), most)]
 }
 
 // open opens the console, where it is asked for.

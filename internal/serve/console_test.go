@@ -1,7 +1,9 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -13,6 +15,27 @@ import (
 	"github.com/margaydev/margay/internal/console"
 	"github.com/margaydev/margay/internal/console/access"
 )
+
+// A tool's name is told without the secret in it, wherever that lies, or not at
+// all.
+func TestToolName(t *testing.T) {
+	const value = "q7Rk2Vn9Xw4Bz8Lm3Tc6Yp1D"
+	hide := func(context.Context) (func(string) string, error) {
+		return func(s string) string { return strings.ReplaceAll(s, value, "[REDACTED]") }, nil
+	}
+	for _, name := range []string{"Bash", value, "run_" + value, strings.Repeat("x", 245) + value, strings.Repeat("x", 10_000) + value} {
+		if got := toolName(hide, name); strings.Contains(got, value[:11]) || len(got) > 256 || got == "" {
+			t.Errorf("%.20q…: %q", name, got)
+		}
+	}
+	if got := toolName(hide, "Bash"); got != "Bash" {
+		t.Errorf("an ordinary name: %q", got)
+	}
+	failing := func(context.Context) (func(string) string, error) { return nil, errors.New("no store") }
+	if got := toolName(failing, value) + toolName(nil, value); strings.Contains(got, value) {
+		t.Error("what can't be masked is told")
+	}
+}
 
 // What goes through the gateway is on the console of the same listener, and
 // nobody without a session sees it.

@@ -44,8 +44,9 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	if err != nil {
 		return nil, nil, err
 	}
+	var engine *mediator.Engine
 	asked := func(q *confirm.Question) {
-		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
+		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", toolName(engine.Masker, q.Call.Name), "until", q.Expires, "answer", "margay approve show "+q.ID)
 	}
 	taints, err := taintOf(c, st, asked)
 	if err != nil {
@@ -60,7 +61,7 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 	}
 	var did tally
 	p, pass := c.MediationMCP(&config.MCPServer{})
-	engine, err := mediator.New(mediator.Config{
+	engine, err = mediator.New(mediator.Config{
 		Trace: o.Trace, Declassify: releases, Taint: taints, Rules: rules, Keys: st.Keys, Store: st.Store, Policy: p, OnErrorPass: pass, Ephemeral: o.Ephemeral,
 		Values: cmp.Or[mediator.Values](o.Values, st.Store), Family: o.Family, Observe: c.Observe, MaxHeld: c.Limits.Held,
 		Listener: mediator.Listener{Decided: func(en mediator.LogEntry) { did.decided(&en); logDecision(o.Log, &en) }},

@@ -155,10 +155,13 @@ func New(c *config.Config, st *state.State, o Options) (*Server, error) {
 		return nil, err
 	}
 	asked := func(q *confirm.Question) {
-		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", q.Call.Name, "until", q.Expires, "answer", "margay approve show "+q.ID)
+		tool := toolName(s.mask, q.Call.Name)
+		o.Log.Warn("a call waits for a person's answer", "question", q.ID, "tool", tool, "until", q.Expires, "answer", "margay approve show "+q.ID)
 		s.asked(q, "", "")
 		if o.Asked != nil {
-			o.Asked(q)
+			shown := *q
+			shown.Call.Name = tool
+			o.Asked(&shown)
 		}
 	}
 	taints, err := taintOf(c, st, asked)
