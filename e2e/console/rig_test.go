@@ -110,6 +110,7 @@ type rig struct {
 	base  string // of the listener
 	url   string // of the console, with a token
 	state string
+	env   []string // of the command
 
 	mu   sync.Mutex
 	said []string // by the browser: errors, and what breaks the policy
@@ -149,6 +150,13 @@ log: {level: warn}
 
 func newRig(t *testing.T, ctx context.Context) *rig {
 	t.Helper()
+	return newRigOf(t, ctx, config)
+}
+
+// newRigOf is newRig with another configuration, in which %q is the folder of
+// results.
+func newRigOf(t *testing.T, ctx context.Context, config string) *rig {
+	t.Helper()
 	bin, err := margay()
 	must(t, err)
 	r := &rig{t: t, ctx: ctx, model: &model{}, state: t.TempDir()}
@@ -157,17 +165,13 @@ func newRig(t *testing.T, ctx context.Context) *rig {
 	results, err := filepath.Abs(filepath.Join("..", "..", "docs", "bench"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(r.state, "config.yaml"), fmt.Appendf(nil, config, results), 0o600))
-	env := append(os.Environ(), "XDG_DATA_HOME="+r.state, "XDG_RUNTIME_DIR="+r.state, "MARGAY_CONFIG="+filepath.Join(r.state, "config.yaml"))
+	r.env = append(os.Environ(), "XDG_DATA_HOME="+r.state, "XDG_RUNTIME_DIR="+r.state, "MARGAY_CONFIG="+filepath.Join(r.state, "config.yaml"))
 	for _, args := range [][]string{{"secrets", "add", "PAYMENTS_API_KEY"}, {"rubric", "publish", "--builtin"}} {
-		add := exec.Command(bin, args...)
-		add.Env, add.Stdin = env, strings.NewReader(planted)
-		if out, err := add.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		r.command(planted, args...)
 	}
 	cmd := exec.Command(bin, "serve", "--json", "--listen", "127.0.0.1:0", "--upstream", up.URL+"/v1")
 	var errs bytes.Buffer
-	cmd.Env, cmd.Stderr = env, &errs
+	cmd.Env, cmd.Stderr = r.env, &errs
 	out, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
@@ -203,6 +207,20 @@ func newRig(t *testing.T, ctx context.Context) *rig {
 	})
 	must(t, chromedp.Run(ctx, log.Enable(), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(r.url), chromedp.WaitVisible(`[data-page="overview"]`)))
 	return r
+}
+
+// command runs margay beside the server and returns what it says.
+func (r *rig) command(in string, args ...string) string {
+	r.t.Helper()
+	bin, err := margay()
+	must(r.t, err)
+	cmd := exec.Command(bin, args...)
+	cmd.Env, cmd.Stdin = r.env, strings.NewReader(in)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("margay %v: %v: %s", args, err, out)
+	}
+	return string(out)
 }
 
 // rubric is the hash of a rubric of the registry.
