@@ -276,16 +276,31 @@ func (undecided) Release(context.Context, declassify.Candidate) (declassify.Rele
 // What can't be decided is not sent, and where only reports are asked for
 // nothing changes.
 func TestDeclassifyFailsClosed(t *testing.T) {
-	broken := func(mediator.Releaser) mediator.Releaser { return undecided{} }
+	nobody := func(mediator.Releaser) mediator.Releaser { return undecided{} }
 	call := flow.ToolCall{Name: "find", Arguments: `{"from":"SFO"}`}
-	e, _ := trip(t, nil, broken)
+	e, _ := trip(t, nil, nobody)
 	if _, r := session(t, e, nil).Call(context.Background(), call); !r.Denied() {
 		t.Error("a call went out undecided")
 	}
 	if r := session(t, e, nil).Prompt(context.Background(), texts("hello there")); !r.Denied() {
 		t.Error("a prompt went out undecided")
 	}
-	e, _ = trip(t, func(c *mediator.Config) { c.OnErrorPass = true }, broken)
+	// Nor is what was decided with reasons, and can't be written down.
+	note := flow.ToolCall{Name: "post", Arguments: `{"notes":"an aisle seat"}`}
+	for _, on := range []bool{false, true} {
+		e, _ = trip(t, func(c *mediator.Config) { c.Store = &broken{Store: memory.New(), method: "append", on: on} }, nil)
+		if _, r := session(t, e, nil).Call(context.Background(), note); r.Denied() != on {
+			t.Errorf("the log fails: %t, and the call's outcome is %s", on, r.Decision.Outcome)
+		}
+	}
+	// Nor what would have to be changed where nothing can be.
+	e, _ = trip(t, nil, nil)
+	fixed := texts("I am Maria Silva", "an aisle seat")
+	fixed[0].Fixed = true
+	if r := session(t, e, nil).Prompt(context.Background(), fixed); !r.Denied() || len(r.Edits) > 0 {
+		t.Errorf("a fixed text went out: %s %v", r.Decision.Outcome, r.Edits)
+	}
+	e, _ = trip(t, func(c *mediator.Config) { c.OnErrorPass = true }, nobody)
 	if _, r := session(t, e, nil).Call(context.Background(), call); r.Denied() {
 		t.Error("a call was denied, and it is to pass")
 	}
