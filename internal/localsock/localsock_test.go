@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package localsock
 
@@ -15,7 +15,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// strangerEnv makes the tests' own program another user's.
+const strangerEnv = "LOCALSOCK_STRANGER"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(strangerEnv); what != "" {
+		os.Exit(asStranger(what, os.Getenv("AT")))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // folder is a short one, for the socket's path.
 func folder(t *testing.T) string {
