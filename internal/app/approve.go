@@ -85,9 +85,18 @@ an answer in time the call is denied.`,
 }
 
 func (a *app) listQuestions(ctx context.Context, d *confirm.Desk, all bool) error {
-	rows, err := d.Rows(ctx, all, 100)
+	const page = 100
+	rows, err := d.Rows(ctx, all, page+1)
 	if err != nil {
 		return failure(problem.Doctor, "%w", err)
+	}
+	switch {
+	case len(rows) > page && all: // the newest, the oldest of them first
+		rows = rows[1:]
+		a.note("older questions are not listed")
+	case len(rows) > page:
+		rows = rows[:page]
+		a.note("more questions wait: they are listed once these are answered")
 	}
 	if len(rows) == 0 && !a.json {
 		a.note("nothing waits for an answer")

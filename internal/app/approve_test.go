@@ -85,4 +85,14 @@ func TestApprove(t *testing.T) {
 	if out, _ := run(0, "approve", "--all"); strings.Count(out, "send_money") != 2 || !strings.Contains(out, "once, by terminal") {
 		t.Errorf("all questions are %q", out)
 	}
+	var last string
+	for range 101 {
+		last = put().ID
+	}
+	for _, args := range [][]string{{"approve"}, {"approve", "--all"}} {
+		out, note := run(0, args...)
+		if n := strings.Count(out, "send_money"); n != 100 || !strings.Contains(note, "listed") || strings.Contains(out, last) != (len(args) > 1) {
+			t.Errorf("%v lists %d, and says %q", args, n, note)
+		}
+	}
 }

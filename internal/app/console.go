@@ -2,11 +2,14 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -40,6 +43,9 @@ teams log in.`,
 				}
 				_ = conn.Close()
 				url := serve.ConsoleURL(at, serve.ConsoleKey(&st.Keys))
+				if !isConsole(cmd.Context(), url) {
+					return failure("--listen names the address of another; console.enabled: true in its configuration gives it a console", "what listens on %s has no console of Margay's", at)
+				}
 				return a.print(map[string]string{"url": url}, func(w io.Writer) { fmt.Fprintln(w, url) })
 			})
 		},
@@ -66,6 +72,27 @@ teams log in.`,
 		},
 	})
 	return c
+}
+
+// isConsole reports whether a console answers at an address. Nobody else's page
+// is to be opened with a token.
+func isConsole(ctx context.Context, address string) bool {
+	page, _, _ := strings.Cut(address, "#")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
+	if err != nil {
+		return false
+	}
+	client := http.Client{
+		Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}, // no proxy
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	return err == nil && resp.StatusCode == http.StatusOK && bytes.Contains(b, []byte("· Margay</title>"))
 }
 
 // password reads one without showing it.

@@ -323,6 +323,7 @@ func upstream(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 	ts.Defer(srv.Close)
 	ts.Setenv("UPSTREAM", srv.URL+"/v1")
+	ts.Setenv("UPSTREAMHOST", strings.TrimPrefix(srv.URL, "http://"))
 }
 
 // received checks that a text reached the upstream: [!] received TEXT.
