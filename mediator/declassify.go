@@ -32,6 +32,9 @@ type Declassify struct {
 	// of tools whose channel is flow.ChannelMemory. Names that one was told mean
 	// the same in all trajectories of a caller.
 	Memories []string
+	// Kept is where the values of those names are kept, sealed, for as long as
+	// the memories last; nil: in Config.Values.
+	Kept Values
 	// Model returns the model endpoint as a sink. What a prompt says, and what
 	// tools tell the model, is a release to it. Nil: neither is looked at here.
 	Model func(sink flow.Sink) (declassify.Tool, bool)

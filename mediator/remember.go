@@ -20,7 +20,8 @@ import (
 // A trajectory's name for a value would mean nothing to those who read it. So
 // names get the scope of the memory when they are written there, and their
 // values are kept under it: a later trajectory of the same caller sees a name,
-// which its boundaries turn back where their rubrics admit that.
+// which its boundaries turn back where their rubrics admit that. Credentials are
+// not: no memory is to make them outlive the trajectory that they were found in.
 
 // scope is within what names mean something.
 type scope struct {
@@ -54,6 +55,23 @@ func (t *trajectory) memory(sink string) *scope {
 		return &t.stores[i]
 	}
 	return nil
+}
+
+// kept is where the values of a memory's names are; nil for nowhere.
+func (s *Session) kept() Values {
+	if d := s.e.cfg.Declassify; d != nil && d.Kept != nil {
+		return d.Kept
+	}
+	return s.e.cfg.Values
+}
+
+// lasts reports whether what is of a kind may be remembered.
+func lasts(k secret.Kind) bool {
+	switch k {
+	case secret.KindAPIKey, secret.KindToken, secret.KindPassword, secret.KindPrivateKey, secret.KindConnectionString, secret.KindWebhook, secret.KindSecret:
+		return false
+	}
+	return true
 }
 
 // nameAt is a place where a name stands that was given out, and whose value it
@@ -167,7 +185,7 @@ func (n *sessionNames) value(at *nameAt) string {
 	v := ""
 	if raw, ok := n.s.replaced[at.Name]; ok {
 		v = string(raw)
-	} else if store := n.s.e.cfg.Values; store != nil {
+	} else if store := n.valuesOf(at.owner); store != nil {
 		if sealed, err := store.Value(n.ctx, at.owner, at.Name); err == nil {
 			if raw, err := n.s.e.cfg.Keys.OpenValue(sealed, sealContext(at.owner, at.Name)); err == nil {
 				v = string(raw)
@@ -178,13 +196,23 @@ func (n *sessionNames) value(at *nameAt) string {
 	return v
 }
 
+func (n *sessionNames) valuesOf(owner [32]byte) Values {
+	if owner == n.s.t.owner {
+		return n.s.e.cfg.Values
+	}
+	return n.s.kept()
+}
+
 // moved is a text with the names of values in the memory's scope.
 func (n *sessionNames) moved(text string) string {
 	var b strings.Builder
 	from := 0
 	for _, at := range n.s.t.namesIn(text) {
+		if at.owner == n.memory.owner || !lasts(at.Kind) {
+			continue
+		}
 		v := n.value(&at)
-		if v == "" || at.owner == n.memory.owner {
+		if v == "" {
 			continue
 		}
 		name := n.memory.names.Name(at.Kind, n.s.e.cfg.Keys.FingerprintOf([]byte(v)))
@@ -206,13 +234,15 @@ func (n *sessionNames) moved(text string) string {
 // keep keeps the values of the names that a memory is told, before it is told
 // them.
 func (n *sessionNames) keep(r *declassify.Release) error {
-	cfg := &n.s.e.cfg
-	if n.memory == nil || cfg.Values == nil || !r.Released() {
+	store := n.s.kept()
+	if n.memory == nil || store == nil || !r.Released() {
 		return nil
 	}
 	known := map[string]string{}
 	for _, x := range r.Named {
-		known[x.Name] = x.Value
+		if lasts(secret.Kind(x.Field)) {
+			known[x.Name] = x.Value
+		}
 	}
 	for name, v := range n.given {
 		if slices.ContainsFunc(r.Parts, func(p declassify.Part) bool { return strings.Contains(p.Text, name) }) {
@@ -224,11 +254,11 @@ func (n *sessionNames) keep(r *declassify.Release) error {
 	}
 	values := make(map[string][]byte, len(known))
 	for name, v := range known {
-		sealed, err := cfg.Keys.SealValue([]byte(v), sealContext(n.memory.owner, name))
+		sealed, err := n.s.e.cfg.Keys.SealValue([]byte(v), sealContext(n.memory.owner, name))
 		if err != nil {
 			return fmt.Errorf("seal: %w", err)
 		}
 		values[name] = sealed
 	}
-	return cfg.Values.PutValues(n.ctx, n.memory.owner, values, n.s.now)
+	return store.PutValues(n.ctx, n.memory.owner, values, n.s.now)
 }

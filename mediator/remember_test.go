@@ -168,7 +168,10 @@ func TestRememberedByRuns(t *testing.T) {
 	engine := func(family string) *mediator.Engine {
 		return tripOn(t, store, tripRubric, func(c *mediator.Config) { c.Family = flow.TrajectoryID(family) }, nil)
 	}
-	run := engine(flow.NewID())
+	// What a run names is forgotten with it; what it remembers is not.
+	run := tripOn(t, store, tripRubric, func(c *mediator.Config) {
+		c.Family, c.Values, c.Declassify.Kept = flow.TrajectoryID(flow.NewID()), memory.New(), store
+	}, nil)
 	mine := named(t, remembering(t, run, "key-1", ""))
 	out, r := asks(t, remembering(t, run, "key-1", ""), "note", `{"notes":"`+mine+`"}`)
 	kept := nameRE.FindString(out)
@@ -181,6 +184,34 @@ func TestRememberedByRuns(t *testing.T) {
 	}
 	if got, r := asks(t, remembering(t, engine(""), "key-1", ""), "book", args); !r.Denied() && strings.Contains(got, "Maria") {
 		t.Errorf("a mediator for many: %s", got)
+	}
+}
+
+// A credential's name means nothing beyond its trajectory, whatever a memory is
+// told.
+func TestRememberNoCredentials(t *testing.T) {
+	e, _ := trip(t, nil, nil)
+	token := token(91)
+	id := flow.NewID()
+	in := texts("deploy with " + token)
+	r := remembering(t, e, "", id).Prompt(t.Context(), in)
+	name := nameRE.FindString(result(&r, in, 0))
+	if name == "" {
+		t.Fatalf("it has no name: %v", r.Decision.Reasons)
+	}
+	for _, args := range []string{`{"notes":"` + name + `"}`, `{"notes":"` + token + `"}`} {
+		out, r := asks(t, remembering(t, e, "", id), "note", args)
+		if strings.Contains(out, token) {
+			t.Fatal("it is remembered as it is")
+		}
+		for _, kept := range nameRE.FindAllString(out, -1) {
+			if got, r := asks(t, remembering(t, e, "", flow.NewID()), "book", `{"passengers":[{"name":"`+kept+`","dob":"1985-03-02"}],"notes":"`+kept+`"}`); strings.Contains(got, token) {
+				t.Errorf("it came back: %v", r.Decision.Reasons)
+			}
+		}
+		if r.Decision.Verb != flow.Remember {
+			t.Error(r.Decision.Verb)
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ func (rb *rulebook) declassify(ctx context.Context, c *config.Config, st *state.
 	if err != nil {
 		return nil, problem.Failure(problem.Doctor, "%w", err)
 	}
-	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg), Memories: memoriesOf(cfg)}
+	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: toolsOf(cfg), Memories: memoriesOf(cfg), Kept: st.Store}
 	if vc.Ask {
 		d.Desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: cfg.Asking(), Asked: asked})
 	}
