@@ -1,11 +1,44 @@
 package serve
 
 import (
+	"path"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/config"
 )
+
+// slow is what named should come to, by trying all that ** may stand for.
+func slow(pattern, file []string) bool {
+	switch {
+	case len(pattern) == 0:
+		return len(file) == 0
+	case pattern[0] == "**":
+		return slow(pattern[1:], file) || len(file) > 0 && slow(pattern, file[1:])
+	case len(file) == 0:
+		return false
+	}
+	ok, err := path.Match(pattern[0], file[0])
+	return ok && err == nil && slow(pattern[1:], file[1:])
+}
+
+func TestSegments(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		pattern := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "**", "*", "a*"}), 0, 6).Draw(rt, "pattern")
+		file := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", ""}), 0, 7).Draw(rt, "file")
+		if got := segments(pattern, file); got != slow(pattern, file) {
+			rt.Fatalf("%v of %v is %v", file, pattern, got)
+		}
+	})
+	// A path that a model chose takes no longer than it is long.
+	long := strings.Repeat("a/", 1<<16)
+	if !named("**/a/**/a/**/a", long) || named("**/a/**/a/**/b", long) {
+		t.Error("a long path is misread")
+	}
+}
 
 // How a model writes a tool's name does not choose whether its call is looked
 // at, and a configuration may have a word on all tools that it does not name.
