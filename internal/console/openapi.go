@@ -41,7 +41,7 @@ func operations() []operation {
 		{"post", "/api/session", "Open a session by a one-time token, or by a name and a password; sets the cookie of the session", access.Login{}, access.Session{}, "200", "", nil},
 		{"delete", "/api/session", "End the session", nil, nil, "204", "", nil},
 		{"post", "/api/questions/{id}/answer", "Answer a question; of two answers the first counts", Answering{}, Question{}, "200", "", nil},
-		{"post", "/api/rubrics/try", "Tell what a release would come to under the rubrics, as the first of a new trajectory; nothing is sent, charged or kept. For operators", Trial{}, Tried{}, "200", "", nil},
+		{"post", "/api/rubrics/try", "Tell what a release would come to under the rubrics, as the first of a new trajectory or the next of one; nothing is sent, charged or kept. For operators", Trial{}, Tried{}, "200", "", nil},
 		{"get", "/api/questions/{id}/arguments", "All arguments of a call, as text", nil, nil, "200", "text/plain", nil},
 		{"get", "/api/stream", "Server-sent events: row (an event of the trajectory, as HTML), tokens (those of an answer under way), part (a part of the overview, or the queue), count (questions that wait), reset (too much was missed: load again). Resumes behind Last-Event-ID", nil, nil, "200", "text/event-stream", []parameter{{"topic", "overview, questions, trajectory or none"}, {"id", "the trajectory"}, {"after", "seq of the last event that was seen"}}},
 		{"get", "/api/openapi.json", "This document", nil, nil, "200", "application/json", nil},

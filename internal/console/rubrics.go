@@ -129,10 +129,12 @@ type Trial struct {
 	// plain.
 	Args    string `json:"args,omitempty"`
 	Payload string `json:"payload"` // arguments as JSON, or a text
+	// Trajectory is one that has released something, of which this would be
+	// the next release; empty: a new one.
+	Trajectory string `json:"trajectory,omitempty"`
 }
 
-// Tried is what a release would come to in a trajectory that has released
-// nothing yet.
+// Tried is what a release would come to.
 type Tried struct {
 	Outcome  flow.Outcome  `json:"outcome"`
 	Rubrics  []string      `json:"rubrics"`
@@ -143,6 +145,7 @@ type Tried struct {
 	Variant  string        `json:"variant"` // what would be sent; empty where nothing may be
 	Atoms    []TriedAtom   `json:"atoms"`
 	Charge   float64       `json:"charge"` // weighted bits
+	Before   float64       `json:"before"` // those that the trajectory was charged before
 	Budget   float64       `json:"budget"`
 	Told     []TriedTold   `json:"told"`
 	Reasons  []TriedReason `json:"reasons"`
@@ -186,7 +189,13 @@ const (
 // errNoRubrics says that releases are held to no rubric here.
 var errNoRubrics = &Problem{http.StatusNotFound, "no-rubrics", "there is no registry of rubrics, so releases are held to none", "margay rubric new begins one, margay rubric publish puts it in force, declassify.mode holds releases to it"}
 
-func (c *Console) rubrics(r *http.Request) (any, error) { return c.rubricList(r.Context()) }
+func (c *Console) rubrics(r *http.Request) (any, error) {
+	list, err := c.rubricList(r.Context())
+	if id, e := flow.ParseTrajectoryID(r.URL.Query().Get("trajectory")); err == nil && e == nil {
+		list.Trial.Trajectory = string(id)
+	}
+	return list, err
+}
 
 func (c *Console) rubricList(ctx context.Context) (*RubricList, error) {
 	if c.cfg.Rubrics == nil {
@@ -223,7 +232,7 @@ func (t *Trial) check() error {
 		what string
 		text string
 		most int
-	}{{"the payload", t.Payload, maxPayload}, {"the arguments", t.Args, maxArgs}, {"the target", t.Target, access.MaxName + len("tool:")}, {"the category", t.Action, access.MaxName}, {"the sink", t.Sink, access.MaxName}} {
+	}{{"the payload", t.Payload, maxPayload}, {"the arguments", t.Args, maxArgs}, {"the target", t.Target, access.MaxName + len("tool:")}, {"the category", t.Action, access.MaxName}, {"the sink", t.Sink, access.MaxName}, {"the trajectory", t.Trajectory, access.MaxName}} {
 		if len(x.text) > x.most {
 			return tooLarge(x.what, x.most)
 		}
@@ -276,7 +285,7 @@ func (c *Console) try(ctx context.Context, t *Trial) (*Tried, error) {
 
 func (c *Console) tryJSON(w http.ResponseWriter, r *http.Request) {
 	var t Trial
-	err := bodyOf(r, map[string]*string{"target": &t.Target, "action": &t.Action, "sink": &t.Sink, "class": &t.Class, "channel": &t.Channel, "args": &t.Args, "payload": &t.Payload}, maxTrial, http.StatusRequestEntityTooLarge)
+	err := bodyOf(r, map[string]*string{"target": &t.Target, "action": &t.Action, "sink": &t.Sink, "class": &t.Class, "channel": &t.Channel, "args": &t.Args, "payload": &t.Payload, "trajectory": &t.Trajectory}, maxTrial, http.StatusRequestEntityTooLarge)
 	c.serveJSON(w, r, func(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
@@ -291,7 +300,7 @@ func (c *Console) tryForm(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxTrial)
 	t := Trial{
 		Target: r.PostFormValue("target"), Action: r.PostFormValue("action"), Sink: r.PostFormValue("sink"), Class: r.PostFormValue("class"), Channel: r.PostFormValue("channel"),
-		Args: unixLines(r.PostFormValue("args")), Payload: unixLines(r.PostFormValue("payload")),
+		Args: unixLines(r.PostFormValue("args")), Payload: unixLines(r.PostFormValue("payload")), Trajectory: strings.TrimSpace(r.PostFormValue("trajectory")),
 	}
 	list, err := c.rubricList(r.Context())
 	if err != nil {

@@ -89,6 +89,12 @@ func TestTrialLeavesNothing(t *testing.T) {
 	if _, page := u.form("/console/rubrics", url.Values{"csrf": {u.csrf}, "payload": {"an ordinary payload\r\nof two lines"}}); !strings.Contains(page, "an ordinary payload\nof two lines</textarea>") || !strings.Contains(page, "variant an ordinary payload\nof two lines") {
 		t.Error("what was tried does not stand on the page")
 	}
+	if _, page := u.get("/console/rubrics?trajectory=" + trajectoryOne); !strings.Contains(page, `name="trajectory" value="`+trajectoryOne+`"`) {
+		t.Error("the trajectory that a link names is not in the form")
+	}
+	if _, page := u.get("/console/rubrics?trajectory=" + url.QueryEscape(hostile)); !strings.Contains(page, `name="trajectory" value=""`) {
+		t.Error("what is no trajectory is in the form")
+	}
 	after, err := r.store.LastEvent(t.Context())
 	must(t, err)
 	if before != after || log.Len() > 0 {

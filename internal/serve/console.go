@@ -135,15 +135,17 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 		},
 		Results: c.Console.Results, Answered: s.asked, Lost: s.recorder.Lost, Notices: notices, Texts: c.Console.Texts, Log: o.Log,
 	}
-	if page := rubricsOf(c, held); page != nil {
-		cfg.Rubrics = page
-	}
 	// A ledger that is begun while this runs is shown from the next start on.
-	switch kept, err := booksOf(c, st); {
-	case err != nil:
+	kept, err := booksOf(c, st)
+	if err != nil {
 		return err
-	case kept != nil:
+	}
+	if kept != nil {
 		cfg.Budgets, cfg.Ledger = kept, kept
+	}
+	if page := rubricsOf(c, held); page != nil {
+		page.books, page.key = kept, valueKey(&st.Keys)
+		cfg.Rubrics = page
 	}
 	s.console, err = console.New(cfg)
 	if err != nil {

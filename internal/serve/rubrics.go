@@ -26,8 +26,10 @@ import (
 
 // rubricPage tells the console of rubrics, and tries releases under them.
 type rubricPage struct {
-	cfg  *config.Declassify
-	read func() (*shelf, error)
+	cfg   *config.Declassify
+	read  func() (*shelf, error)
+	books *books   // nil where nothing was ever released
+	key   [32]byte // of values, as releases are charged
 }
 
 // shelf is what a page reads once: rubrics are in force as they were when this
@@ -46,7 +48,7 @@ func rubricsOf(c *config.Config, held *rulebook) *rubricPage {
 			return nil
 		}
 	}
-	return &rubricPage{&c.Declassify, sync.OnceValues(func() (*shelf, error) {
+	return &rubricPage{cfg: &c.Declassify, read: sync.OnceValues(func() (*shelf, error) {
 		s := &shelf{}
 		if held != nil {
 			s.rulebook = *held
@@ -308,11 +310,41 @@ func (p *rubricPage) toolOf(t *console.Trial) (tool declassify.Tool, err error) 
 	return tool, nil
 }
 
-// trialLedger is one that nobody keeps: every family is a new one.
-type trialLedger struct{}
+// trialLedger is one that nobody keeps: every family is a new one, or stands
+// where the book has it.
+type trialLedger struct{ book *ledger.Book }
 
-func (trialLedger) Head(_ context.Context, family flow.TrajectoryID) (*ledger.State, error) {
-	return ledger.NewState(family), nil
+func (l trialLedger) Head(ctx context.Context, family flow.TrajectoryID) (*ledger.State, error) {
+	if l.book == nil {
+		return ledger.NewState(family), nil
+	}
+	return l.book.Head(ctx, family)
+}
+
+// another has a release be one more of a family.
+type another struct {
+	mediator.Releaser
+	family flow.TrajectoryID
+}
+
+// Release implements mediator.Releaser.
+func (a another) Release(ctx context.Context, c declassify.Candidate) (declassify.Release, error) {
+	c.Family = a.family
+	return a.Releaser.Release(ctx, c)
+}
+
+// spent is where the ledger stands with a trajectory.
+func (p *rubricPage) spent(ctx context.Context, of string) (*ledger.State, error) {
+	missing := &console.Problem{Status: http.StatusNotFound, Code: "trajectory", Detail: "the ledger holds no release of this trajectory", Hint: "leave it empty to try the first release of a new one; margay budget lists those that it holds"}
+	id, err := flow.ParseTrajectoryID(of)
+	if err != nil || p.books == nil {
+		return nil, missing
+	}
+	s, err := p.books.book.Head(ctx, id)
+	if err == nil && s.Seq == 0 {
+		err = missing
+	}
+	return s, err
 }
 
 func (trialLedger) Commit(context.Context, *ledger.Entry) error { return nil }
@@ -338,6 +370,15 @@ func (p *rubricPage) Try(ctx context.Context, t *console.Trial) (*console.Tried,
 		return got, nil
 	}}
 	_, _ = rand.Read(cfg.Key[:])
+	before := ledger.NewState("")
+	if t.Trajectory != "" {
+		if before, err = p.spent(ctx, t.Trajectory); err != nil {
+			return nil, err
+		}
+		// Values that it has told are known by the key that they were charged
+		// by.
+		cfg.Ledger, cfg.History, cfg.Key = trialLedger{p.books.book}, p.books.store, p.key
+	}
 	if p.cfg.Defender != "none" {
 		cfg.Defender = rules.Defender{}
 	}
@@ -350,7 +391,11 @@ func (p *rubricPage) Try(ctx context.Context, t *console.Trial) (*console.Tried,
 	if err != nil {
 		return nil, err
 	}
-	got, err := mediator.Try(ctx, v, tool, t.Payload)
+	var releases mediator.Releaser = v
+	if before.Family != "" {
+		releases = another{v, before.Family}
+	}
+	got, err := mediator.Try(ctx, releases, tool, t.Payload)
 	if errors.Is(err, mediator.ErrAmbiguous) {
 		return nil, wrong("payload", "the payload can't be read: "+err.Error(), "such a call is refused; put a text that begins with a brace into a JSON string")
 	}
@@ -359,7 +404,7 @@ func (p *rubricPage) Try(ctx context.Context, t *console.Trial) (*console.Tried,
 	}
 	out := &console.Tried{
 		Outcome: got.Release.Outcome, Rubrics: []string{}, Fallback: res.IsFallback(), Sink: tool.Sink, Class: tool.Class.Known().String(), Channel: string(tool.Channel),
-		Variant: got.Variant, Atoms: []console.TriedAtom{}, Told: []console.TriedTold{}, Reasons: []console.TriedReason{}, Missing: append([]string{}, got.Release.Missing...), Budget: bits(res.Limits().B),
+		Variant: got.Variant, Atoms: []console.TriedAtom{}, Told: []console.TriedTold{}, Reasons: []console.TriedReason{}, Missing: append([]string{}, got.Release.Missing...), Budget: bits(res.Limits().B), Before: bits(before.Total),
 	}
 	for _, r := range res.Rubrics() {
 		out.Rubrics = append(out.Rubrics, r.String())

@@ -15,8 +15,12 @@ import (
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/console"
 	"github.com/margaydev/margay/internal/rubrics"
+	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/rubric/library"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store/memory"
 )
 
 // travel is a configuration whose registry has the library's rubric for
@@ -163,6 +167,69 @@ func TestTry(t *testing.T) {
 	}
 	if got := try(console.Trial{Target: "model", Payload: "Book for ada@example.com, please."}); got.Channel != "model" || strings.Contains(got.Variant, "ada@example.com") || !strings.HasPrefix(got.Variant, "Book for ") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// With a trajectory, a trial is its next release: what it has told costs nothing
+// again, and counts; the ledger stays as it is.
+func TestTryNext(t *testing.T) {
+	c := travel(t)
+	st := &state.State{Keys: secret.NewKeys(), Store: memory.New()}
+	held, err := rulebookOf(c, slog.New(slog.DiscardHandler))
+	must(t, err)
+	d, err := held.declassify(t.Context(), c, st, nil)
+	must(t, err)
+	tool, ok := toolsOf(&c.Declassify)(flow.ToolCall{Name: "quote"})
+	if !ok {
+		t.Fatal("there is no such tool")
+	}
+	family := flow.TrajectoryID(flow.NewID())
+	const ada, bob = `{"name": "Ada Lovelace", "dob": "1985-03-02"}`, `{"name": "Bob Marlowe", "dob": "1961-11-23"}`
+	released, err := mediator.Try(t.Context(), another{d.Verifier, family}, tool, ada)
+	must(t, err)
+	p := pageOf(t, c)
+	p.key = valueKey(&st.Keys)
+	p.books, err = booksOf(c, st)
+	must(t, err)
+	before, err := p.books.book.Head(t.Context(), family)
+	must(t, err)
+	if before.Seq != 1 || before.Total == 0 || !released.Release.Released() {
+		t.Fatalf("%+v of %+v", before, released)
+	}
+	try := func(payload string, of flow.TrajectoryID) *console.Tried {
+		t.Helper()
+		got, err := p.Try(t.Context(), &console.Trial{Target: "tool:quote", Payload: payload, Trajectory: string(of)})
+		must(t, err)
+		return got
+	}
+	fresh, again, other := try(ada, ""), try(ada, family), try(bob, family)
+	if fresh.Charge != bits(before.Total) || fresh.Before != 0 {
+		t.Errorf("as the first: %+v", fresh)
+	}
+	if again.Charge != 0 || again.Before != bits(before.Total) || again.Variant != fresh.Variant || !slices.Equal(again.Told, fresh.Told) {
+		t.Errorf("the same again: %+v", again)
+	}
+	if other.Before != bits(before.Total) || other.Outcome == flow.Allow || strings.Contains(other.Variant, "1961") {
+		t.Errorf("of somebody else: %+v", other)
+	}
+	// What is spent decides: as the first, more of it may be shown.
+	if alone := try(bob, ""); alone.Charge < other.Charge {
+		t.Errorf("alone %v, after another %v", alone.Charge, other.Charge)
+	}
+	for i, told := range other.Told {
+		if told.Bits < fresh.Told[i].Bits || told.Bits > told.Cap {
+			t.Errorf("%+v after %+v", told, fresh.Told[i])
+		}
+	}
+	if after, err := p.books.book.Head(t.Context(), family); err != nil || after.Seq != before.Seq || after.Total != before.Total {
+		t.Errorf("the ledger stood at %+v, and stands at %+v: %v", before, after, err)
+	}
+	for _, id := range []string{flow.NewID(), "nonsense"} {
+		_, err := p.Try(t.Context(), &console.Trial{Target: "tool:quote", Payload: ada, Trajectory: id})
+		var wrong *console.Problem
+		if !errors.As(err, &wrong) || wrong.Status != http.StatusNotFound || wrong.Hint == "" {
+			t.Errorf("%s: %v", id, err)
+		}
 	}
 }
 
