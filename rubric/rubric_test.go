@@ -92,6 +92,16 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+// What holds where a rubric says nothing of limits but its budget.
+func TestDefaultLimits(t *testing.T) {
+	want := rubric.Limits{B: 60 * flow.Bit, Lambda: [4]int64{0, 1000, 2000, 4000}}
+	got := parse(t, edit(t, "  margin: 0.5\n", "")).Limits()
+	want.Cap = [4]flow.Bits{1: got.Cap[1], 2: 4 * flow.Bit, 3: flow.Bit} // a service's follows from what it needs
+	if got != want || got.Cap[1] < got.Cap[2] {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 func TestRegistryRefuses(t *testing.T) {
 	pub, key := newKey(1)
 	_, stranger := newKey(2)

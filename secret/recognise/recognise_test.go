@@ -2,6 +2,9 @@ package recognise
 
 import (
 	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +43,49 @@ func TestSamples(t *testing.T) {
 			for _, m := range s.Find([]byte(sample)) {
 				if m.Rule.ID == r.ID {
 					t.Errorf("%s: negative sample %d found at [%d,%d)", r.ID, i, m.Start, m.End)
+				}
+			}
+		}
+	}
+}
+
+// The README counts the rules of the library.
+func TestNumberOfRules(t *testing.T) {
+	rules, err := Credentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := range rules {
+		if rules[i].Class == ClassCredential {
+			n++
+		}
+	}
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), fmt.Sprintf("the %d credential rules of gitleaks", n)) {
+		t.Errorf("the README does not say that there are %d rules", n)
+	}
+}
+
+// Comments that switch scanners off switch nothing off: who can write into a
+// text could hide a secret behind one.
+func TestCommentsAllowNothing(t *testing.T) {
+	s := defaultRules(t)
+	for _, r := range s.Rules() {
+		for i, sample := range r.Positive {
+			text := strings.NewReplacer("«", "", "»", "").Replace(sample)
+			has := func(text string) bool {
+				return slices.ContainsFunc(s.Find([]byte(text)), func(m Match) bool { return m.Rule.ID == r.ID })
+			}
+			for _, comment := range []string{"# gitleaks:allow", "// gitleaks:allow", "# pragma: allowlist secret", "# trufflehog:ignore", "# nosec", "// noqa", "# margay:allow"} {
+				if with := text + " " + comment + "\n"; has(text+" # a word\n") && !has(with) {
+					t.Errorf("%s: sample %d is not found before %s", r.ID, i, comment)
+				}
+				if with := comment + "\n" + text; has("# a word\n"+text) && !has(with) {
+					t.Errorf("%s: sample %d is not found behind %s", r.ID, i, comment)
 				}
 			}
 		}
