@@ -90,13 +90,9 @@ func (a *app) listQuestions(ctx context.Context, d *confirm.Desk, all bool) erro
 	if err != nil {
 		return failure(problem.Doctor, "%w", err)
 	}
-	switch {
-	case len(rows) > page && all: // the newest, the oldest of them first
-		rows = rows[1:]
+	if len(rows) > page { // the newest, where all are listed; fewer wait at one time
+		rows = rows[len(rows)-page:]
 		a.note("older questions are not listed")
-	case len(rows) > page:
-		rows = rows[:page]
-		a.note("more questions wait: they are listed once these are answered")
 	}
 	if len(rows) == 0 && !a.json {
 		a.note("nothing waits for an answer")
