@@ -118,7 +118,7 @@ var allowed = map[string][]string{
 	"internal/problem":   {},
 	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "ledger", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":     {"declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "internal/console", "internal/console/access", "internal/rubrics", "ledger", "rubric", "store/memory", "internal/httpedge", "confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "internal/strictjson", "mcpproxy", "mediator", "monitor", "secret"},
-	"internal/report":    {"confirm", "flow", "internal/console", "ledger", "mediator", "secret"},
+	"internal/report":    {"confirm", "declassify", "flow", "internal/console", "ledger", "mediator", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":    {"internal/config", "internal/environ", "internal/httpedge", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":     {"internal/problem"},

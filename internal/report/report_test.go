@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/rubric/library"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
@@ -55,9 +56,32 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// trip is a rubric with the limits of the rig's releases.
+func trip(t *testing.T) string {
+	t.Helper()
+	r, err := rubric.Parse("trip.yaml", []byte(`
+version: 1
+rubric: trip
+revision: 1
+title: A trip (for tests)
+expires: 2040-01-01
+signature: {actions: [book-seat]}
+fields:
+  dob: {population: {dates: [1930-01-01, 2009-12-31]}, levels: [{name: year, by: year, bits: 7}]}
+coverage: [{id: date, field: dob, text: '\b\d{4}-\d{2}-\d{2}\b'}]
+necessity: {dob: {required-service: required}}
+operators: {dob: {required-service: [year]}}
+limits: {budget: 40, caps: {required-service: 20, semi-trusted: 4, adversarial: 1}}
+utility: {required-service: {dob: year}}
+samples: [{text: "1985-03-02", find: {dob: 1985-03-02}}, {text: "an aisle seat", find: {}}]
+`))
+	must(t, err)
+	return string(r.Canonical())
+}
+
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, store: memory.New(), rubric: "a rubric", keys: secret.NewKeys(), now: time.UnixMilli(1_700_000_000_000).UTC(), key: ed25519.NewKeyFromSeed(make([]byte, 32))}
+	r := &rig{t: t, store: memory.New(), rubric: trip(t), keys: secret.NewKeys(), now: time.UnixMilli(1_700_000_000_000).UTC(), key: ed25519.NewKeyFromSeed(make([]byte, 32))}
 	rec, _, err := secret.Prepare(&r.keys, flow.NewID(), "PLANTED", secret.KindToken, secret.SourceRegistered, "env:PLANTED", []byte(planted), r.now)
 	must(t, err)
 	must(t, r.store.PutSecrets(t.Context(), []secret.Record{rec}))
@@ -410,6 +434,23 @@ func TestBounds(t *testing.T) {
 	must(t, err)
 	if got := r.verify(file, nil).Findings; len(got) > 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A family that was begun with more than its rubric allows is told of, and so it
+// is when the report is checked.
+func TestLaxLimits(t *testing.T) {
+	r := newRig(t)
+	r.rubric = strings.Replace(trip(t), `"budget":40`, `"budget":39`, 1)
+	r.release(one, one, "airline", 1)
+	d := r.make(Scope{}, nil)
+	if len(d.Ledger.Findings) != 1 || !strings.Contains(d.Ledger.Findings[0], "lax: the family began with a budget of 40 bits") {
+		t.Errorf("%q", d.Ledger.Findings)
+	}
+	for name, file := range r.files(d) {
+		if got := r.verify(file, nil); !slices.ContainsFunc(got.Findings, func(f Finding) bool { return strings.Contains(f.Detail, "lax") }) {
+			t.Errorf("%s: %+v", name, got.Findings)
+		}
 	}
 }
 
