@@ -293,6 +293,12 @@ func TestDeclassifyFailsClosed(t *testing.T) {
 			t.Errorf("the log fails: %t, and the call's outcome is %s", on, r.Decision.Outcome)
 		}
 	}
+	// Nor a call with a private key, whatever is admitted of the rest.
+	e, _ = trip(t, nil, nil)
+	key := "-----BEGIN PRIVATE KEY-----\\n" + strings.Repeat("MIIEowIBAAKCAQEA0Z3VS5JJcds3xf0x", 8) + "\\n-----END PRIVATE KEY-----"
+	if _, r := session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: "book", Arguments: `{"from":"SFO","notes":"` + key + `"}`}); !r.Denied() {
+		t.Errorf("a call with a private key: %s", r.Decision.Outcome)
+	}
 	// Nor what would have to be changed where nothing can be.
 	e, _ = trip(t, nil, nil)
 	fixed := texts("I am Maria Silva", "an aisle seat")

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -226,5 +228,24 @@ func TestMaskedOrNotShown(t *testing.T) {
 				t.Errorf("%s: %d %.200s", at, status, body)
 			}
 		}
+	}
+}
+
+// A log tells that a login failed, and not by what: a password that was typed
+// wrong is nearly the right one.
+func TestLoginsAreNotLogged(t *testing.T) {
+	hash, err := bcrypt.GenerateFromPassword([]byte("correct horse"), bcrypt.MinCost)
+	must(t, err)
+	var logged bytes.Buffer
+	r := newRig(t, func(c *Config) {
+		c.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.Access.Users = map[string]access.User{"ann": {Hash: string(hash), Role: access.Operator}}
+	})
+	good := access.Token(r.cfg.Access.Key, r.now)
+	for _, body := range []string{`{"token":"` + good + `"}`, `{"token":"` + good + `"}`, `{"user":"ann","password":"correct horsf"}`, `{"user":"correct horse","password":"ann"}`} {
+		r.from("127.0.0.1:9", "POST", "/api/session", body)
+	}
+	if text := logged.String(); strings.Count(text, "failed") != 3 || strings.Contains(text, good[:20]) || strings.Contains(text, "horse") || strings.Contains(text, "horsf") {
+		t.Errorf("the log says %s", text)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/margaydev/margay/internal/console"
 	"github.com/margaydev/margay/internal/console/access"
+	"github.com/margaydev/margay/store/sqlite"
 )
 
 // A tool's name is told without the secret in it, wherever that lies, or not at
@@ -94,5 +96,36 @@ func TestConsole(t *testing.T) {
 	}
 	if status, body := get("/console/packs"); status != http.StatusOK || !strings.Contains(body, "Lint finds nothing") {
 		t.Errorf("packs: %d", status)
+	}
+}
+
+// Where the console is switched off nothing is kept for it, and no page is
+// served, with a token or without one.
+func TestConsoleOff(t *testing.T) {
+	c := newCrowd(t)
+	dir := t.TempDir()
+	base, stop, err := begin(&gatewayOrder{Upstream: c.model.URL + "/v1", Dir: dir})
+	must(t, err)
+	c.run(t, base, 1)
+	for _, path := range []string{"/console", "/console/", "/console/login", "/console/assets/console.css", "/api/overview", "/api/session", "/api/openapi.json"} {
+		resp, err := http.Get(base + path) //nolint:noctx // a test's
+		must(t, err)
+		_ = resp.Body.Close()
+		if resp.StatusCode < 400 || resp.StatusCode == http.StatusUnauthorized {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+	resp, err := http.PostForm(base+"/console/login", url.Values{"token": {access.Token([]byte(consoleKey), time.Now())}}) //nolint:noctx // a test's
+	must(t, err)
+	_ = resp.Body.Close()
+	if resp.StatusCode < 400 || len(resp.Cookies()) > 0 {
+		t.Errorf("a login: %d", resp.StatusCode)
+	}
+	must(t, stop())
+	db, err := sqlite.Open(t.Context(), filepath.Join(dir, "margay.db"), sqlite.Options{})
+	must(t, err)
+	defer db.Close()
+	if last, err := db.LastEvent(t.Context()); err != nil || last > 0 {
+		t.Errorf("%d events are kept, %v", last, err)
 	}
 }
