@@ -98,7 +98,7 @@ func describeType(said console.Description, t *ast.TypeSpec, doc string) {
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by go generate ./internal/app; do not edit. -->\n\n# The command line\n\n" + root.Long + "\n\n")
-	b.WriteString("Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 findings (`margay scan`); `margay run` returns its command's code. " +
+	b.WriteString("Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 findings (`scan`, and where `lint`, `verify`, `list` and `test` say so); `margay run` returns its command's code, `margay hook` 0 or 2. " +
 		"An error is one line, `margay: what is wrong`, and one more, `hint: what to do next`; with `--json` it is a document on standard error. " +
 		"Results go to standard output, progress and logs to standard error. No command prints the value of a secret.\n\n")
 	b.WriteString("Flags of every command:\n\n" + flags(root.PersistentFlags()) + "\n")

@@ -23,7 +23,7 @@ func (a *app) doctorCommand() *cobra.Command {
 				c.StateDir = a.stateDir
 			}
 			v := version()
-			all := append(append(doctor.Run(cmd.Context(), c, err, o), checkReleases(c)...), doctor.Check{
+			all := append(append(doctor.Run(cmd.Context(), c, err, o), checkReleases(cmd.Context(), c)...), doctor.Check{
 				Name: "version", Status: doctor.OK, Detail: fmt.Sprintf("margay %s, %s, %s/%s", v["version"], v["go"], v["os"], v["arch"]),
 			})
 			if slices.ContainsFunc(all, func(c doctor.Check) bool { return c.Status == doctor.Fail }) {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,13 +14,14 @@ import (
 	"github.com/margaydev/margay/internal/doctor"
 	"github.com/margaydev/margay/internal/keys"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/rubric"
 )
 
 // checkReleases looks at what releases are held to: the keys that sign the
 // ledger and rubrics, the registry, and the names that the configuration has
 // from rubrics.
-func checkReleases(c *config.Config) (all []doctor.Check) {
+func checkReleases(ctx context.Context, c *config.Config) (all []doctor.Check) {
 	add := func(name, status, hint, format string, args ...any) {
 		all = append(all, doctor.Check{Name: name, Status: status, Hint: hint, Detail: problem.OneLine(fmt.Sprintf(format, args...))})
 	}
@@ -40,6 +42,14 @@ func checkReleases(c *config.Config) (all []doctor.Check) {
 		default:
 			add("signing key", doctor.OK, "", "%s", p)
 		}
+	}
+	if err := state.LostLedgerKey(ctx, c); err != nil {
+		hint := ""
+		var p *problem.Error
+		if errors.As(err, &p) {
+			hint = p.Hint
+		}
+		add("signing key", doctor.Fail, hint, "%v", err)
 	}
 	on := c.Declassify.Mode != "off"
 	bad := doctor.Warn

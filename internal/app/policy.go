@@ -32,16 +32,23 @@ func (a *app) policyCommand() *cobra.Command {
 	return c
 }
 
+// maxPack bounds what is read of a file: packs are smaller.
+const maxPack = 1 << 20
+
 // openPack loads a pack by its name, or from a file.
 func openPack(name string) (*pack.Pack, error) {
 	if slices.Contains(pack.Names(), name) {
 		return pack.Builtin(name)
 	}
-	b, err := os.ReadFile(filepath.Clean(name))
-	if err != nil {
-		return nil, usage("packs that come with margay: "+strings.Join(pack.Names(), " "), "%w", err)
+	f, err := os.Open(filepath.Clean(name))
+	if err == nil {
+		defer f.Close()
+		var b []byte
+		if b, err = io.ReadAll(io.LimitReader(f, maxPack+1)); err == nil {
+			return pack.Load(name, b)
+		}
 	}
-	return pack.Load(name, b)
+	return nil, usage("packs that come with margay: "+strings.Join(pack.Names(), " "), "%s is no pack that comes with margay, and can't be read as a file: %w", name, reason(err))
 }
 
 func (a *app) policyLint() *cobra.Command {
@@ -198,6 +205,10 @@ func packPolicy(t *config.Taint, packs []string) (*taint.Policy, error) {
 	var bindings []pack.Binding
 	for _, name := range packs {
 		p, err := openPack(name)
+		var missing *problem.Error
+		if errors.As(err, &missing) {
+			return nil, err
+		}
 		if err != nil {
 			return nil, usage("margay policy lint "+name+" tells more", "%w", err)
 		}
@@ -315,10 +326,14 @@ func readAll(in io.Reader, name string) ([]byte, error) {
 	if name != "-" {
 		f, err := os.Open(filepath.Clean(name))
 		if err != nil {
-			return nil, failure("is the file there?", "%w", err)
+			return nil, failure("is the file there?", "%s can't be read: %w", name, reason(err))
 		}
 		defer f.Close()
 		r = f
 	}
-	return io.ReadAll(io.LimitReader(r, taint.MaxResult+1))
+	b, err := io.ReadAll(io.LimitReader(r, taint.MaxResult+1))
+	if err != nil {
+		return nil, failure("is it a file?", "%s can't be read: %w", name, reason(err))
+	}
+	return b, nil
 }

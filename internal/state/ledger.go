@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/internal/keys"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/store/sqlite"
 )
 
 // Book opens the ledger. Its key is made where there is none, unless entries
@@ -41,21 +42,43 @@ func (s *State) LedgerKey(ctx context.Context, c *config.Config) (ed25519.Privat
 		_, k, err := ed25519.GenerateKey(rand.Reader)
 		return k, err
 	}
-	path := keys.LedgerPath(c.Keys())
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		for _, err := range s.Store.Heads(ctx) {
-			if err != nil {
-				return nil, problem.Failure(problem.Doctor, "%w", err)
-			}
-			return nil, problem.Failure("restore it from a backup, or move "+c.StorePath()+" away, which begins a new ledger",
-				"the key %s is missing, and the ledger was signed with it", path)
-		}
+	if err := lostLedgerKey(ctx, c, s.Store); err != nil {
+		return nil, err
 	}
 	k, err := keys.Ledger(c.Keys())
 	if err != nil {
 		return nil, keyProblem(err)
 	}
 	return k, nil
+}
+
+func lostLedgerKey(ctx context.Context, c *config.Config, s ledger.Store) error {
+	path := keys.LedgerPath(c.Keys())
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, err := range s.Heads(ctx) {
+		if err != nil {
+			return problem.Failure(problem.Doctor, "%w", err)
+		}
+		return problem.Failure("restore it from a backup, or move "+c.StorePath()+" away, which begins a new ledger",
+			"the key %s is missing, and the ledger was signed with it", path)
+	}
+	return nil
+}
+
+// LostLedgerKey returns an error where the store has a ledger and the key file
+// that it was signed with is missing. It changes nothing.
+func LostLedgerKey(ctx context.Context, c *config.Config) error {
+	if _, err := os.Stat(c.StorePath()); err != nil || os.Getenv(config.EnvLedgerKey) != "" {
+		return nil
+	}
+	s, err := sqlite.Open(ctx, c.StorePath(), sqlite.Options{})
+	if err != nil {
+		return problem.Failure(problem.Doctor, "%w", err)
+	}
+	defer s.Close()
+	return lostLedgerKey(ctx, c, s)
 }
 
 // LedgerPublic returns the ledger's public key, or nil where there is no key
