@@ -173,3 +173,18 @@ func TestCandidatesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A release says why in a bounded number of reasons, however many parts of it
+// were redacted.
+func TestReasonsAreBounded(t *testing.T) {
+	var notes []string
+	for i := range 200 {
+		notes = append(notes, fmt.Sprint("note", i), "so it is")
+	}
+	w := travel()
+	w.residual = false
+	r := release(t, verifier(t, w, nil), candidate("T1", broker(), notes...))
+	if !r.Released() || strings.Contains(sent(&r), "so") || len(r.Reasons) == 0 || len(r.Reasons) > 64 {
+		t.Errorf("%s with %d reasons", r.Outcome, len(r.Reasons))
+	}
+}
