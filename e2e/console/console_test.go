@@ -118,9 +118,7 @@ func TestPages(t *testing.T) {
 					if dark {
 						name += "-dark"
 					}
-					var png []byte
-					r.run(chromedp.CaptureScreenshot(&png))
-					must(t, os.WriteFile(filepath.Join(shots, name+".png"), png, 0o644))
+					r.picture(filepath.Join(shots, name+".png"))
 				}
 			}
 		})
@@ -345,9 +343,8 @@ func TestWhatIf(t *testing.T) {
 		t.Errorf("at 390 pixels it is %d too wide", wide)
 	}
 	if shots := os.Getenv("CONSOLE_PICTURES"); shots != "" {
-		var png []byte
-		r.run(chromedp.EmulateViewport(1280, 900), chromedp.Evaluate(`document.getElementById('try').scrollIntoView()`, nil), chromedp.CaptureScreenshot(&png))
-		must(t, os.WriteFile(filepath.Join(shots, "whatif.png"), png, 0o644))
+		r.run(chromedp.EmulateViewport(1280, 900), chromedp.Evaluate(`document.getElementById('try').scrollIntoView()`, nil))
+		r.picture(filepath.Join(shots, "whatif.png"))
 	}
 	r.quiet()
 }

@@ -135,11 +135,3 @@ func TestReport(t *testing.T) {
 		t.Errorf("the browser says: %s", s)
 	}
 }
-
-// picture takes one of what the browser shows.
-func (r *rig) picture(path string) {
-	r.t.Helper()
-	var png []byte
-	r.run(chromedp.CaptureScreenshot(&png))
-	must(r.t, os.WriteFile(path, png, 0o644))
-}

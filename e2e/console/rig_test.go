@@ -5,15 +5,21 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -221,6 +227,44 @@ func (r *rig) command(in string, args ...string) string {
 		r.t.Fatalf("margay %v: %v: %s", args, err, out)
 	}
 	return string(out)
+}
+
+// picture takes one of what the browser shows, in 256 colours: pages have few,
+// and the others are edges of letters.
+func (r *rig) picture(path string) {
+	r.t.Helper()
+	var shot []byte
+	r.run(chromedp.CaptureScreenshot(&shot))
+	img, err := png.Decode(bytes.NewReader(shot))
+	must(r.t, err)
+	var out bytes.Buffer
+	must(r.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, plain(img)))
+	must(r.t, os.WriteFile(path, out.Bytes(), 0o644))
+}
+
+// plain is a picture in the 256 colours that it has most of.
+func plain(img image.Image) *image.Paletted {
+	at := img.Bounds()
+	times := map[color.Color]int{}
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		for x := at.Min.X; x < at.Max.X; x++ {
+			times[img.At(x, y)]++
+		}
+	}
+	all := slices.SortedFunc(maps.Keys(times), func(a, b color.Color) int {
+		return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	out := image.NewPaletted(at, all[:min(len(all), 256)])
+	place := map[color.Color]uint8{}
+	for _, c := range all {
+		place[c] = uint8(out.Palette.Index(c))
+	}
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		for x := at.Min.X; x < at.Max.X; x++ {
+			out.SetColorIndex(x, y, place[img.At(x, y)])
+		}
+	}
+	return out
 }
 
 // rubric is the hash of a rubric of the registry.
