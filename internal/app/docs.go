@@ -15,10 +15,11 @@ import (
 
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/console/schema"
 )
 
 //go:generate go run ../../cmd/margay docs --out ../../docs/cli.md
-//go:generate go run ../../cmd/margay docs --api ../../docs/api/openapi.json ../../internal/console ../../internal/console/access ../../mediator ../../confirm ../../flow ../../bench
+//go:generate go run ../../cmd/margay docs --api ../../docs/api/openapi.json ../../internal/console ../../internal/console/access ../../internal/console/results ../../mediator ../../confirm ../../flow ../../bench
 //go:generate go run ../../cmd/margay bench docs --results ../../docs/bench ../../docs/benchmarks.md ../../README.md
 
 // docsCommand writes docs/cli.md. It is for those who work on Margay.
@@ -45,7 +46,7 @@ func (a *app) docsCommand() *cobra.Command {
 
 // writeAPI writes the console's API, with the comments of its types.
 func writeAPI(file string, dirs []string) error {
-	said := console.Description{}
+	said := schema.Description{}
 	for _, dir := range dirs {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
@@ -80,7 +81,7 @@ func writeAPI(file string, dirs []string) error {
 	return writeFile(file, append(b, '\n'))
 }
 
-func describeType(said console.Description, t *ast.TypeSpec, doc string) {
+func describeType(said schema.Description, t *ast.TypeSpec, doc string) {
 	fields, ok := t.Type.(*ast.StructType)
 	if !ok || !t.Name.IsExported() {
 		return

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/console/view"
 	"github.com/margaydev/margay/internal/serve"
 	"github.com/margaydev/margay/mediator"
 )
@@ -104,7 +104,7 @@ func describe(f *mediator.FindingRecord) string {
 type shown struct{ io.Writer }
 
 func (w shown) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.Writer, console.Visible(string(p))); err != nil {
+	if _, err := io.WriteString(w.Writer, view.Visible(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil

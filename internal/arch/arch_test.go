@@ -80,7 +80,7 @@ var allowed = map[string][]string{
 	"internal/keys":        {"secret"},
 	"internal/rubrics":     {"internal/keys", "rubric"},
 	"internal/environ":     {"flow", "secret", "secret/recognise"},
-	"internal/console":     {"bench", "confirm", "flow", "internal/console/access", "internal/console/live", "internal/strictjson", "mediator", "secret"},
+	"internal/console":     {"confirm", "flow", "internal/console/access", "internal/console/live", "internal/console/results", "internal/console/schema", "internal/console/view", "internal/strictjson", "mediator", "secret"},
 	"internal/demo":        {"flow", "gateway", "mediator", "secret", "secret/recognise", "store/memory"},
 	"train":                {"monitor"},
 	"bench":                {},
@@ -109,6 +109,13 @@ var allowed = map[string][]string{
 	"internal/console/live": {
 		"flow", "mediator",
 	},
+	"internal/console/results": {
+		"bench", "internal/console/view",
+	},
+	"internal/console/schema": {},
+	"internal/console/view": {
+		"mediator",
+	},
 	"bench/prism/method": {
 		"flow", "internal/completion", "mediator", "monitor", "secret", "secret/recognise", "store/memory", "stream", "train",
 	},
@@ -118,7 +125,7 @@ var allowed = map[string][]string{
 	"internal/problem":   {},
 	"internal/state":     {"confirm", "internal/config", "internal/keys", "internal/problem", "ledger", "mcpproxy", "mediator", "secret", "secret/recognise", "store/memory", "store/sqlite"},
 	"internal/serve":     {"declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "internal/console", "internal/console/access", "internal/rubrics", "ledger", "rubric", "store/memory", "internal/httpedge", "confirm", "label", "screen", "screen/lexical", "taint", "taint/pack", "flow", "gateway", "hook", "internal/config", "internal/problem", "internal/state", "internal/strictjson", "mcpproxy", "mediator", "monitor", "secret"},
-	"internal/report":    {"confirm", "declassify", "flow", "internal/console", "ledger", "mediator", "secret"},
+	"internal/report":    {"confirm", "declassify", "flow", "internal/console/view", "ledger", "mediator", "secret"},
 	"internal/scan":      {"flow", "internal/config", "internal/problem", "internal/state", "mediator", "secret", "secret/recognise", "stream"},
 	"internal/doctor":    {"internal/config", "internal/environ", "internal/httpedge", "internal/keys", "internal/problem", "internal/state", "store/sqlite"},
 	"internal/child":     {"internal/problem"},
@@ -127,7 +134,7 @@ var allowed = map[string][]string{
 	"internal/app": {
 		"declassify/rubriclint", "declassify/smt/z3", "internal/keys", "internal/rubrics", "rubric",
 		"bench/confaide", "bench/leak", "bench/robust", "bench/traj", "bench/traj/adversary", "bench/traj/defence", "bench/traj/world", "declassify", "defend/rules", "rubric/library",
-		"confirm", "internal/console", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/completion", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
+		"confirm", "internal/console", "internal/console/schema", "internal/console/view", "ledger", "bench", "bench/docs", "bench/dojo", "bench/dojo/episode", "bench/gateway", "bench/leakage", "bench/ledger", "bench/mcp", "bench/prism", "bench/prism/method", "bench/report", "bench/vectors", "flow", "internal/child", "internal/completion", "internal/config", "internal/demo", "internal/doctor", "internal/environ", "internal/harness", "internal/localsock", "hook",
 		"internal/problem", "internal/report", "internal/scan", "internal/serve", "internal/state", "mcpproxy", "mediator", "monitor", "screen", "screen/judge", "screen/lexical", "secret", "secret/recognise", "store/memory", "stream", "train", "taint", "taint/pack",
 	},
 	"cmd/margay": {"internal/app"},

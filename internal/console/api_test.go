@@ -25,7 +25,7 @@ import (
 type document struct {
 	Paths      map[string]map[string]apiOperation `json:"paths"`
 	Components struct {
-		Schemas map[string]*schema `json:"schemas"`
+		Schemas map[string]*node `json:"schemas"`
 	} `json:"components"`
 }
 
@@ -33,24 +33,24 @@ type apiOperation struct {
 	Summary     string `json:"summary"`
 	RequestBody *struct {
 		Content map[string]struct {
-			Schema *schema `json:"schema"`
+			Schema *node `json:"schema"`
 		} `json:"content"`
 	} `json:"requestBody"`
 	Responses map[string]struct {
 		Content map[string]struct {
-			Schema *schema `json:"schema"`
+			Schema *node `json:"schema"`
 		} `json:"content"`
 	} `json:"responses"`
 }
 
-type schema struct {
-	Ref        string             `json:"$ref"`
-	AllOf      []*schema          `json:"allOf"`
-	Type       string             `json:"type"`
-	Properties map[string]*schema `json:"properties"`
-	Required   []string           `json:"required"`
-	Items      *schema            `json:"items"`
-	Additional *schema            `json:"additionalProperties"`
+type node struct {
+	Ref        string           `json:"$ref"`
+	AllOf      []*node          `json:"allOf"`
+	Type       string           `json:"type"`
+	Properties map[string]*node `json:"properties"`
+	Required   []string         `json:"required"`
+	Items      *node            `json:"items"`
+	Additional *node            `json:"additionalProperties"`
 }
 
 // walker holds answers to their schemas, and notes which fields it has seen.
@@ -60,7 +60,7 @@ type walker struct {
 	seen map[string]bool // "Type.field"
 }
 
-func (w *walker) walk(at string, s *schema, v any) {
+func (w *walker) walk(at string, s *node, v any) {
 	w.t.Helper()
 	name := ""
 	for s.Ref != "" || len(s.AllOf) > 0 {

@@ -29,6 +29,8 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/console/access"
 	"github.com/margaydev/margay/internal/console/live"
+	"github.com/margaydev/margay/internal/console/results"
+	"github.com/margaydev/margay/internal/console/view"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
@@ -182,7 +184,7 @@ func (c *Console) resources() []route {
 		{api: "/api/rubrics", page: "/console/rubrics", template: "rubrics", title: "Rubrics", summary: "Rubrics of the registry with their signatures, and what lint finds in them", model: c.rubrics, of: RubricList{}},
 		{api: "/api/rubrics/{hash}", page: "/console/rubrics/{hash}", template: "rubric", title: "Rubric", summary: "One rubric: its limits, and what each way of showing a field costs", model: c.rubric, of: Rubric{}},
 		{api: "/api/secrets", page: "/console/secrets", template: "secrets", title: "Secrets", summary: "Registered secrets by name, kind and source, and when each was found last; never a value", model: c.secrets, of: SecretList{}},
-		{api: "/api/benchmarks", page: "/console/benchmarks", template: "benchmarks", title: "Benchmarks", summary: "Results of benchmarks; with a, one of them; with a and b, two compared", query: []parameter{{"a", "a result's name"}, {"b", "another's, to compare"}, {"slice", "the slice to show"}}, model: c.benchmarks, of: Benchmarks{}},
+		{api: "/api/benchmarks", page: "/console/benchmarks", template: "benchmarks", title: "Benchmarks", summary: "Results of benchmarks; with a, one of them; with a and b, two compared", query: []parameter{{"a", "a result's name"}, {"b", "another's, to compare"}, {"slice", "the slice to show"}}, model: c.benchmarks, of: results.Benchmarks{}},
 		{api: "/api/session", summary: "Who is asking, and the token that changes need", model: c.whoami, of: access.Session{}},
 	}
 }
@@ -326,7 +328,7 @@ func (c *Console) masked(ctx context.Context, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return maskAll(v, mask), nil
+	return view.Mask(v, mask), nil
 }
 
 func (c *Console) serveJSON(w http.ResponseWriter, r *http.Request, model func(*http.Request) (any, error)) {

@@ -1,17 +1,12 @@
 package console
 
 import (
-	"encoding/json"
-	"io"
+	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/margaydev/margay/bench"
+	"github.com/margaydev/margay/internal/console/results"
 	"github.com/margaydev/margay/secret"
 )
 
@@ -125,170 +120,18 @@ func (c *Console) secrets(r *http.Request) (any, error) {
 	return out, err
 }
 
-// Benchmarks are results of benchmarks.
-type Benchmarks struct {
-	Names  []string      `json:"names"`
-	A      string        `json:"a"`
-	B      string        `json:"b"`
-	Result *bench.Result `json:"result,omitempty"`
-	Other  *bench.Result `json:"other,omitempty"`
-	Slices []string      `json:"slices,omitempty"` // of the result
-	Slice  string        `json:"slice"`            // that is shown
-	Tables []BenchTable  `json:"tables,omitempty"` // of that slice
-}
-
-// BenchTable is one slice of a result: defences by metrics.
-type BenchTable struct {
-	Slice   string     `json:"slice"`
-	Metrics []string   `json:"metrics"`
-	Rows    []BenchRow `json:"rows"`
-}
-
-// BenchRow is one defence.
-type BenchRow struct {
-	Defence string      `json:"defence"`
-	Cells   []BenchCell `json:"cells"`
-}
-
-// BenchCell is one metric; what was not measured has no value.
-type BenchCell struct {
-	Value    *float64    `json:"value"`
-	Interval *[2]float64 `json:"interval,omitempty"`
-	Other    *float64    `json:"other,omitempty"` // of the result that is compared
-	// Apart: the other value is outside the interval, or there is none and
-	// it differs.
-	Apart bool `json:"apart"`
-}
-
-var resultName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-
-// maxResult bounds a file of results.
-const maxResult = 16 << 20
-
-func (c *Console) result(name string) (*bench.Result, error) {
-	missing := &Problem{http.StatusNotFound, "not-found", "there are no such results", "/console/benchmarks lists those of console.results"}
-	if c.cfg.Results == "" || !resultName.MatchString(name) {
-		return nil, missing
-	}
-	f, err := os.Open(filepath.Join(c.cfg.Results, name+".json"))
-	if err != nil {
-		return nil, missing
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxResult+1))
-	if err != nil || len(b) > maxResult {
-		return nil, missing
-	}
-	var r bench.Result
-	if err := json.Unmarshal(b, &r); err != nil || r.Suite == "" {
-		return nil, &Problem{http.StatusUnprocessableEntity, "result", "the file " + name + ".json holds no results of a benchmark", "margay bench SUITE --json FILE writes one"}
-	}
-	return &r, nil
-}
-
 func (c *Console) benchmarks(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	out := &Benchmarks{Names: []string{}, A: q.Get("a"), B: q.Get("b")}
-	if c.cfg.Results != "" {
-		files, err := os.ReadDir(c.cfg.Results)
-		if err != nil {
-			return nil, &Problem{http.StatusNotFound, "results", "the folder of results can't be read", "see console.results in the configuration"}
-		}
-		for _, f := range files {
-			if name, ok := strings.CutSuffix(f.Name(), ".json"); ok && resultName.MatchString(name) {
-				out.Names = append(out.Names, name)
-			}
-		}
+	out, err := results.Read(c.cfg.Results, q.Get("a"), q.Get("b"), q.Get("slice"))
+	switch {
+	case errors.Is(err, results.ErrUnknown):
+		return nil, &Problem{http.StatusNotFound, "not-found", err.Error(), "/console/benchmarks lists those of console.results"}
+	case errors.Is(err, results.ErrFolder):
+		return nil, &Problem{http.StatusNotFound, "results", err.Error(), "see console.results in the configuration"}
+	case errors.Is(err, results.ErrAlone):
+		return nil, &Problem{http.StatusBadRequest, "query", err.Error(), "choose both"}
+	case errors.Is(err, results.ErrBroken):
+		return nil, &Problem{http.StatusUnprocessableEntity, "result", err.Error(), "margay bench SUITE --json FILE writes one"}
 	}
-	var err error
-	if out.A != "" {
-		if out.Result, err = c.result(out.A); err != nil {
-			return nil, err
-		}
-	}
-	if out.B != "" {
-		if out.Result == nil {
-			return nil, &Problem{http.StatusBadRequest, "query", "b is compared with a, which is missing", "choose both"}
-		}
-		if out.Other, err = c.result(out.B); err != nil {
-			return nil, err
-		}
-	}
-	if out.Result != nil {
-		out.slice(q.Get("slice"))
-	}
-	return out, nil
-}
-
-// slice shows one slice of the results: that which is asked for, else all, else
-// the first. A result may have hundreds.
-func (b *Benchmarks) slice(of string) {
-	r := *b.Result
-	for i := range r.Rows {
-		if s := r.Rows[i].Slice; !slices.Contains(b.Slices, s) {
-			b.Slices = append(b.Slices, s)
-		}
-	}
-	for _, s := range []string{of, "all"} {
-		if b.Slice == "" && slices.Contains(b.Slices, s) {
-			b.Slice = s
-		}
-	}
-	if b.Slice == "" && len(b.Slices) > 0 {
-		b.Slice = b.Slices[0]
-	}
-	r.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(row bench.Row) bool { return row.Slice != b.Slice })
-	b.Tables = benchTables(&r, b.Other)
-	b.Result = &r
-	if b.Other != nil {
-		o := *b.Other
-		o.Rows = slices.DeleteFunc(slices.Clone(o.Rows), func(row bench.Row) bool { return row.Slice != b.Slice })
-		b.Other = &o
-	}
-}
-
-func benchTables(r, other *bench.Result) []BenchTable {
-	var out []BenchTable
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		at := slices.IndexFunc(out, func(t BenchTable) bool { return t.Slice == row.Slice })
-		if at < 0 {
-			t := BenchTable{Slice: row.Slice}
-			for k := range r.Rows {
-				if r.Rows[k].Slice != row.Slice {
-					continue
-				}
-				for m := range r.Rows[k].Metrics {
-					if !slices.Contains(t.Metrics, m) {
-						t.Metrics = append(t.Metrics, m)
-					}
-				}
-			}
-			slices.Sort(t.Metrics)
-			at, out = len(out), append(out, t)
-		}
-		line := BenchRow{Defence: row.Defence}
-		var twin *bench.Row
-		if other != nil {
-			twin = other.Row(row.Defence, row.Slice)
-		}
-		for _, m := range out[at].Metrics {
-			var cell BenchCell
-			if v, ok := row.Metrics[m]; ok {
-				cell.Value = &v
-			}
-			if ci, ok := row.CI[m]; ok {
-				cell.Interval = &ci
-			}
-			if twin != nil {
-				if v, ok := twin.Metrics[m]; ok {
-					cell.Other = &v
-				}
-			}
-			cell.Apart = cell.Value != nil && cell.Other != nil && (cell.Interval != nil && (*cell.Other < cell.Interval[0] || *cell.Other > cell.Interval[1]) || cell.Interval == nil && *cell.Value != *cell.Other)
-			line.Cells = append(line.Cells, cell)
-		}
-		out[at].Rows = append(out[at].Rows, line)
-	}
-	return out
+	return out, err
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/margaydev/margay/internal/console/view"
 )
 
 // What is shown is masked in place, by several requests at once.
@@ -13,7 +15,7 @@ func TestPacksAreShownAsCopies(t *testing.T) {
 	}
 	kept := packs()
 	shown := kept.Clone()
-	maskAll(&shown, strings.ToUpper)
+	view.Mask(&shown, strings.ToUpper)
 	if !reflect.DeepEqual(kept, packs()) {
 		t.Errorf("masking what is shown changed what is kept: %+v", kept)
 	}

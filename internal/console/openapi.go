@@ -1,29 +1,23 @@
 package console
 
 import (
-	"encoding/json"
 	"net/http"
 	"reflect"
 	"regexp"
-	"strings"
-	"time"
 
 	"github.com/margaydev/margay/internal/console/access"
+	"github.com/margaydev/margay/internal/console/schema"
 )
 
-// object is a JSON object.
-type object = map[string]any
-
-// Description is a type's or a field's, by "Type" and "Type.Field". The file
-// docs/api/openapi.json has them from the comments of the source.
-type Description map[string]string
+type object = schema.Object
 
 // OpenAPI returns the API's document. It is made from the routes and the types
 // that they answer with, so that it can't say otherwise.
 func (c *Console) OpenAPI() any { return c.openAPI(nil) }
 
 // Describe returns the document with descriptions.
-func Describe(d Description) any { return (&Console{}).openAPI(d) }
+// They are the comments of the source.
+func Describe(d schema.Description) any { return (&Console{}).openAPI(d) }
 
 var pathParameter = regexp.MustCompile(`\{([a-z]+)\}`)
 
@@ -53,8 +47,8 @@ type Answering struct {
 	Answer string `json:"answer"` // once, trajectory or deny
 }
 
-func (c *Console) openAPI(d Description) object {
-	s := schemas{of: object{}, said: d}
+func (c *Console) openAPI(d schema.Description) object {
+	s := schema.New(d)
 	paths := object{}
 	put := func(path, method string, op object) {
 		if _, ok := paths[path]; !ok {
@@ -76,12 +70,12 @@ func (c *Console) openAPI(d Description) object {
 		}
 		return op
 	}
-	failed := object{"description": "what went wrong, and what to do", "content": object{"application/json": object{"schema": s.ref(reflect.TypeFor[Problem]())}}}
+	failed := object{"description": "what went wrong, and what to do", "content": object{"application/json": object{"schema": s.Ref(reflect.TypeFor[Problem]())}}}
 	answers := func(status, media string, out any) object {
 		ok := object{"description": http.StatusText(map[string]int{"200": 200, "204": 204}[status])}
 		switch {
 		case out != nil:
-			ok["content"] = object{"application/json": object{"schema": s.ref(reflect.TypeOf(out))}}
+			ok["content"] = object{"application/json": object{"schema": s.Ref(reflect.TypeOf(out))}}
 		case media != "":
 			ok["content"] = object{media: object{"schema": object{}}}
 		}
@@ -96,7 +90,7 @@ func (c *Console) openAPI(d Description) object {
 		op := describe(o.path, o.summary, o.query)
 		op["responses"] = answers(o.status, o.media, o.out)
 		if o.in != nil {
-			op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.ref(reflect.TypeOf(o.in))}}}
+			op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": s.Ref(reflect.TypeOf(o.in))}}}
 		}
 		if o.path == "/api/session" && o.method == "post" {
 			op["security"] = []any{}
@@ -109,91 +103,8 @@ func (c *Console) openAPI(d Description) object {
 		"paths":    paths,
 		"security": []any{object{"session": []any{}}},
 		"components": object{
-			"schemas":         s.of,
+			"schemas":         s.Of,
 			"securitySchemes": object{"session": object{"type": "apiKey", "in": "cookie", "name": access.CookieName}},
 		},
-	}
-}
-
-// schemas are made from types as encoding/json writes them.
-type schemas struct {
-	of   object
-	said Description
-}
-
-func (s *schemas) ref(t reflect.Type) object {
-	if _, ok := s.of[t.Name()]; !ok {
-		s.of[t.Name()] = object{} // it may hold itself
-		s.of[t.Name()] = s.structure(t)
-	}
-	return object{"$ref": "#/components/schemas/" + t.Name()}
-}
-
-func (s *schemas) structure(t reflect.Type) object {
-	properties, required := object{}, []string{}
-	s.fields(t, properties, &required)
-	out := object{"type": "object", "properties": properties}
-	if len(required) > 0 {
-		out["required"] = required
-	}
-	if text := s.said[t.Name()]; text != "" {
-		out["description"] = text
-	}
-	return out
-}
-
-func (s *schemas) fields(t reflect.Type, properties object, required *[]string) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "":
-			s.fields(f.Type, properties, required)
-			continue
-		case name == "-" || !f.IsExported():
-			continue
-		case name == "":
-			name = f.Name
-		}
-		schema := s.value(f.Type)
-		if text := s.said[t.Name()+"."+f.Name]; text != "" {
-			if _, ref := schema["$ref"]; ref {
-				schema = object{"allOf": []any{schema}}
-			}
-			schema["description"] = text
-		}
-		properties[name] = schema
-		if !strings.Contains(options, "omit") {
-			*required = append(*required, name)
-		}
-	}
-}
-
-func (s *schemas) value(t reflect.Type) object {
-	switch {
-	case t == timeType:
-		return object{"type": "string", "format": "date-time"}
-	case t == reflect.TypeFor[time.Duration]():
-		return object{"type": "integer", "description": "nanoseconds"}
-	case t.Implements(reflect.TypeFor[json.Marshaler]()), t.Implements(reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]()):
-		return object{"type": "string"}
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return s.value(t.Elem())
-	case reflect.Struct:
-		return s.ref(t)
-	case reflect.Slice, reflect.Array:
-		return object{"type": "array", "items": s.value(t.Elem())}
-	case reflect.Map:
-		return object{"type": "object", "additionalProperties": s.value(t.Elem())}
-	case reflect.Bool:
-		return object{"type": "boolean"}
-	case reflect.String:
-		return object{"type": "string"}
-	case reflect.Float64:
-		return object{"type": "number"}
-	default:
-		return object{"type": "integer"}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/internal/console"
+	"github.com/margaydev/margay/internal/console/view"
 )
 
 //go:embed page.html
@@ -19,7 +19,7 @@ var pageStyle string
 // page shows a document. What it makes of one must stay the same: whoever
 // changes it gives Page another number.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"visible": console.Visible,
+	"visible": view.Visible,
 	"day":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"bits":    func(b flow.Bits) string { return b.String() },

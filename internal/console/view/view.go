@@ -1,10 +1,12 @@
-package console
+// Package view is what pages make of texts and numbers that others wrote: what
+// can't be seen is made visible, known secrets are replaced, and a text is cut
+// at the marks on it.
+package view
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"reflect"
 	"slices"
 	"strconv"
@@ -12,17 +14,13 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
 )
 
-// Visible is visible for other pages of Margay's.
-func Visible(s string) string { return visible(s) }
-
-// visible is a text in which what can't be seen, or changes how the rest is
+// Visible is a text in which what can't be seen, or changes how the rest is
 // seen, stands as a sign for it: ANSI escapes, marks of direction, zero-width
 // characters. Line ends and tabs stay.
-func visible(s string) string {
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, unseen) {
 		return s
 	}
@@ -49,8 +47,8 @@ func unseen(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Co, r) || r == '\u115f' || r == '\u3164' || r == '\uffa0'
 }
 
-// pretty is a JSON text over several lines, where it is one.
-func pretty(s string) string {
+// Pretty is a JSON text over several lines, where it is one.
+func Pretty(s string) string {
 	var b bytes.Buffer
 	if json.Indent(&b, []byte(s), "", "  ") != nil {
 		return s
@@ -66,8 +64,8 @@ type Segment struct {
 	Held bool
 }
 
-// segments cuts a text at its marks.
-func segments(d mediator.TextDetail) []Segment {
+// Segments cuts a text at its marks.
+func Segments(d mediator.TextDetail) []Segment {
 	cuts := []int{0, len(d.Text)}
 	for _, list := range [][]mediator.SpanTrace{d.Spans, d.Held} {
 		for _, s := range list {
@@ -105,9 +103,9 @@ func fit(s string, at int) int {
 // unmasked are fields that hold ids and digests, which mean nothing masked.
 var unmasked = []string{"ID", "Finding", "CSRF", "Model", "Zone", "Revision", "Hash", "Signer"}
 
-// maskAll replaces known secrets in all texts of a model, in place where it is
+// Mask replaces known secrets in all texts of a model, in place where it is
 // a pointer. Values of named string types are Margay's own words.
-func maskAll(v any, mask func(string) string) any {
+func Mask(v any, mask func(string) string) any {
 	seen := map[string]string{}
 	cached := func(s string) string {
 		if len(s) < 8 {
@@ -168,50 +166,8 @@ func addressed[T any](v reflect.Value) (*T, bool) {
 	return p, ok
 }
 
-// functions are what templates call.
-var functions = template.FuncMap{
-	"visible":  visible,
-	"pretty":   func(s string) string { return visible(pretty(s)) },
-	"segments": segments,
-	"chart":    chart,
-	"dots":     dots,
-	"percent":  func(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" },
-	"number":   number3,
-	"milli":    func(n int) string { return strconv.FormatFloat(float64(n)/1000, 'f', 3, 64) },
-	"bytes": func(n any) string {
-		x, _ := strconv.ParseFloat(fmt.Sprint(n), 64)
-		switch {
-		case x >= 1<<20:
-			return strconv.FormatFloat(x/(1<<20), 'f', 1, 64) + " MiB"
-		case x >= 1<<10:
-			return strconv.FormatFloat(x/(1<<10), 'f', 1, 64) + " KiB"
-		}
-		return fmt.Sprint(n) + " B"
-	},
-	"clock": func(t time.Time) string { return t.UTC().Format("15:04:05") },
-	"day":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
-	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	// lastday is the last day before a moment.
-	"lastday": func(t time.Time) string { return t.UTC().Add(-1).Format("2006-01-02") },
-	"short":   func(hash string) string { return hash[:min(len(hash), 12)] },
-	"classes": func() []string {
-		return []string{flow.Adversarial.String(), flow.SemiTrusted.String(), flow.RequiredService.String()}
-	},
-	"channels": func() []flow.Channel {
-		return []flow.Channel{flow.ChannelTool, flow.ChannelModel, flow.ChannelMemory, flow.ChannelAgent}
-	},
-	"add":   func(a, b int) int { return a + b },
-	"len64": func(a, b int64) int64 { return b - a },
-	"dict": func(kv ...any) map[string]any {
-		m := map[string]any{}
-		for i := 0; i+1 < len(kv); i += 2 {
-			m[fmt.Sprint(kv[i])] = kv[i+1]
-		}
-		return m
-	},
-}
-
-func number3(x float64) string {
+// Number is a number in three digits or so.
+func Number(x float64) string {
 	switch a := max(x, -x); {
 	case x == float64(int64(x)) && a < 1e9:
 		return strconv.FormatInt(int64(x), 10)
