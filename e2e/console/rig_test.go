@@ -150,7 +150,7 @@ taint: {mode: on, screen: all, wait: 10m}
 declassify:
   mode: off
   tools:
-    quote: {action: travel-booking, sink: broker, class: semi-trusted, args: {name: legal-name, dob: dob}}
+    quote: {action: travel-booking, sink: broker, class: semi-trusted, args: {name: legal-name, dob: dob, note: text}}
 log: {level: warn}
 `
 
