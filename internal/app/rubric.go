@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/internal/config"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/internal/rubrics"
+	"github.com/margaydev/margay/internal/state"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -36,6 +37,9 @@ func (a *app) rubricCommand() *cobra.Command {
 func (a *app) registry() (rubrics.Folder, error) {
 	c, err := a.load(nil)
 	if err != nil {
+		return rubrics.Folder{}, err
+	}
+	if err := state.Homeless(c); err != nil && (c.Declassify.Rubrics == "" || c.KeyDir == "") {
 		return rubrics.Folder{}, err
 	}
 	return registryOf(c), nil

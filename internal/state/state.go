@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/internal/config"
@@ -53,6 +54,11 @@ func (s *State) Close() { _ = s.Store.Close() }
 // Open opens keys and store, and makes them where there are none. Errors are
 // of type *problem.Error.
 func Open(ctx context.Context, c *config.Config) (*State, error) {
+	if _, fromEnv := os.LookupEnv(config.EnvKeys); c.Store == "" || c.KeyDir == "" && !fromEnv {
+		if err := Homeless(c); err != nil {
+			return nil, err
+		}
+	}
 	k, err := loadKeys(ctx, c)
 	if err != nil {
 		return nil, err
@@ -65,6 +71,15 @@ func Open(ctx context.Context, c *config.Config) (*State, error) {
 		return nil, problem.Failure(problem.Doctor, "%w", err)
 	}
 	return &State{k, s}, nil
+}
+
+// Homeless returns an error where there is no folder for what is kept: without
+// a home it would be the working folder, where keys do not belong.
+func Homeless(c *config.Config) error {
+	if c.StateDir == "" && !filepath.IsAbs(c.State()) {
+		return problem.Usage("set HOME, or name a folder with --state-dir", "there is no folder for keys and database: no home folder is known")
+	}
+	return nil
 }
 
 func loadKeys(ctx context.Context, c *config.Config) (secret.Keys, error) {
