@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -449,13 +450,17 @@ func (b *browser) Write(p []byte) (int, error) {
 	return b.b.Write(p)
 }
 
+func (b *browser) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
 // events are the names of what came, with ids.
 func (b *browser) events(t *testing.T) (out []string) {
 	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	id := ""
-	for s := bufio.NewScanner(bytes.NewReader(b.b.Bytes())); s.Scan(); {
+	for s := bufio.NewScanner(strings.NewReader(b.text())); s.Scan(); {
 		switch name, value, _ := strings.Cut(s.Text(), ": "); name {
 		case "id":
 			id = value
@@ -477,7 +482,8 @@ func TestServe(t *testing.T) {
 		w := world{last: 500}
 		h := w.hub()
 		defer h.Close()
-		allowed := true
+		var allowed atomic.Bool
+		allowed.Store(true)
 		serve := func(after int64) (*browser, func()) {
 			b := &browser{head: http.Header{}}
 			ctx, gone := context.WithCancel(t.Context())
@@ -485,7 +491,7 @@ func TestServe(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				v.Serve(ctx, b, Stream{After: after, For: time.Hour, Allowed: func() bool { return allowed }})
+				v.Serve(ctx, b, Stream{After: after, For: time.Hour, Allowed: allowed.Load})
 			}()
 			synctest.Wait()
 			return b, func() { gone(); <-done }
@@ -504,10 +510,10 @@ func TestServe(t *testing.T) {
 		}
 		gone()
 		b, gone = serve(0)
-		if got := b.events(t); len(got) != 0 || !strings.HasPrefix(b.b.String(), "retry: ") {
+		if got := b.events(t); len(got) != 0 || !strings.HasPrefix(b.text(), "retry: ") {
 			t.Errorf("who wants new ones got %v", got)
 		}
-		allowed = false
+		allowed.Store(false)
 		time.Sleep(alive)
 		synctest.Wait()
 		if h.n.Load() != 0 {
