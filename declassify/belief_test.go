@@ -3,6 +3,7 @@ package declassify_test
 import (
 	"context"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
@@ -143,5 +144,37 @@ func TestFingerprintsAreKeyed(t *testing.T) {
 	}
 	if _, err := declassify.New(declassify.Config{Resolve: func(rubric.Query) (declassify.Rules, error) { return travel(), nil }, Ledger: &brokenLedger{}}); err == nil {
 		t.Error("a verifier was made without a key")
+	}
+}
+
+// Evidence has the members of its format, each of its type, and no other: what
+// a later format means by one is not guessed.
+func TestEvidenceIsReadStrictly(t *testing.T) {
+	const good = `{"version":1,"context":{"action":"a","channel":"tool","sink":"s","class":"semi-trusted","rubrics":["r"],"prev":"p"},` +
+		`"atoms":[{"part":0,"start":0,"end":3,"role":"text","field":"dob","relation":"explicit","necessity":"useful","clause":"","provenance":"rubric"}],` +
+		`"operators":[{"atom":0,"op":"redact"}],"variant":"v"}`
+	if _, err := declassify.ParseEvidence([]byte(good)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][3]string{
+		{"another version", `"version":1`, `"version":2`},
+		{"no version", `"version":1,`, ``},
+		{"a version in words", `"version":1`, `"version":"1"`},
+		{"a fraction", `"start":0`, `"start":0.5`},
+		{"an unknown member", `"variant":"v"`, `"variant":"v","trusted":true`},
+		{"one of a label", `"part":0,`, `"part":0,"cost":0,`},
+		{"one of an operator", `"atom":0,`, `"atom":0,"cost":0,`},
+		{"one of the context", `"sink":"s"`, `"sink":"s","task":"t"`},
+		{"another case", `"variant"`, `"Variant"`},
+		{"a member twice", `"variant":"v"`, `"variant":"v","variant":"w"`},
+		{"an unknown role", `"role":"text"`, `"role":"system"`},
+		{"an unknown operator", `"op":"redact"`, `"op":"show"`},
+		{"null", `"atoms":[{`, `"atoms":null,"a":[{`},
+		{"a tail", `"variant":"v"}`, `"variant":"v"}{}`},
+	} {
+		bad := strings.Replace(good, c[1], c[2], 1)
+		if ev, err := declassify.ParseEvidence([]byte(bad)); bad == good || err == nil || ev != nil {
+			t.Errorf("%s was read", c[0])
+		}
 	}
 }

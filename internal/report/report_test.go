@@ -549,3 +549,13 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// What could not be verified for its length is not made.
+func TestFilesFit(t *testing.T) {
+	if _, err := fits(make([]byte, MaxFile), nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := fits(make([]byte, MaxFile+1), nil); err == nil {
+		t.Error("a file was made that is too long to be verified")
+	}
+}
