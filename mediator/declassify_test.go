@@ -319,4 +319,14 @@ func TestDeclassifyFailsClosed(t *testing.T) {
 	if r.Denied() || c.Arguments != `{"notes":"Maria Silva"}` {
 		t.Errorf("%s %s", r.Decision.Outcome, c.Arguments)
 	}
+	// Who only looks on changes nothing either, whatever rubrics say.
+	e, _ = trip(t, func(c *mediator.Config) { c.Observe = true }, nil)
+	in = texts("I am Maria Silva")
+	if r := session(t, e, nil).Prompt(context.Background(), in); result(&r, in, 0) != in[0].Text || r.Denied() {
+		t.Errorf("%s %v", r.Decision.Outcome, r.Edits)
+	}
+	c, r = session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: "post", Arguments: `{"notes":"Maria Silva"}`})
+	if r.Denied() || c.Arguments != `{"notes":"Maria Silva"}` {
+		t.Errorf("%s %s", r.Decision.Outcome, c.Arguments)
+	}
 }
