@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -92,6 +93,9 @@ func goodRubric(name string) (*rubric.Rubric, error) {
 	return nil, usage("margay rubric lint "+name+" lists every mistake; docs/format/rubric.md has the format", "%w", err)
 }
 
+// rubricName is what the schema of rubrics says.
+var rubricName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,47}$`)
+
 func (a *app) rubricNew() *cobra.Command {
 	var fields []string
 	var out string
@@ -102,6 +106,9 @@ func (a *app) rubricNew() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(fields) == 0 {
 				fields = []string{"legal-name", "email"}
+			}
+			if !rubricName.MatchString(args[0]) {
+				return usage("such as margay rubric new seat-booking", "the name of a rubric is up to 48 lower-case letters, digits and dashes")
 			}
 			text, err := rubric.Starter(args[0], fields, time.Now())
 			if err == nil {
