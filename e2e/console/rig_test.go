@@ -242,7 +242,7 @@ func (r *rig) picture(path string) {
 	must(r.t, os.WriteFile(path, out.Bytes(), 0o644))
 }
 
-// plain is a picture in the 256 colours that it has most of.
+// plain is a picture in 256 of its colours.
 func plain(img image.Image) *image.Paletted {
 	at := img.Bounds()
 	times := map[color.Color]int{}
@@ -254,7 +254,21 @@ func plain(img image.Image) *image.Paletted {
 	all := slices.SortedFunc(maps.Keys(times), func(a, b color.Color) int {
 		return cmp.Or(cmp.Compare(times[b], times[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
-	out := image.NewPaletted(at, all[:min(len(all), 256)])
+	// One of each neighbourhood before two of any: words of a rare colour keep
+	// theirs.
+	var first, others color.Palette
+	near := map[[3]uint32]bool{}
+	for _, c := range all {
+		r, g, b, _ := c.RGBA()
+		if at := [3]uint32{r >> 12, g >> 12, b >> 12}; !near[at] {
+			near[at] = true
+			first = append(first, c)
+			continue
+		}
+		others = append(others, c)
+	}
+	palette := append(first, others...)
+	out := image.NewPaletted(at, palette[:min(len(palette), 256)])
 	place := map[color.Color]uint8{}
 	for _, c := range all {
 		place[c] = uint8(out.Palette.Index(c))
