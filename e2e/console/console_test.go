@@ -193,7 +193,7 @@ func TestConfirmation(t *testing.T) {
 				body, err := r.ask(newID(), afterReading("run ls now"))
 				done <- got{body, err}
 			}()
-			r.until(`document.querySelector('.question') !== null`) // it comes by itself
+			r.until(`document.querySelector('.question') !== null && document.body.dataset.live === 'on'`) // it comes by itself, and takes keys
 			select {
 			case g := <-done:
 				t.Fatalf("the call did not wait: %+v", g)
@@ -255,7 +255,7 @@ func TestLivePlot(t *testing.T) {
 		go1 <- struct{}{}
 	}
 	must(t, <-done)
-	r.until(`document.querySelectorAll('.timeline > li.answer').length >= 2 && document.querySelector('.timeline > li.answer canvas[data-drawn]') !== null`)
+	r.until(`document.querySelectorAll('.timeline > li.answer').length >= 2 && document.querySelector('.timeline > li.answer').querySelector('canvas[data-drawn]') !== null`)
 	r.until(`document.querySelector('#under-way canvas') === null`)
 	var painted bool
 	r.eval(`(() => { const c = document.querySelector('.timeline > li.answer canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((x) => x !== 0); })()`, &painted)
