@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 	"connectortest":       {},
 	"gateway/gatewaytest": {"connectortest", "declassify", "defend/rules", "flow", "gateway", "ledger", "mediator", "rubric", "secret", "secret/recognise", "store/memory"},
 	// L6
-	"internal/config":      {"flow", "mediator", "secret"},
+	"internal/config":      {"flow", "internal/yamldoc", "mediator", "secret"},
 	"internal/keys":        {"secret"},
 	"internal/rubrics":     {"internal/keys", "rubric"},
 	"internal/environ":     {"flow", "secret", "secret/recognise"},

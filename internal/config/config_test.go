@@ -255,3 +255,16 @@ func TestMessages(t *testing.T) {
 		}
 	}
 }
+
+// A file of comments, or of nothing, leaves the defaults.
+func TestEmptyFile(t *testing.T) {
+	want := Default()
+	for _, text := range []string{"", "\n", "# all of it deleted\n", "---\n# nothing\n", "---\n"} {
+		if c, err := Parse("x", []byte(text)); err != nil || !reflect.DeepEqual(c, want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := Parse("x", []byte(strings.Repeat("[", 100_000))); err == nil || !strings.HasPrefix(err.Error(), "x:1:") {
+		t.Errorf("deep: %v", err)
+	}
+}

@@ -15,6 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/margaydev/margay/internal/yamldoc"
 )
 
 // maxFile bounds the configuration file.
@@ -83,8 +85,17 @@ func Parse(name string, b []byte) (*Config, error) {
 }
 
 func (c *Config) parse(name string, b []byte) error {
+	var deep *yamldoc.Error
+	if errors.As(yamldoc.Shallow(name, b), &deep) {
+		return &Error{Where: fmt.Sprintf("%s:%d:%d", name, deep.Line, deep.Column), Detail: deep.Detail, Hint: "margay config example shows every key"}
+	}
+	was := *c
 	err := yaml.UnmarshalWithOptions(b, c, yaml.Strict(), yaml.DisallowUnknownField())
-	if err == nil || errors.Is(err, io.EOF) { // nothing but comments
+	if errors.Is(err, io.EOF) || err == nil && bodiless(b) {
+		*c = was // the library empties it
+		return nil
+	}
+	if err == nil {
 		return nil
 	}
 	out := &Error{Where: name, Detail: firstLine(err.Error()), Hint: "margay config example shows every key"}
@@ -102,6 +113,20 @@ func (c *Config) parse(name string, b []byte) error {
 	}
 	out.Detail = quoted.ReplaceAllStringFunc(out.Detail, func(q string) string { return shown(q[1 : len(q)-1]) })
 	return out
+}
+
+// bodiless says of what could be read whether there are comments alone.
+func bodiless(b []byte) bool {
+	f, err := parser.ParseBytes(b, 0)
+	if err != nil {
+		return false
+	}
+	for _, d := range f.Docs {
+		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.CommentGroupType {
+			return false
+		}
+	}
+	return true
 }
 
 var (

@@ -72,6 +72,9 @@ func Read(file string, b []byte, most int, kind string) (*Document, error) {
 	if len(b) > most {
 		return nil, &Error{File: file, Detail: fmt.Sprintf("%s has at most %d bytes", kind, most)}
 	}
+	if err := Shallow(file, b); err != nil {
+		return nil, err
+	}
 	f, err := parser.ParseBytes(b, 0)
 	if err != nil {
 		return nil, syntax(file, err)

@@ -97,7 +97,7 @@ func unfinished(err error) bool {
 // wrap puts a hint behind what, and keeps the cause where it says more.
 func wrap(what, cause error, hint string, args ...any) error {
 	if errors.Is(cause, what) {
-		return fmt.Errorf("%w: "+hint, append([]any{cause}, args...)...)
+		return fmt.Errorf("%w: %s", cause, fmt.Sprintf(hint, args...))
 	}
 	return fmt.Errorf("%w: %s (%w)", what, fmt.Sprintf(hint, args...), cause)
 }
