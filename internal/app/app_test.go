@@ -246,3 +246,16 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("%d: %q", code, errs.String())
 	}
 }
+
+// Hooks start margay for each call: nothing is built for commands that are not
+// run. A set of recognisers alone takes some hundred thousand allocations.
+func TestStartsLight(t *testing.T) {
+	n := testing.AllocsPerRun(1, func() {
+		if Main([]string{"version"}, strings.NewReader(""), io.Discard, io.Discard) != 0 {
+			t.Error("version fails")
+		}
+	})
+	if n > 10_000 {
+		t.Errorf("%.0f allocations to start", n)
+	}
+}

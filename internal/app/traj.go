@@ -48,17 +48,7 @@ func trajOwnFlags(c *cobra.Command, o *benchOptions) {
 	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows (default the library's)")
 }
 
-func trajNames() []string {
-	out := []string{rulesName}
-	all, err := defence.Baselines()
-	if err != nil {
-		return out // Run says why
-	}
-	for _, d := range all {
-		out = append(out, d.Name())
-	}
-	return out
-}
+func trajNames() []string { return append([]string{rulesName}, defence.Names()...) }
 
 func checkTraj(o *benchOptions) error {
 	if o.traj.seeds < 1 {

@@ -121,9 +121,22 @@ func Baselines() ([]Defence, error) {
 	if err != nil {
 		return nil, err
 	}
+	return with(m), nil
+}
+
+// Names are the names of Baselines, for which nothing is built.
+func Names() []string {
+	var out []string
+	for _, d := range with(nil) {
+		out = append(out, d.Name())
+	}
+	return out
+}
+
+func with(m *monitor) []Defence {
 	return []Defence{
 		Undefended{}, &Filter{m}, &MonitorOnly{m}, &Threshold{m, ThresholdBits}, &MonitorLedger{m, LedgerBits}, Capability{}, &Taint{m},
-	}, nil
+	}
 }
 
 // stateless makes sessions of a function.
