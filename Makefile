@@ -72,7 +72,7 @@ bench: build ## Measure, and write docs/bench and the pages that cite it
 	bin/margay bench ledger --json docs/bench/ledger.json
 	bin/margay bench dojo --json docs/bench/dojo.json
 	bin/margay bench leakage --json docs/bench/leakage.json
-	bin/margay bench traj --n 24 --json docs/bench/traj.json
+	bin/margay bench traj --json docs/bench/traj.json
 	bin/margay bench robust --n 12 --json docs/bench/robust.json
 	bin/margay bench leak --json docs/bench/leak.json
 	bin/margay bench confaide --json docs/bench/confaide.json
