@@ -1,6 +1,7 @@
 package declassify_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ func FuzzRelease(f *testing.F) {
 	} {
 		f.Add([]byte(`{"version":1,`+context+`,"atoms":[`+atoms[0]+`],"operators":[`+atoms[1]+`],"variant":""}`), "born 1990-05-17, +1-555-1234 Ada Lovelace sk-abcdefgh1234")
 	}
+	f.Add([]byte("0"), "Ada Lo Ada Lo0")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
 		evidence = raw
 		c := candidate("T1", broker(), "passengers.0.dob", "1990-05-17", "note", text, "from", text, "other", text)
@@ -61,9 +63,17 @@ func FuzzRelease(f *testing.F) {
 			t.Fatalf("limits are exceeded: %+v", r.Entry)
 		}
 		for i, p := range c.Parts {
-			for _, m := range w.Match(p.Path, p.Text) {
-				if strings.Contains(r.Parts[i].Text, p.Text[m.Start:m.End]) {
-					t.Fatalf("part %d: %q of %q is in %q", i, p.Text[m.Start:m.End], p.Text, r.Parts[i].Text)
+			// What no predicate matches may repeat what one does, as a part of
+			// another word.
+			found := w.Match(p.Path, p.Text)
+			rest := []byte(p.Text)
+			for _, m := range found {
+				clear(rest[m.Start:m.End])
+			}
+			for _, m := range found {
+				value := p.Text[m.Start:m.End]
+				if strings.Count(r.Parts[i].Text, value) > bytes.Count(rest, []byte(value)) {
+					t.Fatalf("part %d: %q of %q is in %q", i, value, p.Text, r.Parts[i].Text)
 				}
 			}
 		}
