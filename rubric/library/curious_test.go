@@ -2,7 +2,6 @@ package library_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,11 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/declassify"
-	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/rubric"
-	"github.com/margaydev/margay/store/memory"
 )
 
 // said are phrases in which clauses find a field in a text, whatever its path.
@@ -62,23 +59,7 @@ type trajectory struct {
 }
 
 func newTrajectory(t *rapid.T, p *payloads) *trajectory {
-	store := memory.New()
-	book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range p.rules.Rubrics() {
-		if _, err := book.KeepRubric(t.Context(), r.Canonical()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	v, err := declassify.New(declassify.Config{
-		Resolve: func(rubric.Query) (declassify.Rules, error) { return p.rules, nil },
-		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, book := verifierOf(t, p.rules)
 	return &trajectory{payloads: p, v: v, book: book, values: map[string][]string{}}
 }
 

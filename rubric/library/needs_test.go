@@ -1,18 +1,12 @@
 package library_test
 
 import (
-	"crypto/ed25519"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
-	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
-	"github.com/margaydev/margay/rubric"
-	"github.com/margaydev/margay/rubric/library"
-	"github.com/margaydev/margay/store/memory"
 )
 
 // releaser returns what sends arguments under a rubric, all of one trajectory.
@@ -20,25 +14,7 @@ import (
 // nil is a denial.
 func releaser(t *testing.T, name string) func(flow.Channel, flow.Class, ...string) []string {
 	t.Helper()
-	r, err := library.Rubric(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, all := memory.New(), rubric.Combine(r)
-	book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := book.KeepRubric(t.Context(), r.Canonical()); err != nil {
-		t.Fatal(err)
-	}
-	v, err := declassify.New(declassify.Config{
-		Resolve: func(rubric.Query) (declassify.Rules, error) { return all, nil },
-		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, _ := verifierOf(t, rulesOf(t, name))
 	return func(ch flow.Channel, class flow.Class, argsAndTexts ...string) []string {
 		t.Helper()
 		c := declassify.Candidate{Trajectory: "t", Tool: declassify.Tool{Name: "tool", Action: name, Sink: "sink", Class: class, Channel: ch}}

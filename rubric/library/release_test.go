@@ -136,26 +136,8 @@ func TestReleases(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := library.Rubric(c.rubric)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all := rubric.Combine(r)
-			store := memory.New()
-			book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := book.KeepRubric(t.Context(), r.Canonical()); err != nil {
-				t.Fatal(err)
-			}
-			v, err := declassify.New(declassify.Config{
-				Resolve: func(rubric.Query) (declassify.Rules, error) { return all, nil },
-				Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := rulesOf(t, c.rubric)
+			v, _ := verifierOf(t, all)
 			in := declassify.Candidate{Trajectory: "t", Tool: declassify.Tool{Name: "tool", Action: c.rubric, Sink: "sink", Class: c.class, Channel: flow.ChannelTool, Args: c.args}}
 			for i, a := range c.args {
 				in.Parts = append(in.Parts, declassify.Part{Path: a.Path, Text: c.in[i]})
@@ -181,4 +163,42 @@ func TestReleases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// verifierOf is a verifier under rules of the library, and its ledger.
+func verifierOf(t interface {
+	Helper()
+	Fatal(args ...any)
+	Context() context.Context
+}, all *rubric.Resolved,
+) (*declassify.Verifier, *ledger.Book) {
+	t.Helper()
+	store := memory.New()
+	book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all.Rubrics() {
+		if _, err := book.KeepRubric(t.Context(), r.Canonical()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := declassify.New(declassify.Config{
+		Resolve: func(rubric.Query) (declassify.Rules, error) { return all, nil },
+		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, book
+}
+
+// rulesOf are those of one rubric of the library.
+func rulesOf(t *testing.T, name string) *rubric.Resolved {
+	t.Helper()
+	r, err := library.Rubric(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rubric.Combine(r)
 }
