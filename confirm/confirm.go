@@ -1,17 +1,18 @@
 // Package confirm asks a person about a tool call and waits for the answer,
 // which may come from another process.
 //
-// A question is about one exact call, by its digest. A yes is an endorsement of
-// what influenced the call, or a declassification of what is in it, by the user
-// (RTBAS; robust declassification), and so it is worth nothing for another
-// call: the yes is used once, and expires. A grant for the trajectory covers
-// the calls that differ in the free arguments alone. No answer is a no.
+// A question is about one exact call, by its digest. With a yes, the user
+// endorses what influenced the call, or declassifies its content (RTBAS; robust
+// declassification). So the yes is not valid for another call: it is used once,
+// and expires. A grant for the trajectory covers the calls that differ only in
+// the free arguments. No answer denies.
 //
-// What a question shows of tainted text is quoted and marked by whoever shows
-// it. It is kept sealed, for arguments may hold private data.
+// A front end that shows a question MUST quote and mark the tainted text in it.
+// Questions are kept sealed, since arguments may hold private data.
 package confirm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,10 +23,10 @@ import (
 	"github.com/margaydev/margay/flow"
 )
 
-// Answer is what a person says to a question.
+// Answer is a person's answer to a question.
 type Answer string
 
-// Answers. The empty one stands for none yet.
+// Answers. The empty one means that there is none yet.
 const (
 	Once       Answer = "once"       // this exact call, one time
 	Trajectory Answer = "trajectory" // this and every later call of the trajectory with the same Grant
@@ -44,12 +45,12 @@ type Question struct {
 	ID         string            `json:"id"`
 	Trajectory flow.TrajectoryID `json:"trajectory"`
 	// Digest is the keyed digest of the exact call, and Grant that of the
-	// call without its free arguments. A zero Grant can't be granted.
+	// call without its free arguments. With a zero Grant, no grant is possible.
 	Digest [32]byte      `json:"-"`
 	Grant  [32]byte      `json:"-"`
 	Call   flow.ToolCall `json:"call"` // as it would be made
 	Sink   string        `json:"sink"` // to whom
-	// Label is what the call was made under, Needs what its policy admits.
+	// Label is the label of the call's basis, Needs the limit of its policy.
 	Label string `json:"label"`
 	Needs string `json:"needs"`
 	// Faults are the regions that forced the question, the worst first.
@@ -62,12 +63,12 @@ type Question struct {
 	Expires time.Time `json:"expires"`
 }
 
-// Fault is a region that the call may follow from and must not.
+// Fault is a region that the call may depend on and must not.
 type Fault struct {
-	Source  string `json:"source"`          // the tool or the person who said it
+	Source  string `json:"source"`          // the tool or person it comes from
 	Field   string `json:"field,omitempty"` // where in it
 	Label   string `json:"label"`
-	Excerpt string `json:"excerpt"` // its secrets masked; tainted: show it quoted
+	Excerpt string `json:"excerpt"` // with its secrets masked; tainted: show it quoted
 }
 
 // Row is a question as it is kept.
@@ -85,29 +86,39 @@ type Row struct {
 	Used       bool
 }
 
+// Refuses returns why an answer does not count at a time; nil where it does.
+func (r *Row) Refuses(now time.Time) error {
+	switch {
+	case r.Answer != "":
+		return ErrAnswered
+	case !now.Before(r.Expires):
+		return ErrExpired
+	}
+	return nil
+}
+
 // Store keeps questions and answers. All methods are safe for concurrent use.
 type Store interface {
-	// PutQuestion keeps a question. Old ones go when there are many.
+	// PutQuestion keeps a question. If there are many, it removes old ones.
 	PutQuestion(ctx context.Context, r Row) error
 	// Question returns one, or ErrNotFound.
 	Question(ctx context.Context, id string) (Row, error)
 	// Questions returns those that wait for an answer at a time, the oldest
-	// first; with all, answered and expired ones, too, at most limit of the
-	// latest.
+	// first; with all, also answered and expired ones; at most the latest
+	// limit.
 	Questions(ctx context.Context, now time.Time, all bool, limit int) ([]Row, error)
-	// AnswerQuestion answers one that waits, or returns ErrAnswered,
-	// ErrExpired or ErrNotFound. Of two answers one counts.
+	// AnswerQuestion answers a waiting question, or returns ErrAnswered,
+	// ErrExpired or ErrNotFound. Only the first answer counts.
 	AnswerQuestion(ctx context.Context, id string, a Answer, by string, now time.Time) error
-	// UseAnswer takes a yes, which is there to be used once. It reports false
-	// where it was used, where there is none, and where the call's digest is
-	// another.
+	// UseAnswer uses a yes, once. It reports false if the yes was used before,
+	// if there is none, and if it is for a call with another digest.
 	UseAnswer(ctx context.Context, id string, digest [32]byte, now time.Time) (bool, error)
-	// Grants returns the questions of a trajectory that were answered for all
-	// of it, at most limit, the latest first.
+	// Grants returns the questions that were answered for their whole
+	// trajectory, at most limit, the latest first.
 	Grants(ctx context.Context, t flow.TrajectoryID, limit int) ([]Row, error)
 }
 
-// Sealer seals what is kept. *secret.Keys is one.
+// Sealer seals questions. *secret.Keys is one.
 type Sealer interface {
 	SealValue(value []byte, context string) ([]byte, error)
 	OpenValue(sealed []byte, context string) ([]byte, error)
@@ -117,15 +128,15 @@ type Sealer interface {
 type Config struct {
 	Store  Store
 	Sealer Sealer
-	// Limit is how long an answer is waited for; 2 minutes by default.
+	// Limit is how long a question waits for its answer; 2 minutes by default.
 	Limit time.Duration
-	// Poll is how often the store is asked for another process's answer;
-	// 250 milliseconds by default.
+	// Poll is the interval at which the store is read for answers of other
+	// processes; 250 milliseconds by default.
 	Poll time.Duration
-	// MaxOpen bounds the questions that wait at one time; past it calls are
-	// denied unasked, so that nobody is worn down by questions. 16 by default.
+	// MaxOpen bounds the questions that wait at one time; 16 by default. Beyond
+	// it calls are denied without a question, so that nobody is worn down.
 	MaxOpen int
-	// Asked is told about every question; nil for nobody. It must not block.
+	// Asked is called with every question unless it is nil. It must not block.
 	Asked func(*Question)
 	Now   func() time.Time
 }
@@ -133,33 +144,26 @@ type Config struct {
 // Desk asks and waits. It is safe for concurrent use.
 type Desk struct {
 	cfg Config
-	mu  sync.Mutex
-	// waiting are those who wait here, by question.
-	waiting map[string]chan struct{}
+	// waiting has the channels (chan struct{}) that wake callers of Wait, by question.
+	waiting sync.Map
 }
 
 // New returns a desk.
 func New(cfg Config) *Desk {
-	if cfg.Limit <= 0 {
-		cfg.Limit = 2 * time.Minute
-	}
-	if cfg.Poll <= 0 {
-		cfg.Poll = 250 * time.Millisecond
-	}
-	if cfg.MaxOpen <= 0 {
-		cfg.MaxOpen = 16
-	}
+	cfg.Limit = cmp.Or(max(cfg.Limit, 0), 2*time.Minute)
+	cfg.Poll = cmp.Or(max(cfg.Poll, 0), 250*time.Millisecond)
+	cfg.MaxOpen = cmp.Or(max(cfg.MaxOpen, 0), 16)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Desk{cfg: cfg, waiting: map[string]chan struct{}{}}
+	return &Desk{cfg: cfg}
 }
 
 // ErrTooMany says that too many questions wait.
 var ErrTooMany = errors.New("too many questions wait for an answer")
 
-// Put makes a question known and sets its id and times. Who asks waits with
-// Wait, or asks by other means and answers with Answer.
+// Put publishes a question and sets its id and times. The caller then calls Wait,
+// or asks by other means and calls Answer.
 func (d *Desk) Put(ctx context.Context, q *Question) error {
 	now := d.cfg.Now().UTC().Truncate(time.Millisecond)
 	open, err := d.cfg.Store.Questions(ctx, now, false, d.cfg.MaxOpen+1)
@@ -189,14 +193,12 @@ func (d *Desk) Put(ctx context.Context, q *Question) error {
 	return nil
 }
 
-// Wait waits for the answer to a question, and uses it. Whatever goes wrong,
-// and no answer in time, is Deny; the error says why.
+// Wait waits for the answer to a question, and uses it. It returns Deny if
+// anything fails or no answer comes in time; the error says why.
 func (d *Desk) Wait(ctx context.Context, q *Question) (Answer, error) {
 	woken := make(chan struct{}, 1)
-	d.mu.Lock()
-	d.waiting[q.ID] = woken
-	d.mu.Unlock()
-	defer d.forget(q.ID)
+	d.waiting.Store(q.ID, woken)
+	defer d.waiting.Delete(q.ID)
 	tick := time.NewTicker(d.cfg.Poll)
 	defer tick.Stop()
 	for {
@@ -232,17 +234,15 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 			return err
 		}
 		if row.Grant == [32]byte{} {
-			return fmt.Errorf("question %s can't be granted for the trajectory", id)
+			return fmt.Errorf("question %s can't be granted for the whole trajectory", id)
 		}
 	}
 	if err := d.cfg.Store.AnswerQuestion(ctx, id, a, by, d.cfg.Now()); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c, ok := d.waiting[id]; ok {
+	if c, ok := d.waiting.Load(id); ok {
 		select {
-		case c <- struct{}{}:
+		case c.(chan struct{}) <- struct{}{}:
 		default:
 		}
 	}
@@ -252,8 +252,7 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 // maxGrants bounds the grants of one trajectory that count.
 const maxGrants = 64
 
-// Granted returns the questions of a trajectory that were answered for all of
-// it.
+// Granted returns the questions that were answered for their whole trajectory.
 func (d *Desk) Granted(ctx context.Context, t flow.TrajectoryID) ([]*Question, error) {
 	rows, err := d.cfg.Store.Grants(ctx, t, maxGrants)
 	if err != nil {
@@ -270,7 +269,7 @@ func (d *Desk) Granted(ctx context.Context, t flow.TrajectoryID) ([]*Question, e
 	return out, nil
 }
 
-// Open returns the question that a row keeps.
+// Open opens the question of a row.
 func (d *Desk) Open(r *Row) (*Question, error) {
 	text, err := d.cfg.Sealer.OpenValue(r.Sealed, sealContext(r.ID))
 	if err != nil {
@@ -292,12 +291,6 @@ func (d *Desk) Rows(ctx context.Context, all bool, limit int) ([]Row, error) {
 // Row returns one question as it is kept.
 func (d *Desk) Row(ctx context.Context, id string) (Row, error) {
 	return d.cfg.Store.Question(ctx, id)
-}
-
-func (d *Desk) forget(id string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.waiting, id)
 }
 
 func sealContext(id string) string { return "margay question v1/" + id }

@@ -4,7 +4,7 @@ package connectortest
 type API struct {
 	Name, Title string
 	Fields      []Field
-	// Ask is a request in whose last message «say» stands, and Reply the
+	// Ask is a request whose last message is «say», and Reply the
 	// answer to it in which nothing is left to look at. The suite uses them
 	// to have a secret turned into a pseudonym.
 	Ask   Request
@@ -23,16 +23,19 @@ type API struct {
 	// Check reads an answer strictly. A partial one was ended before its
 	// time, and must say so in the API's terms.
 	Check func(stream, partial bool, raw []byte) error
-	// Refusal says whether a client is told in the API's terms that there is
+	// Refusal says whether a client learns in the API's terms that there is
 	// no answer.
 	Refusal func(r *Result) error
 	// Either: a pseudonym may stand for a secret on the way from the far side,
 	// and a redaction on the way to it.
 	Either bool
-	// Told says whether the user is told; needed where a Fate is.
-	Told func(r *Result) error
+	// Reported says whether the user gets a report; needed where a Fate is.
+	Reported func(r *Result) error
 	// Far names the far side; "the model" if empty.
 	Far string
+	// Envelope are members that the far side's program writes around a message,
+	// such as the ids of its sessions. They are not looked at.
+	Envelope []string
 	// Uncovered names what of the API is not looked at, a line each.
 	Uncovered []string
 }
@@ -45,7 +48,7 @@ type Field struct {
 	// Before and Behind are the text around the value; "it is " and ", yes"
 	// where both are empty.
 	Before, Behind string
-	// Bare: there is no text around the value.
+	// Bare: no text surrounds the value.
 	Bare bool
 	// Broken: what the far side says is not the API's, so that no client
 	// library reads it.
@@ -74,7 +77,7 @@ type Field struct {
 	Note string
 }
 
-// Place is the choice that the value stands in, of N.
+// Place is the choice that holds the value, of N.
 type Place struct{ N, C int }
 
 // Request is a request, written with marks.
@@ -129,7 +132,7 @@ type Frame struct {
 	May bool
 }
 
-// OwnID is in the identifier of the item that the value stands in.
+// OwnID is in the identifier of the item that holds the value.
 const OwnID = "own_item"
 
 // Fate is what becomes of a secret in a field.
@@ -138,19 +141,19 @@ type Fate uint8
 // Fates.
 const (
 	Default  Fate = iota // Replaced for secrets, Passes for pseudonyms
-	Replaced             // a pseudonym (to the model) or a redaction (from it) stands instead
-	Refused              // there is no request or no answer: the client is told so
+	Replaced             // a pseudonym (to the model) or a redaction (from it) replaces it
+	Refused              // no request or no answer: the client gets an error
 	Stopped              // the answer ends before it, in the API's terms
 	LeftOut              // the header, event or part of a request is left out
 	Withheld             // the tool call is not made, and the answer says so
-	Told                 // it has happened: the user is told
+	Reported             // it has happened: the user gets a report
 	Passes               // it is not looked for
 	Untried              // the combination does not occur
 )
 
 // String returns the fate as the matrix names it.
 func (f Fate) String() string {
-	return [...]string{"", "replaced", "refused", "stopped", "left out", "call withheld", "told", "**passes**", "–"}[f]
+	return [...]string{"", "replaced", "refused", "stopped", "left out", "call withheld", "reported", "**passes**", "–"}[f]
 }
 
 // kind is a kind of value.

@@ -20,6 +20,7 @@ func Chat() *API {
 		Check:   chatCheck,
 		Refusal: openaiRefusal,
 		Uncovered: []string{
+			"alternatives among the logprobs that have letters alone but for signs around them, or twelve bytes: an answer with others goes on without its logprobs",
 			"images, audio and files in base64: they are reported and pass; a URL in their place is looked at",
 			"the vectors of `/v1/embeddings`",
 			"the numbers of a document, and object keys of up to three characters",

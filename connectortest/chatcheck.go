@@ -15,7 +15,7 @@ func strict(raw []byte, v any) error {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind the document")
+		return errors.New("the document has a trailer")
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func chatCheck(stream, partial bool, raw []byte) error {
 				return fmt.Errorf("tool call %d is none", k)
 			}
 			if t.Function != nil && !json.Valid([]byte(t.Function.Arguments)) {
-				return fmt.Errorf("the arguments of tool call %d are no JSON", k)
+				return fmt.Errorf("the arguments of tool call %d are not JSON", k)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func chatCheckStream(partial bool, raw []byte) error {
 			continue
 		}
 		if d.ID == "" || d.Object == "" || d.Choices == nil {
-			return fmt.Errorf("event %d is no chunk", i)
+			return fmt.Errorf("event %d is not a chunk", i)
 		}
 		if err := chatChunk(&d, choices); err != nil {
 			return fmt.Errorf("event %d: %w", i, err)
@@ -212,7 +212,7 @@ func chatChunk(d *chatDocument, choices map[int]*chatChoice) error {
 		}
 		for k, args := range s.calls {
 			if args != nil && !json.Valid([]byte(args.String())) && *c.Finish != "content_filter" {
-				return fmt.Errorf("choice %d: the arguments of tool call %d are no JSON", n, k)
+				return fmt.Errorf("choice %d: the arguments of tool call %d are not JSON", n, k)
 			}
 		}
 	}

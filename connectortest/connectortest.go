@@ -1,22 +1,23 @@
 // Package connectortest is the suite that every connector runs. It drives a
 // connector from both ends, as the client and as the far side, over every
-// combination of a text-bearing field of an API, a place where its value may be
-// split, a choice, streaming or not, and a secret: one that is registered, one
-// that is known by its shape alone, a pseudonym, none.
+// combination of a text-bearing field of an API, a place where its value may
+// be split, a choice, streaming or not, and a secret: a registered one, one
+// with a known shape, a pseudonym, none.
 //
 // Four oracles judge each exchange:
 //
-//  1. Nothing of a secret passes: no eight characters of it in a row, as they
-//     are, unescaped, joined over events, in base64 or in hexadecimal.
-//  2. Everything else passes unchanged. Bodies and events are compared byte by
-//     byte with what was sent; where a secret stood, one pseudonym or redaction
-//     may stand instead.
+//  1. Nothing of a secret passes: no eight characters of it in a row,
+//     unchanged, unescaped, joined over events, in base64 or in hexadecimal.
+//  2. Everything else passes unchanged. Bodies and events are compared byte
+//     by byte with what was sent; in the place of a secret there may be one
+//     pseudonym or redaction.
 //  3. A stream stays valid: by the strict reader of the API here, and by
 //     Connector.Valid, where official client libraries can be plugged in.
 //  4. A streamed text is the text of the whole answer.
 //
 // An API is one file here, mostly data: its fields, how each is written, and
-// what becomes of secrets in it. docs/coverage.md is written from the same data.
+// what happens to secrets in it. docs/coverage.md is generated from the same
+// data.
 package connectortest
 
 import (
@@ -98,6 +99,14 @@ func Run(t *testing.T, c Connector, api *API) {
 		for _, p := range kept(link, ms) {
 			t.Error(p)
 		}
+	})
+	t.Run("every string", func(t *testing.T) {
+		t.Parallel()
+		problems, tried := everyLeaf(api, link, known, c.Thin)
+		for _, p := range problems {
+			t.Error(p)
+		}
+		t.Logf("%d strings", tried)
 	})
 	for i := range api.Fields {
 		ms[i] = newMatrix(c, api, i, link, known)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
-	"github.com/margaydev/margay/gateway/gatewaytest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 )
 
 func TestCoverageIsUpToDate(t *testing.T) {
@@ -155,6 +155,7 @@ func TestSuiteNoticesFaults(t *testing.T) {
 			return bytes.Replace(b, []byte("was not made"), []byte("call_own_item was not made"), 1)
 		}), "something of the call is left"},
 		"a call withheld in silence": {edit(func(b []byte) []byte { return bytes.Replace(b, []byte("was not made"), []byte(""), 1) }), "does not say"},
+		"a call withheld for good":   {edit(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("margay allow add"), nil) }), "does not say how"},
 		"a secret in the log":        {fault{kept: func(k string) []byte { return []byte("request denied: " + k[3:15]) }}, "wrote besides"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ var everywhere = []string{
 	"calls that bypass the proxy: a program that ignores its base URL, or speaks to another host",
 	"what a child process does by itself: files, sockets, its own environment",
 	"APIs without a codec (Gemini's own, Bedrock, Vertex, …) and WebSocket connections: they are refused, not looked at",
-	"content that is no text: images, audio, video, PDFs; it is reported and passes",
+	"content other than text: images, audio, video, PDFs; it is reported and passes",
 	"secrets of fewer than eight characters, and unknown ones whose shape says nothing (a password in the midst of prose)",
 	"what a model says about a secret in other words than the secret's own",
 }
@@ -27,16 +27,16 @@ func Coverage() string {
 
 # What is covered
 
-Every connector runs one suite, [connectortest](../connectortest/connectortest.go) (` + "`TestConformance`" + `). These tables are the data that it runs on, so that a line here is a line that is tested: each field with a registered secret, with an unknown one (a GitHub token made up anew), with a private key, with a pseudonym, and with ordinary text; where it streams, split at every place of the value, one character an event, and at random, the events arriving apart, together, and cut anywhere; for every choice.
+Every connector runs one suite, [connectortest](../connectortest/connectortest.go) (` + "`TestConformance`" + `). <!-- test: gateway.TestConformance, mcpproxy.TestConformance, hook.TestConformance --> These tables are the data that it runs on, so that a line here is a line that is tested: each field with a registered secret, with an unknown one (a GitHub token made up anew), with a private key, with a pseudonym, and with ordinary text; where it streams, split at every place of the value, one character an event, and at random, the events arriving apart, together, and cut anywhere; for every choice. <!-- test: gateway.TestConformance, mcpproxy.TestConformance, hook.TestConformance, TestEveryFieldIsGuarded, TestCoverageIsUpToDate -->
 
-What must hold in all of them: no eight characters of a secret pass, in any plain encoding; everything else arrives byte for byte; streams stay valid; a stream says what the whole answer says. Ordinary text and pseudonyms pass unchanged unless a table says otherwise.
+What must hold in all of them: no eight characters of a secret pass, in any plain encoding; everything else arrives byte for byte; streams stay valid; a stream says what the whole answer says. <!-- test: gateway.TestConformance, mcpproxy.TestConformance, hook.TestConformance, TestSuiteNoticesFaults --> Ordinary text and pseudonyms pass unchanged unless a table says otherwise.
 
 - *replaced*: by a pseudonym on the way to a model or tool, by ` + "`[REDACTED:kind]`" + ` on the way back (over MCP one or the other)
-- *refused*: nothing goes on; the client is told so in the API's own terms
+- *refused*: nothing goes on; the client gets an error in the API's own terms
 - *stopped*: the answer ends before it, in the API's own terms
 - *left out*: the header, event or part of a request that holds it is missing
 - *call withheld*: the tool call is not made, and the answer says so
-- *told*: it has happened, or can't be kept back there, and passes: the user is told, and it is recorded
+- *reported*: it has happened, or can't be kept back there, and passes; the user gets a report, and the log records it
 - *passes*: it is not looked for
 - –: not tried, or it can't occur
 `)
@@ -117,5 +117,5 @@ func (f *Field) both(k kind) string {
 	if f.Stream == nil {
 		return w.String()
 	}
-	return fmt.Sprintf("%v; %v in a whole answer", s, w)
+	return fmt.Sprintf("%v; %v if not streamed", s, w)
 }

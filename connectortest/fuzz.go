@@ -9,7 +9,7 @@ import (
 )
 
 // Fuzz puts a registered secret into any field of any of the APIs, between any
-// texts, split anywhere. Whatever stands around it, nothing of it may pass, and
+// texts, split anywhere. Whatever surrounds it, nothing of it may pass, and
 // what arrives must be valid. What else happens to such texts is not judged:
 // they may look like secrets themselves.
 func Fuzz(f *testing.F, c Connector, apis ...*API) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Headers of a hook's request: the member of the event that flows, and where
-// its new value stands in the answer, if the harness takes one.
+// the answer holds its new value, if the harness takes one.
 const (
 	HookIn = "In"
 	HookAt = "At"
@@ -34,25 +34,25 @@ var hookEvents = map[string][]hookEvent{
 		{name: "ElicitationResult", in: "content", at: "hookSpecificOutput.content"},
 		{name: "PreCompact", in: "custom_instructions", fate: Refused},
 		{name: "TaskCreated", in: "task_description", fate: Refused},
-		{name: "PostToolBatch", in: "tool_calls", fate: Told},
-		{name: "Elicitation", in: "message", fate: Told},
-		{name: "PermissionDenied", in: "tool_input", fate: Told},
-		{name: "Notification", in: "message", fate: Told},
-		{name: "Stop", in: "last_assistant_message", fate: Told},
-		{name: "StopFailure", in: "error_details", fate: Told},
-		{name: "SubagentStop", in: "last_assistant_message", fate: Told},
-		{name: "PostCompact", in: "compact_summary", fate: Told},
-		{name: "MessageDisplay", in: "delta", fate: Told},
-		{name: "TaskCompleted", in: "task_subject", fate: Told},
+		{name: "PostToolBatch", in: "tool_calls", fate: Reported},
+		{name: "Elicitation", in: "message", fate: Reported},
+		{name: "PermissionDenied", in: "tool_input", fate: Reported},
+		{name: "Notification", in: "message", fate: Reported},
+		{name: "Stop", in: "last_assistant_message", fate: Reported},
+		{name: "StopFailure", in: "error_details", fate: Reported},
+		{name: "SubagentStop", in: "last_assistant_message", fate: Reported},
+		{name: "PostCompact", in: "compact_summary", fate: Reported},
+		{name: "MessageDisplay", in: "delta", fate: Reported},
+		{name: "TaskCompleted", in: "task_subject", fate: Reported},
 	},
 	"codex": {
 		{name: "PreToolUse", in: "tool_input", at: "hookSpecificOutput.updatedInput"},
 		{name: "PermissionRequest", in: "tool_input", fate: Refused},
-		{name: "PostToolUse", in: "tool_response", fate: Refused, note: "the edited result stands in its place"},
+		{name: "PostToolUse", in: "tool_response", fate: Refused, note: "the edited result replaces it"},
 		{name: "UserPromptSubmit", in: "prompt", fate: Refused},
-		{name: "Stop", in: "last_assistant_message", fate: Told},
-		{name: "SubagentStop", in: "last_assistant_message", fate: Told},
-		{name: "StopFailure", in: "error_details", fate: Told},
+		{name: "Stop", in: "last_assistant_message", fate: Reported},
+		{name: "SubagentStop", in: "last_assistant_message", fate: Reported},
+		{name: "StopFailure", in: "error_details", fate: Reported},
 	},
 	"cursor": {
 		{name: "beforeShellExecution", in: "command", fate: Refused},
@@ -64,13 +64,13 @@ var hookEvents = map[string][]hookEvent{
 		{name: "beforeSubmitPrompt", in: "prompt", fate: Refused},
 		{name: "postToolUse", in: "tool_output", at: "updated_mcp_tool_output", nested: true},
 		{name: "afterMCPExecution", in: "result_json", at: "updated_mcp_tool_output", nested: true},
-		{name: "postToolUseFailure", in: "error_message", fate: Told},
-		{name: "afterShellExecution", in: "output", fate: Told, nested: true},
-		{name: "afterFileEdit", in: "edits", fate: Told, nested: true},
-		{name: "afterTabFileEdit", in: "edits", fate: Told, nested: true},
-		{name: "afterAgentResponse", in: "text", fate: Told, nested: true},
-		{name: "afterAgentThought", in: "text", fate: Told, nested: true},
-		{name: "subagentStop", in: "summary", fate: Told},
+		{name: "postToolUseFailure", in: "error_message", fate: Reported},
+		{name: "afterShellExecution", in: "output", fate: Reported, nested: true},
+		{name: "afterFileEdit", in: "edits", fate: Reported, nested: true},
+		{name: "afterTabFileEdit", in: "edits", fate: Reported, nested: true},
+		{name: "afterAgentResponse", in: "text", fate: Reported, nested: true},
+		{name: "afterAgentThought", in: "text", fate: Reported, nested: true},
+		{name: "subagentStop", in: "summary", fate: Reported},
 	},
 }
 
@@ -78,8 +78,12 @@ var hookEvents = map[string][]hookEvent{
 // an event, and what reaches the far side is what the harness goes on with.
 func Hooks(harness string) *API {
 	api := &API{
-		Name: "hook-" + harness, Title: "Hooks of `" + harness + "`", Check: hookCheck, Refusal: hookRefusal, Told: hookTold, Either: true, Far: "where it flows",
-		Uncovered: []string{"what the harness does without a hook ([agents.md](agents.md)), and what it does with an answer"},
+		Name: "hook-" + harness, Title: "Hooks of `" + harness + "`", Check: hookCheck, Refusal: hookRefusal, Reported: hookReported, Either: true, Far: "where it flows",
+		Envelope: []string{"hook_event_name", "session_id", "conversation_id", "tool_name"},
+		Uncovered: []string{
+			"what the harness does without a hook ([agents.md](agents.md)), and what it does with an answer",
+			"the names of events, sessions and tools, which the harness itself writes",
+		},
 	}
 	for _, e := range hookEvents[harness] {
 		f := Field{Name: e.name, To: true, Known: e.fate, Unknown: e.fate, ASCII: e.nested, Note: e.note, Whole: func(Place) Script { return Script{} }}
@@ -144,7 +148,7 @@ func hookRefusal(r *Result) error {
 	return errors.New("nothing is kept back")
 }
 
-func hookTold(r *Result) error {
+func hookReported(r *Result) error {
 	var d struct {
 		System string `json:"systemMessage"`
 		User   string `json:"user_message"`

@@ -26,7 +26,7 @@ func HTTP(start func(t testing.TB, registered []string, far http.RoundTripper) (
 }
 
 // link is the client of a handler and its far side. Which exchange a request
-// of the handler's belongs to is told by the caller's credential.
+// of the handler's belongs to follows from the caller's credential.
 type link struct {
 	handler http.Handler
 	kept    func() []byte

@@ -26,7 +26,7 @@ func (m *matrix) judge(o *one, q *Request, x *Exchange, s *Script, res *Result) 
 		if at := p.leaks(headers(res.Header), nil); at != "" {
 			bad("a part of the secret is in the answer's headers, %s", at)
 		}
-		if far := res.Far; far != nil && m.field.To && o.fate != Told {
+		if far := res.Far; far != nil && m.field.To && o.fate != Reported {
 			if at := p.leaks([]byte(far.Path+"\n"+string(headers(far.Header))+string(far.Body)), nil); at != "" {
 				bad("a part of the secret reached the far side, %s", at)
 			}
@@ -119,7 +119,7 @@ func (m *matrix) judgeRequest(o *one, q *Request, x *Exchange, res *Result) []st
 	if res.Far == nil {
 		return []string{fmt.Sprintf("the request did not reach the far side: status %d, %s", res.Status, res.Body)}
 	}
-	if o.fate == Passes || o.fate == Told {
+	if o.fate == Passes || o.fate == Reported {
 		if !bytes.Equal(res.Far.Body, x.Body) || res.Far.Path != x.Path {
 			return []string{fmt.Sprintf("the request changed: %s %s", res.Far.Path, res.Far.Body)}
 		}
@@ -156,9 +156,9 @@ func (m *matrix) replied(o *one, x *Exchange, s *Script, res *Result) []string {
 	switch o.fate {
 	case Refused:
 		return nil
-	case Told:
-		if err := m.api.Told(res); err != nil {
-			return []string{"the user is not told: " + err.Error()}
+	case Reported:
+		if err := m.api.Reported(res); err != nil {
+			return []string{"the user gets no report: " + err.Error()}
 		}
 		return m.reads(o, s.Partial, res)
 	}
@@ -294,6 +294,9 @@ func withheld(o *one, frames [][]byte, raw []byte) []string {
 	}
 	if !bytes.Contains(raw, []byte("was not made")) {
 		return []string{fmt.Sprintf("the answer does not say that the call was not made: %s", raw)}
+	}
+	if !bytes.Contains(raw, []byte("margay allow add")) {
+		return []string{fmt.Sprintf("the answer does not say how the call is allowed: %s", raw)}
 	}
 	if !o.stream {
 		return nil

@@ -75,7 +75,7 @@ func newPrints(secrets ...string) prints {
 	return p
 }
 
-// in reports whether a part of a secret stands in text.
+// in reports whether a text contains a part of a secret.
 func (p prints) in(text string) bool {
 	for i := 0; i+run <= len(text); i++ {
 		for _, s := range p[[run]byte([]byte(text[i:i+run]))] {
@@ -87,7 +87,7 @@ func (p prints) in(text string) bool {
 	return false
 }
 
-// leaks says in which reading of a text a part of a secret stands; empty for
+// leaks names the reading of a text that contains a part of a secret; empty for
 // none.
 func (p prints) leaks(raw []byte, frames [][]byte) string {
 	s := string(raw)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// marks are what stands for the marks of a frame.
+// marks are the placeholders for the marks of a frame.
 type marks struct {
 	piece, text, say string
 	stream           bool

@@ -14,7 +14,7 @@ const most = 5
 // longest is the length of a problem as it is shown.
 const longest = 900
 
-// cleanValue stands where a secret might. It is ordinary text.
+// cleanValue takes the place of a secret. It is ordinary text.
 const (
 	cleanValue = "the best of times, naïve ☕ x_y"
 	cleanASCII = "the-best-of-times"
@@ -198,7 +198,7 @@ func (m *matrix) cuts(stream bool, at Place, k kind, q *Request, script Script) 
 	return true
 }
 
-// cuts reports whether the text of an answer is told in pieces.
+// cuts reports whether a stream sends the text of an answer in pieces.
 func (s *Script) cuts() bool {
 	return slices.ContainsFunc(s.Piece, func(f Frame) bool { return carries(f.Raw) })
 }

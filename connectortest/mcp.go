@@ -155,7 +155,7 @@ func mcpFrom() []Field {
 		{"values of a completion", `completion/complete {"completion":{"values":["a","«t»"],"hasMore":false}}`},
 		{"instructions", `initialize {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"},"instructions":"«t»"}`},
 		{"title of the server", `initialize {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","title":"«t»","version":"1"}}`},
-		{"what discovery tells", `server/discover {"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"instructions":"«t»"}`},
+		{"result of discovery", `server/discover {"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"instructions":"«t»"}`},
 		{"unknown result", `vendor/thing {"unheard":["of",{"x":"«t»"}]}`},
 	} {
 		question, answer := mcpAnswer(r[1])
@@ -256,7 +256,7 @@ func mcpCheck(stream, _ bool, raw []byte) error {
 	return nil
 }
 
-// mcpRefusal says whether a client is told that its request was not made, or
+// mcpRefusal says whether a client learns that its request was not made, or
 // that its answer is not to be had: by an error, or by a result of a call that
 // failed, which a model can read.
 func mcpRefusal(r *Result) error {

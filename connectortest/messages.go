@@ -20,7 +20,7 @@ func Messages() *API {
 		Uncovered: []string{
 			"images and PDFs in base64: they are reported and pass; a URL in their place is looked at",
 			"on the way to the server: signatures, redacted thinking and encrypted content, which are the server's own",
-			"what the server's own tools do (web search, code execution): their calls and results are looked at when they are told",
+			"what the server's own tools do (web search, code execution): their calls and results are scanned when the answer reports them",
 			"other paths (`/v1/messages/batches`, `/v1/files`, …): refused, unless `pass_paths` names them, and then nothing is looked at",
 		},
 	}
@@ -85,7 +85,7 @@ func messagesTo() []Field {
 		bare(more("metadata", `"metadata":{"user_id":"«t»"}`)),
 		more("stop sequence", `"stop_sequences":["END","«t»"]`),
 		more("unknown field", `"x_new":{"y":["«t»",1.50,null]}`),
-		with("counting of tokens", &count),
+		{Name: "counting of tokens", To: true, Request: &count, Whole: messagesWholeAnswer},
 		bare(refused(with("query", &query))),
 		bare(refused(with("header", &header))),
 	}
@@ -111,7 +111,7 @@ func blockDelta(i int, delta string) string {
 
 func blockStop(i int) string { return ev("content_block_stop", fmt.Sprintf(`"index":%d`, i)) }
 
-// messagesStream is an answer in which a block that the value stands in comes
+// messagesStream is an answer in which the block that holds the value comes
 // between others. begin, delta and end are its events at block 1.
 func messagesStream(begin, delta, end []Frame, reason string) Script {
 	s := Script{Head: frames(ev("message_start", messageStart), blockStart(0, `{"type":"text","text":""}`), ev("ping", ""),

@@ -53,7 +53,7 @@ func messagesCheck(stream, partial bool, raw []byte) error {
 		if b.Type == "tool_use" {
 			calls++
 			if b.ID == "" || b.Name == "" || len(b.Input) == 0 || b.Input[0] != '{' {
-				return fmt.Errorf("block %d is no call", i)
+				return fmt.Errorf("block %d is not a call", i)
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (r *messagesReader) event(e event) error {
 			return errors.New("no such block")
 		}
 		if s := r.json.String(); s != "" && !json.Valid([]byte(s)) {
-			return errors.New("the input is no JSON")
+			return errors.New("the input is not JSON")
 		}
 		r.open = nil
 	case "message_delta":
@@ -177,7 +177,7 @@ func (r *messagesReader) event(e event) error {
 		return stops(r.reason, r.calls)
 	case "message_stop":
 		if !r.stopped {
-			return errors.New("no reason to stop was told")
+			return errors.New("the answer gives no reason to stop")
 		}
 		r.ended = true
 	case "error":

@@ -17,9 +17,10 @@ func Responses() *API {
 		Check:   responsesCheck,
 		Refusal: openaiRefusal,
 		Uncovered: []string{
+			"alternatives among the logprobs that have letters alone but for signs around them, or twelve bytes: an answer with others goes on without its logprobs",
 			"images, audio and files in base64: they are reported and pass; a URL in their place is looked at",
 			"on the way to the server: encrypted reasoning, which is the server's own",
-			"what the server's own tools do (web search, code interpreter, MCP servers of its own): their calls and results are looked at when they are told",
+			"what the server's own tools do (web search, code interpreter, MCP servers of its own): their calls and results are scanned when the answer reports them",
 			"conversations that the server keeps and the client only names (`conversation`, `previous_response_id`): what they hold was looked at when it was sent, if it was sent through Margay",
 			"WebSocket connections, and other paths (`/v1/conversations`, `/v1/files`, `/v1/vector_stores`, …): refused, unless `pass_paths` names them, and then nothing is looked at",
 		},
@@ -120,7 +121,7 @@ func messageItem(id, text string) outputItem {
 	}
 }
 
-// outputItems are the kinds that have a text told in pieces.
+// outputItems are the kinds whose text a stream sends in pieces.
 func outputItems() map[string]outputItem {
 	items := map[string]outputItem{"text": messageItem("msg_1", "«t»")}
 	plain := messageItem("msg_1", "all right")
@@ -246,8 +247,8 @@ func responsesFrom() []Field {
 	}
 	logprobs := kind("output text and its logprobs", "logprobs")
 	logprobs.Whole = nil
-	// told is an item that is told whole.
-	told := func(name, item string) Field {
+	// atOnce is an item that a stream sends whole.
+	atOnce := func(name, item string) Field {
 		it := outputItem{begun: item, done: item, own: strings.Contains(item, OwnID)}
 		return Field{
 			Name: name, Pseudonym: Untried,
@@ -259,7 +260,7 @@ func responsesFrom() []Field {
 			Whole: func(Place) Script { return responsesWhole(it.done) },
 		}
 	}
-	shell := told("command of a shell call", `{"id":"sh_1","type":"shell_call","status":"completed","call_id":"call_`+OwnID+`","action":{"commands":["«t»"],"timeout_ms":null}}`)
+	shell := atOnce("command of a shell call", `{"id":"sh_1","type":"shell_call","status":"completed","call_id":"call_`+OwnID+`","action":{"commands":["«t»"],"timeout_ms":null}}`)
 	shell.Pseudonym = Withheld
 	annotation := Field{
 		Name: "title of a citation", Pseudonym: Untried,
@@ -279,10 +280,10 @@ func responsesFrom() []Field {
 		kind("output text", "text"), escapes, logprobs, kind("refusal", "refusal"), kind("summary of reasoning", "summary"), kind("reasoning", "reasoning"),
 		withheld(args(kind("arguments of a call", "function"))), withheld(kind("input of a custom tool", "custom")), args(kind("arguments of a server's MCP call", "mcp")), kind("code of the code interpreter", "code"),
 		shell, annotation,
-		told("query of a web search", `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"«t»"}}`),
-		told("text of a file search", `{"id":"fs_1","type":"file_search_call","status":"completed","queries":["x"],"results":[{"file_id":"file_1","filename":"a.txt","score":0.5,"text":"«t»","attributes":{}}]}`),
-		told("output of a server's MCP call", `{"id":"mcp_1","type":"mcp_call","status":"completed","approval_request_id":null,"arguments":"{}","error":null,"name":"look","output":"«t»","server_label":"files"}`),
-		told("unknown field", `{"id":"x_1","type":"x_new","status":"completed","y":{"z":["«t»"]}}`),
+		atOnce("query of a web search", `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"«t»"}}`),
+		atOnce("text of a file search", `{"id":"fs_1","type":"file_search_call","status":"completed","queries":["x"],"results":[{"file_id":"file_1","filename":"a.txt","score":0.5,"text":"«t»","attributes":{}}]}`),
+		atOnce("output of a server's MCP call", `{"id":"mcp_1","type":"mcp_call","status":"completed","approval_request_id":null,"arguments":"{}","error":null,"name":"look","output":"«t»","server_label":"files"}`),
+		atOnce("unknown field", `{"id":"x_1","type":"x_new","status":"completed","y":{"z":["«t»"]}}`),
 	}, responsesOther()...)
 }
 
@@ -343,8 +344,8 @@ func responsesOther() []Field {
 	}
 	name := edited("name of a tool that it may call", `"tools":[]`, `"tools":[{"type":"function","name":"«t»","description":null,"parameters":{"type":"object","properties":{}},"strict":true}]`, Default, Default)
 	return []Field{
-		failed, text(edited("instructions told again", `"instructions":null`, `"instructions":"«t»"`, Default, Default)),
-		text(edited("metadata told again", `"metadata":{}`, `"metadata":{"note":"«t»"}`, Default, Default)), name,
+		failed, text(edited("instructions repeated", `"instructions":null`, `"instructions":"«t»"`, Default, Default)),
+		text(edited("metadata repeated", `"metadata":{}`, `"metadata":{"note":"«t»"}`, Default, Default)), name,
 		edited("id of the response", "resp_1", "«t»", Stopped, Refused), edited("object key", `"metadata":{}`, `"metadata":{"«t»":"v"}`, Stopped, Refused),
 		bare(comment), bare(header),
 	}

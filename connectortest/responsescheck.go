@@ -49,7 +49,7 @@ func (r *responsesObject) check(partial bool) error {
 		}
 		if it["type"] == "function_call" {
 			if args, ok := it["arguments"].(string); !ok || !json.Valid([]byte(args)) || it["call_id"] == nil || it["name"] == nil {
-				return fmt.Errorf("item %d is no call", i)
+				return fmt.Errorf("item %d is not a call", i)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (r *responsesObject) check(partial bool) error {
 }
 
 // responsesReader reads a stream: events are numbered, items and parts begin
-// and end in their order, and what is told several times is the same each time.
+// and end in their order, and what is sent several times is the same each time.
 type responsesReader struct {
 	next    int
 	begun   bool
@@ -207,7 +207,7 @@ func (r *responsesReader) end(d *responsesEvent) error {
 			return fmt.Errorf("item %d has not ended", i)
 		}
 		if it != nil && (i >= len(d.Response.Output) || !reflect.DeepEqual(it, d.Response.Output[i])) {
-			return fmt.Errorf("item %d is not as it was told", i)
+			return fmt.Errorf("item %d differs from what the stream sent", i)
 		}
 	}
 	if d.Type == "response.completed" && len(d.Response.Output) != len(r.items) {
@@ -223,7 +223,7 @@ func num(n *int) int {
 	return *n
 }
 
-// holds reports whether a string stands somewhere in a value.
+// holds reports whether a value contains a string anywhere.
 func holds(v any, s string) bool {
 	switch v := v.(type) {
 	case string:

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -46,7 +47,7 @@ func twoFields(a, b string) *world {
 // the most telling one costs, whatever it is labelled.
 func TestLabelsMakeNothingCheaper(t *testing.T) {
 	d := defender(func(_ context.Context, r *declassify.Request) ([]byte, error) {
-		ev := declassify.Evidence{Version: 1, Context: r.Context, Atoms: []declassify.Label{{
+		ev := evidence.Statement{Version: 1, Context: r.Context, Atoms: []evidence.Label{{
 			End: 3, Role: "text", Field: "a", Relation: "explicit", Necessity: "required", Provenance: "model",
 		}}}
 		var err error
@@ -95,9 +96,9 @@ func TestMislabelledIsNotShown(t *testing.T) {
 	b.bits, b.nec[1], b.ops[1] = []float64{20, 3}, rubric.Useful, []rubric.Op{gen(1), identity}
 	label := func(role string, end int, op string, level int) defender {
 		return func(_ context.Context, r *declassify.Request) ([]byte, error) {
-			ev := declassify.Evidence{Version: 1, Context: r.Context, Atoms: []declassify.Label{{
+			ev := evidence.Statement{Version: 1, Context: r.Context, Atoms: []evidence.Label{{
 				End: end, Role: role, Field: "b", Relation: "explicit", Necessity: "useful", Provenance: "model",
-			}}, Operators: []declassify.Proposal{{Op: op, Level: level}}}
+			}}, Operators: []evidence.Proposal{{Op: op, Level: level}}}
 			var err error
 			if ev.Variant, err = r.Variant(ev.Atoms, ev.Operators); err != nil {
 				return nil, err
@@ -127,7 +128,7 @@ func TestMislabelledIsNotShown(t *testing.T) {
 // Fingerprints are under the verifier's key: who has the ledger can't test a
 // guess of a value, nor compare with another installation's.
 func TestFingerprintsAreKeyed(t *testing.T) {
-	entry := func(key [32]byte) *ledger.Entry {
+	entry := func(key [32]byte) *charge.Entry {
 		v := verifier(t, travel(), func(cfg *declassify.Config) { cfg.Key = key })
 		r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
 		if !r.Released() {
@@ -153,7 +154,7 @@ func TestEvidenceIsReadStrictly(t *testing.T) {
 	const good = `{"version":1,"context":{"action":"a","channel":"tool","sink":"s","class":"semi-trusted","rubrics":["r"],"prev":"p"},` +
 		`"atoms":[{"part":0,"start":0,"end":3,"role":"text","field":"dob","relation":"explicit","necessity":"useful","clause":"","provenance":"rubric"}],` +
 		`"operators":[{"atom":0,"op":"redact"}],"variant":"v"}`
-	if _, err := declassify.ParseEvidence([]byte(good)); err != nil {
+	if _, err := evidence.Parse([]byte(good)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range [][3]string{
@@ -173,7 +174,7 @@ func TestEvidenceIsReadStrictly(t *testing.T) {
 		{"a tail", `"variant":"v"}`, `"variant":"v"}{}`},
 	} {
 		bad := strings.Replace(good, c[1], c[2], 1)
-		if ev, err := declassify.ParseEvidence([]byte(bad)); bad == good || err == nil || ev != nil {
+		if ev, err := evidence.Parse([]byte(bad)); bad == good || err == nil || ev != nil {
 			t.Errorf("%s was read", c[0])
 		}
 	}

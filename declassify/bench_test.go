@@ -10,6 +10,7 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/dependency"
 )
 
 // BenchmarkRelease takes candidates of 20 atoms through the verifier and tells
@@ -18,9 +19,9 @@ import (
 func BenchmarkRelease(b *testing.B) {
 	w := travel()
 	w.limits = rubric.Limits{B: 1 << 40, Cap: [4]flow.Bits{0, 1 << 40, 1 << 40, 1 << 40}, Lambda: [4]int64{0, 1000, 2000, 4000}, Margin: bit}
-	w.graph = rubric.Graph{
-		Variables: []rubric.Variable{{Name: "dob", States: 10, Members: slices.Repeat([]float64{3650}, 10)}, {Name: "phone", States: 10, Members: slices.Repeat([]float64{1e6}, 10)}},
-		Factors:   []rubric.Factor{{Vars: []string{"dob", "phone"}, Low: slices.Repeat([]float64{1}, 100), High: slices.Repeat([]float64{2}, 100)}},
+	w.graph = dependency.Graph{
+		Variables: []dependency.Variable{{Name: "dob", States: 10, Members: slices.Repeat([]float64{3650}, 10)}, {Name: "phone", States: 10, Members: slices.Repeat([]float64{1e6}, 10)}},
+		Factors:   []dependency.Factor{{Vars: []string{"dob", "phone"}, Low: slices.Repeat([]float64{1}, 100), High: slices.Repeat([]float64{2}, 100)}},
 	}
 	rows := func(n float64) (out [][]float64) {
 		for i := range 10 {

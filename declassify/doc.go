@@ -1,29 +1,30 @@
-// Package declassify decides what of a candidate release may leave, in which
-// form, and charges it in bits to the budget of its family of trajectories. It
-// is part of the trusted base and does no input or output but through the
-// interfaces that it declares.
+// Package declassify decides which parts of a candidate release may leave, and in
+// which form, and charges them in bits to the budget of its family of
+// trajectories. It is part of the trusted base and does no input or output
+// except through the interfaces that it declares.
 //
-// An untrusted [Defender] looks at a candidate and hands over evidence: spans,
-// labels, operators ([ParseEvidence]; the format is in docs/format/evidence.md).
-// A [Verifier] takes it through four phases:
+// An untrusted [Defender] reads a candidate and proposes evidence: spans,
+// labels, operators (package evidence). A [Verifier] takes the candidate
+// through the phases of a [Draft]:
 //
-//   - Bind: the evidence must be of this candidate and of the head of this
-//     chain. The whole candidate is cut into atoms; what the evidence does not
-//     label, or labels wrongly, is of unknown field and top risk, and may only
-//     be redacted or dropped.
-//   - Validate: the clauses of the rubrics (coverage, necessity, what is
-//     unnecessary, challenges, utility) over the atoms, decided by a
-//     smt.Validator.
+//   - Bind: the evidence must be for this candidate and the head of this
+//     chain. The whole candidate is cut into pieces. A piece with no label or
+//     a wrong one has an unknown field and top risk, and may only be redacted
+//     or dropped.
+//   - Validate: a smt.Validator decides the clauses of the rubrics (coverage,
+//     necessity, unnecessary disclosure, challenges, utility) over the pieces.
 //   - Cost and audit: each value is charged once for everything that all sinks
-//     of a class or worse know of it together; the bound of the rubric's
-//     dependency graph may not exceed that by more than a margin.
-//   - Commit: ledger.State says whether the charges fit, and the entry is
-//     durable before Release returns what may be sent.
+//     of a class or worse know of it together (package shown). The bound of the
+//     rubric's dependency graph may exceed that only by a margin (package
+//     bound).
+//   - Commit: charge.State decides whether the charges fit, and the entry is
+//     durable before there is a receipt. Without the receipt nothing can read
+//     what may be sent ([Release.Parts]).
 //
-// What does not fit is made to disclose less, one step at a time, and goes
-// through all phases again. Nothing that a defender says lowers a cost or
-// widens a release, and which operators are chosen does not depend on the
-// values, but for whether one is in its declared population.
+// If a release does not fit, the verifier lets it disclose less, one step at a
+// time, and takes it through all phases again. No evidence lowers a cost or widens a release.
+// The choice of operators does not depend on the values, except on whether a
+// value is in its declared population.
 //
 // What this guarantees, and what it does not, is in docs/declassify.md.
 package declassify

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -23,23 +24,23 @@ type brokenLedger struct {
 	head, commit error
 }
 
-func (l *brokenLedger) Head(ctx context.Context, family flow.TrajectoryID) (*ledger.State, error) {
+func (l *brokenLedger) Head(ctx context.Context, family flow.TrajectoryID) (*charge.State, error) {
 	if l.head != nil {
 		return nil, l.head
 	}
 	return l.Ledger.Head(ctx, family)
 }
 
-func (l *brokenLedger) Commit(ctx context.Context, e *ledger.Entry) error {
+func (l *brokenLedger) Commit(ctx context.Context, e *charge.Entry) (charge.Receipt, error) {
 	if l.commit != nil {
-		return l.commit
+		return charge.Receipt{}, l.commit
 	}
 	return l.Ledger.Commit(ctx, e)
 }
 
 type brokenHistory struct{}
 
-func (brokenHistory) Entries(context.Context, flow.TrajectoryID, uint64, int) ([]ledger.Stored, error) {
+func (brokenHistory) Entries(context.Context, flow.TrajectoryID, uint64, int) ([]charge.Stored, error) {
 	return nil, errBroken
 }
 
@@ -63,7 +64,7 @@ func TestFailuresDeny(t *testing.T) {
 		}, declassify.LedgerFailed},
 		{"the head can't be read", func(cfg *declassify.Config) { cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, head: errBroken} }, declassify.LedgerFailed},
 		{"others always come first", func(cfg *declassify.Config) {
-			cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, commit: fmt.Errorf("entry: %w", ledger.ErrConflict)}
+			cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, commit: fmt.Errorf("entry: %w", charge.ErrConflict)}
 		}, declassify.Busy},
 		{"what was shown can't be read", func(cfg *declassify.Config) { cfg.History = brokenHistory{} }, declassify.LedgerFailed},
 		{"the validator can't say", func(cfg *declassify.Config) { cfg.Validator = brokenValidator{} }, declassify.ValidatorError},
@@ -92,7 +93,7 @@ func TestFailuresDeny(t *testing.T) {
 			}
 			v := verifier(t, w, func(cfg *declassify.Config) { fill(cfg); c.broken(cfg) })
 			r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
-			if r.Outcome != flow.Deny || !hasRule(&r, c.rule) || r.Parts != nil || r.Entry != nil {
+			if r.Outcome != flow.Deny || !hasRule(&r, c.rule) || r.Parts() != nil || r.Entry != nil {
 				t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
 			}
 			after, err := store.Entries(t.Context(), "T1", 0, 10)
@@ -117,20 +118,20 @@ func TestBadDefenders(t *testing.T) {
 		rule declassify.Rule
 		f    bad
 	}{
-		"late": {declassify.DefenderTimeout, func(ctx context.Context, _ *declassify.Request) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }},
-		"deaf": {declassify.DefenderTimeout, func(context.Context, *declassify.Request) ([]byte, error) { <-over; return nil, errBroken }},
-		"floods": {declassify.EvidenceTooLarge, func(context.Context, *declassify.Request) ([]byte, error) {
-			return make([]byte, declassify.MaxEvidence+1), nil
+		"late": {evidence.Late, func(ctx context.Context, _ *declassify.Request) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }},
+		"deaf": {evidence.Late, func(context.Context, *declassify.Request) ([]byte, error) { <-over; return nil, errBroken }},
+		"floods": {evidence.TooLarge, func(context.Context, *declassify.Request) ([]byte, error) {
+			return make([]byte, evidence.MaxSize+1), nil
 		}},
-		"fails": {declassify.DefenderFailed, func(context.Context, *declassify.Request) ([]byte, error) {
+		"fails": {evidence.Failed, func(context.Context, *declassify.Request) ([]byte, error) {
 			return nil, errors.New("Lovelace is unknown")
 		}},
-		"panics": {declassify.DefenderFailed, func(context.Context, *declassify.Request) ([]byte, error) { panic("Lovelace") }},
-		"silent": {declassify.EvidenceSyntax, func(context.Context, *declassify.Request) ([]byte, error) { return nil, nil }},
+		"panics": {evidence.Failed, func(context.Context, *declassify.Request) ([]byte, error) { panic("Lovelace") }},
+		"silent": {evidence.Syntax, func(context.Context, *declassify.Request) ([]byte, error) { return nil, nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(t, travel(), func(cfg *declassify.Config) {
-				if cfg.Defender, cfg.Deadline = c.f, time.Hour; c.rule == declassify.DefenderTimeout {
+				if cfg.Defender, cfg.Deadline = c.f, time.Hour; c.rule == evidence.Late {
 					cfg.Deadline = 10 * time.Millisecond
 				}
 			})
@@ -168,7 +169,7 @@ func TestCandidatesAreBounded(t *testing.T) {
 		"bad text":   candidate("T1", broker(), "note", "born \xff1990-05-17"),
 		"a bad path": candidate("T1", broker(), "note\xc3", "so"),
 	} {
-		if r := release(t, verifier(t, travel(), nil), c); r.Outcome != flow.Deny || !hasRule(&r, declassify.CandidateRule) || r.Parts != nil {
+		if r := release(t, verifier(t, travel(), nil), c); r.Outcome != flow.Deny || !hasRule(&r, declassify.CandidateRule) || r.Parts() != nil {
 			t.Errorf("%s: %s %v", name, r.Outcome, r.Reasons)
 		}
 	}

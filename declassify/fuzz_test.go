@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/flow"
 )
 
@@ -15,15 +16,15 @@ import (
 // matches, as the rubrics of the sink admit none of it as it is.
 func FuzzRelease(f *testing.F) {
 	w := travel()
-	var evidence []byte
+	var given []byte
 	v := verifier(f, w, func(cfg *declassify.Config) {
 		cfg.Defender = defender(func(ctx context.Context, r *declassify.Request) ([]byte, error) {
-			if evidence == nil {
+			if given == nil {
 				return labeller{}.Evidence(ctx, r)
 			}
-			ev, err := declassify.ParseEvidence(evidence)
+			ev, err := evidence.Parse(given)
 			if err != nil {
-				return evidence, nil
+				return given, nil
 			}
 			ev.Context = r.Context // as if it had been made for this release
 			if h, err := r.Variant(ev.Atoms, ev.Operators); err == nil {
@@ -46,14 +47,14 @@ func FuzzRelease(f *testing.F) {
 	}
 	f.Add([]byte("0"), "Ada Lo Ada Lo0")
 	f.Fuzz(func(t *testing.T, raw []byte, text string) {
-		evidence = raw
+		given = raw
 		c := candidate("T1", broker(), "passengers.0.dob", "1990-05-17", "note", text, "from", text, "other", text)
 		r, err := v.Release(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !r.Released() {
-			if r.Parts != nil || len(r.Reasons) == 0 {
+			if r.Parts() != nil || len(r.Reasons) == 0 {
 				t.Fatalf("a denial with parts or without reasons: %v", r.Reasons)
 			}
 			return
@@ -72,8 +73,8 @@ func FuzzRelease(f *testing.F) {
 			}
 			for _, m := range found {
 				value := p.Text[m.Start:m.End]
-				if strings.Count(r.Parts[i].Text, value) > bytes.Count(rest, []byte(value)) {
-					t.Fatalf("part %d: %q of %q is in %q", i, value, p.Text, r.Parts[i].Text)
+				if strings.Count(r.Parts()[i].Text, value) > bytes.Count(rest, []byte(value)) {
+					t.Fatalf("part %d: %q of %q is in %q", i, value, p.Text, r.Parts()[i].Text)
 				}
 			}
 		}

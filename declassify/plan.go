@@ -4,22 +4,20 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"hash"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
 
-// Redacted stands where a value was redacted.
+// Redacted replaces a redacted value.
 const Redacted = "[REDACTED]"
 
-// shows is the level at which an operator shows a value; more than any level
-// where it shows nothing of it.
+// shows is the level at which an operator shows a value; above every level if it
+// shows nothing.
 func shows(op rubric.Op) int {
 	switch op.Kind {
 	case rubric.Identity:
@@ -31,7 +29,68 @@ func shows(op rubric.Op) int {
 	}
 }
 
-// plan chooses for every atom the least-disclosing operator that is useful. It
+var least = []rubric.Op{{Kind: rubric.Drop}, {Kind: rubric.Redact}}
+
+// admissible finds the operators that the rubrics admit for every field that an
+// atom may be of.
+func (a *Piece) admissible(k *cutter) {
+	a.nec = rubric.Unnecessary
+	if a.Field == Unknown {
+		a.ops = least
+		return
+	}
+	a.nec = k.rules.Necessity(a.Field, k.class)
+	untrusted := k.c.Parts[a.part].Untrusted
+	of := k.rules.Operators(a.Field, k.class)
+	a.ops = make([]rubric.Op, 0, len(of))
+	for _, op := range of {
+		switch {
+		case op.Kind <= rubric.Redact: // always
+		case op.Kind == rubric.Substitute && op.Template == rubric.Pseudonym && (k.c.Names == nil || untrusted && a.token == ""):
+			continue // a pseudonym that is already there confirms no guess
+		case a.named && op != pseudonym:
+			continue
+		case !k.all(a, op):
+			continue
+		}
+		a.ops = append(a.ops, op)
+	}
+	if len(a.ops) < 2 || a.ops[0] != least[0] || a.ops[1] != least[1] {
+		a.ops = least // the rules break their contract
+	}
+	first := a.fields[0]
+	for _, f := range a.fields[1:] {
+		if k.rules.Group(f) != k.rules.Group(first) {
+			a.ambig = true
+		}
+	}
+}
+
+var pseudonym = rubric.Op{Kind: rubric.Substitute, Template: rubric.Pseudonym}
+
+// all reports whether an operator is admissible for every field that an atom
+// may be of.
+func (k *cutter) all(a *Piece, op rubric.Op) bool {
+	if op.Kind == rubric.Generalize && !a.any {
+		// Only a cell of the field's own hierarchy is shown, in the rubrics'
+		// words: nothing else of the text.
+		return true
+	}
+	fields := a.fields
+	if a.typed && !a.any {
+		// The schema declares the field. Other matches only add cost, unless a
+		// clause is as sure of another field.
+		fields = a.strict
+	}
+	for _, f := range fields {
+		if f != a.Field && !slices.Contains(k.rules.Operators(f, k.class), op) {
+			return false
+		}
+	}
+	return true
+}
+
+// plan chooses for every piece the least-disclosing operator that is useful. It
 // looks at fields, the sink and the rubrics, never at a value.
 func (k *cutter) plan() {
 	needs := k.needs()
@@ -41,19 +100,17 @@ func (k *cutter) plan() {
 			typed[a.Field] = true
 		}
 	}
-	for i := range k.atoms {
-		a := &k.atoms[i]
+	for i := range k.pieces {
+		a := &k.pieces[i]
+		a.admissible(k)
 		level, need := needs[a.need()]
-		a.choose(k.c.Tool.Channel, k.class, level, need && (a.typed || !typed[a.field]), slices.Contains(k.c.Waived, a.field))
+		a.choose(k.c.Tool.Channel, k.class, level, need && (a.typed || !typed[a.Field]), slices.Contains(k.c.Waived, a.Field))
 	}
 }
 
 // needs are the fields that must reach the sink, and at which level.
 func (k *cutter) needs() map[string]int {
 	needs := map[string]int{}
-	if k.skip(Utility) {
-		return needs
-	}
 	for _, n := range k.rules.Utility(k.class) {
 		if slices.Contains(k.c.Waived, n.Field) {
 			continue
@@ -65,23 +122,23 @@ func (k *cutter) needs() map[string]int {
 	return needs
 }
 
-// need is the field that the sink may need an atom for: of a typed argument,
-// that of the schema, whatever else is said of it.
-func (a *atom) need() string {
+// need is the field that the sink may need an atom for: of a typed argument that
+// of the schema, even if the field is unknown.
+func (a *Piece) need() string {
 	if a.named && !a.typed {
-		return "" // a name in a text is all that was meant
+		return "" // the text means the pseudonym itself
 	}
-	if a.typed && a.field == Unknown {
+	if a.typed && a.Field == Unknown {
 		return a.schema
 	}
-	return a.field
+	return a.Field
 }
 
-func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived bool) {
+func (a *Piece) choose(ch flow.Channel, class flow.Class, level int, need, waived bool) {
 	at := func(f func(rubric.Op) bool) int { return slices.IndexFunc(a.ops, f) }
 	redact, floor, op := 1, 0, -1
 	enough := func(o rubric.Op) bool {
-		// The model can go on with a name, which a later boundary turns back.
+		// A pseudonym is enough for the model: a later boundary resolves it.
 		return shows(o) <= level || ch == flow.ChannelModel && o == pseudonym
 	}
 	switch {
@@ -89,31 +146,30 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 		op = at(enough)
 		floor = op
 	case a.lone && class >= flow.SemiTrusted && ch != flow.ChannelModel:
-		// A cell of a hierarchy among what is redacted serves nobody, and
-		// would spend what a sink that asks by its schema may learn.
+		// A cell of a hierarchy in redacted text is of no use, and would spend
+		// the budget of sinks that ask by their schema.
 	case a.nec == rubric.Required && !waived && a.need() != "":
 		op = at(func(o rubric.Op) bool {
 			return o.Kind >= rubric.Generalize || ch == flow.ChannelModel && o == pseudonym
 		})
 		floor = op
 	case a.nec == rubric.Useful && (a.typed || a.plain) && class == flow.RequiredService:
-		// A service that the task can't do without asks for it by its schema,
-		// and the rubric says that it is of use there: in the finest form
-		// that is admitted and that fits.
+		// A service that the task needs asks for it by its schema, and the rubric
+		// calls it useful: use the finest form that is admitted and fits.
 		op = len(a.ops) - 1
 	case a.nec == rubric.Useful && ch == flow.ChannelModel && at(isPseudonym) >= 0:
-		// It plans with the name; a cell of the hierarchy would only spend what
-		// sinks that ask for it may learn.
+		// It plans with the pseudonym; a cell of the hierarchy would only spend
+		// the budget of sinks that ask for it.
 		op = at(isPseudonym)
 	case a.nec == rubric.Useful:
 		op = at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize || o == pseudonym })
 		if g := at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize }); g >= 0 {
 			op = g
 		}
-	case ch == flow.ChannelModel || a.token != "": // it can go on with a name
+	case ch == flow.ChannelModel || a.token != "": // a pseudonym is enough
 		op = at(isPseudonym)
 	}
-	if !a.typed { // what a text says besides is no argument, and the call is made without
+	if !a.typed { // text besides the arguments: the call works without it
 		floor = 0
 	}
 	a.lost = floor < 0
@@ -127,31 +183,42 @@ func (a *atom) choose(ch flow.Channel, class flow.Class, level int, need, waived
 func isPseudonym(o rubric.Op) bool { return o == pseudonym }
 
 // propose takes a defender's operators where they disclose less than planned.
-func (k *cutter) propose(proposals []Proposal) {
-	for i := range k.atoms {
-		a := &k.atoms[i]
-		if a.label < 0 || a.label >= len(proposals) || a.field == Unknown {
+func (k *cutter) propose(proposals []evidence.Proposal) {
+	for i := range k.pieces {
+		a := &k.pieces[i]
+		if a.label < 0 || a.label >= len(proposals) || a.Field == Unknown {
 			continue
 		}
-		op, ok := proposals[a.label].op()
+		op, ok := proposals[a.label].Of()
 		if j := slices.Index(a.ops, op); ok && j >= a.floor && j < a.op {
 			a.op = j
 		}
 	}
 }
 
-// lower makes an atom disclose one step less, if it may.
-func (a *atom) lower() bool {
-	if a.op <= a.floor {
-		return false
+// cost is the most that an operator on a piece discloses, over all fields that it
+// may be of.
+func (a *Piece) cost(rules Prices) flow.Bits {
+	op := a.ops[a.op]
+	most := rules.Cost(a.Field, op)
+	if a.Field == Unknown {
+		most = 0
 	}
-	a.op--
-	return true
+	for _, f := range a.fields {
+		if op.Kind == rubric.Generalize && !a.any {
+			break // a cell of the field's own hierarchy
+		}
+		most = max(most, rules.Cost(f, op))
+	}
+	if a.any && len(a.fields) == 0 && op.Kind >= rubric.Substitute {
+		most = rules.TopRisk()
+	}
+	return min(most, charge.MaxAmount)
 }
 
-// apply returns what an operator makes of an atom. An error says that its value
-// is outside of the field's population.
-func (k *cutter) apply(a *atom) (string, error) {
+// apply applies the operator of an atom. An error says that the value is outside
+// the field's population, or that a template can't be filled.
+func (k *cutter) apply(a *Piece) (string, error) {
 	switch op := a.ops[a.op]; op.Kind {
 	case rubric.Drop:
 		return "", nil
@@ -162,28 +229,28 @@ func (k *cutter) apply(a *atom) (string, error) {
 		if a.token != "" {
 			return a.token, nil
 		}
-		return k.c.Names.Name(a.field, a.text), nil
+		return k.c.Names.Name(a.Field, a.text), nil
 	case rubric.Generalize:
-		return k.rules.Generalize(a.field, op.Level, a.text)
+		return k.rules.Generalize(a.Field, op.Level, a.text)
 	case rubric.Identity:
-		_, err := k.rules.Generalize(a.field, 0, a.text)
+		_, err := k.rules.Generalize(a.Field, 0, a.text)
 		return a.text, err
 	default:
 		return Redacted, nil
 	}
 }
 
-// build puts texts in the place of atoms. It reports those that have none.
-func (k *cutter) build(text func(*atom) (string, error)) (parts []Part, failed []*atom) {
+// build replaces atoms by texts. It returns the atoms that have none.
+func (k *cutter) build(text func(*Piece) (string, error)) (parts []Part, failed []*Piece) {
 	parts = slices.Clone(k.c.Parts)
 	var b strings.Builder
-	for i := 0; i < len(k.atoms); {
-		p := &parts[k.atoms[i].part]
+	for i := 0; i < len(k.pieces); {
+		p := &parts[k.pieces[i].part]
 		b.Reset()
 		at := 0
 		j := i
-		for ; j < len(k.atoms) && k.atoms[j].part == k.atoms[i].part; j++ {
-			a := &k.atoms[j]
+		for ; j < len(k.pieces) && k.pieces[j].part == k.pieces[i].part; j++ {
+			a := &k.pieces[j]
 			t, err := text(a)
 			if err != nil {
 				failed = append(failed, a)
@@ -200,9 +267,9 @@ func (k *cutter) build(text func(*atom) (string, error)) (parts []Part, failed [
 	return parts, failed
 }
 
-// variant applies the operators. An atom whose value is outside of its
-// population loses the operators that show some of it, and one whose template
-// can't be filled loses that.
+// variant applies the operators. An atom whose value is outside its population
+// loses the operators that show some of it. An atom whose template can't be
+// filled loses that operator.
 func (k *cutter) variant() []Part {
 	for {
 		parts, failed := k.build(k.apply)
@@ -222,76 +289,17 @@ func (k *cutter) variant() []Part {
 	}
 }
 
-// prints makes keyed hashes under one key.
-type prints struct{ key [32]byte }
-
-func (p *prints) sum(domain string, parts ...string) (out ledger.Hash) {
-	h := hmac.New(sha256.New, p.key[:])
-	write(h, domain)
+// fingerprint is the keyed hash of the value of a piece, among those of its
+// field's group.
+func (v *Verification) fingerprint(rules Rules, a *Piece) charge.Hash {
+	parts := []string{"margay value v1", "", Unknown, strings.ToLower(strings.Join(strings.Fields(a.text), " "))}
+	if a.Field != Unknown {
+		parts = []string{"margay value v1", rules.Group(a.Field), rules.Normal(a.Field, a.text)}
+	}
+	h := hmac.New(sha256.New, v.cfg.Key[:])
 	for _, s := range parts {
-		write(h, s)
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(s))))
+		h.Write([]byte(s))
 	}
-	h.Sum(out[:0])
-	return out
+	return charge.Hash(h.Sum(nil))
 }
-
-func write(h hash.Hash, s string) {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-	h.Write(n[:])
-	h.Write([]byte(s))
-}
-
-// variant is the keyed hash of parts.
-func (p *prints) variant(parts []Part) ledger.Hash {
-	all := make([]string, 0, 2*len(parts))
-	for i := range parts {
-		all = append(all, parts[i].Path, parts[i].Text)
-	}
-	return p.sum("margay variant v1", all...)
-}
-
-func (p *prints) variantText(parts []Part) string {
-	h := p.variant(parts)
-	return hex.EncodeToString(h[:])
-}
-
-// normal is what Rules may have besides: a value's normal form.
-type normal interface {
-	Normal(field, value string) string
-}
-
-// value is the fingerprint of a value of a field's group.
-func (p *prints) value(rules Rules, a *atom) ledger.Hash {
-	if a.field == Unknown {
-		return p.sum("margay value v1", "", Unknown, fold(a.text))
-	}
-	return p.sum("margay value v1", rules.Group(a.field), normalise(rules, a.field, a.text))
-}
-
-// normalise returns a value as it is the same however it is written: as the
-// rules know, or else credentials as they are, numbers without what stands
-// between their digits, and all else without regard to case and spaces.
-func normalise(rules Rules, field, text string) string {
-	if n, ok := rules.(normal); ok {
-		return n.Normal(field, text)
-	}
-	switch field {
-	case "password", "api-key", "private-key":
-		return text
-	case "phone", "payment-token", "national-id", "passport", "account-id":
-		if s := strings.Map(alnum, text); s != "" {
-			return s
-		}
-	}
-	return fold(text)
-}
-
-func alnum(r rune) rune {
-	if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-		return -1
-	}
-	return unicode.ToLower(r)
-}
-
-func fold(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }

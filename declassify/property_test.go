@@ -16,8 +16,9 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -90,11 +91,11 @@ func (a *adversary) Evidence(ctx context.Context, req *declassify.Request) ([]by
 	if err != nil {
 		return nil, err
 	}
-	ev, err := declassify.ParseEvidence(raw)
+	ev, err := evidence.Parse(raw)
 	if err != nil {
 		return nil, err
 	}
-	fields := append([]string{declassify.None, "unknown", "e"}, req.Rules.Fields()...)
+	fields := append([]string{evidence.None, "unknown", "e"}, req.Rules.Fields()...)
 	ops := []string{"drop", "redact", "substitute", "generalize", "identity"}
 	for range r.IntN(6) {
 		if len(ev.Atoms) == 0 {
@@ -119,7 +120,7 @@ func (a *adversary) Evidence(ctx context.Context, req *declassify.Request) ([]by
 			ev.Atoms, ev.Operators = slices.Delete(ev.Atoms, i, i+1), ev.Operators[:len(ev.Operators)-1]
 		case 7:
 			ev.Atoms = append(ev.Atoms, *l)
-			ev.Operators = append(ev.Operators, declassify.Proposal{Atom: len(ev.Atoms) - 1, Op: "identity"})
+			ev.Operators = append(ev.Operators, evidence.Proposal{Atom: len(ev.Atoms) - 1, Op: "identity"})
 		case 8:
 			ev.Context.Prev = strings.Repeat("0", 64)
 		}
@@ -253,14 +254,14 @@ func trajectory(t *testing.T, seed uint64) (released, denied int) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		if !got.Released() {
-			if got.Parts != nil || got.Entry != nil || len(got.Reasons) == 0 {
+			if got.Parts() != nil || got.Entry != nil || len(got.Reasons) == 0 {
 				t.Errorf("seed %d: a denial with parts, or without reasons", seed)
 			}
 			denied++
 			return
 		}
 		released++
-		for _, p := range got.Parts {
+		for _, p := range got.Parts() {
 			out = append(out, output{c.Tool.Class, p.Text})
 		}
 	}
@@ -300,7 +301,7 @@ func trajectory(t *testing.T, seed uint64) (released, denied int) {
 // recompute is a second implementation of the ledger's arithmetic, from the
 // entries as JSON and in fractions. It returns what sinks of each class or
 // worse may know.
-func recompute(stored []ledger.Stored) (caps [4]flow.Bits, err error) {
+func recompute(stored []charge.Stored) (caps [4]flow.Bits, err error) {
 	type entry struct {
 		Charge, Total flow.Bits
 		Caps          [4]flow.Bits
@@ -327,7 +328,7 @@ func recompute(stored []ledger.Stored) (caps [4]flow.Bits, err error) {
 		return up.Div(up, w.Denom())
 	}
 	for i := range stored {
-		e, err := ledger.Decode(stored[i].Bytes)
+		e, err := charge.Decode(stored[i].Bytes)
 		if err != nil {
 			return caps, err
 		}

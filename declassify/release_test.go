@@ -12,7 +12,9 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/dependency"
 	"github.com/margaydev/margay/store/memory"
 )
 
@@ -58,7 +60,7 @@ func TestEscalation(t *testing.T) {
 	w.limits.B = 20 * bit
 	c := candidate("T1", airline(), "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17")
 	r = release(t, verifier(t, w, nil), c)
-	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) || strings.Join(r.Missing, " ") != "dob legal-name" || r.Parts != nil {
+	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) || strings.Join(r.Missing, " ") != "dob legal-name" || r.Parts() != nil {
 		t.Fatalf("%s %q %v %v", r.Outcome, sent(&r), r.Reasons, r.Missing)
 	}
 	v = verifier(t, w, func(cfg *declassify.Config) { cfg.Ask = true })
@@ -198,7 +200,7 @@ func TestPseudonyms(t *testing.T) {
 func TestLimits(t *testing.T) {
 	w := travel()
 	w.limits.B = 10 * bit
-	task := ledger.Hash(sha256.Sum256(declassify.FallbackRubric())) // one that the ledger keeps
+	task := charge.Hash(sha256.Sum256(declassify.FallbackRubric())) // one that the ledger keeps
 	v := verifier(t, w, func(cfg *declassify.Config) {
 		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
 			return travel().limits, rubric.Hash(task), nil
@@ -366,9 +368,9 @@ func TestAudit(t *testing.T) {
 	}
 	// Who lives in a city of the second kind was born in the second of two
 	// halves of 16 dates each: the city tells four times what it costs.
-	w.graph = rubric.Graph{
-		Variables: []rubric.Variable{{Name: "city", States: 2}, {Name: "dob", States: 16}},
-		Factors: []rubric.Factor{
+	w.graph = dependency.Graph{
+		Variables: []dependency.Variable{{Name: "city", States: 2}, {Name: "dob", States: 16}},
+		Factors: []dependency.Factor{
 			{Vars: []string{"city"}, Low: []float64{0.5, 0.5}},
 			{Vars: []string{"city", "dob"}, Of: "dob", Low: append(slices.Repeat([]float64{1.0 / 16}, 16), append([]float64{1}, make([]float64, 15)...)...)},
 		},

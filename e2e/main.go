@@ -1,14 +1,14 @@
 // Command e2e puts real client libraries through Margay, against a scripted
-// upstream with planted secrets, and tells what came of each scenario:
+// upstream with planted secrets, and reports the result of each scenario:
 //
 //	e2e [-margay FILE] [-only NAME] -client NAME[@API]=COMMAND...
 //
-// Every client runs all scenarios of its API three times: straight to the upstream, which
-// shows that the scenarios hold for the library and that the judge sees a leak
-// where there is one; through margay serve, with the secret registered; and as
-// the child of margay run, with the secret in its environment. Without -margay
-// there is the first alone. A client is a program that speaks the protocol of
-// package scenario.
+// Every client runs all scenarios of its API three times: straight to the
+// upstream, which shows that the scenarios hold for the library and that the
+// judge sees the planted leaks; through margay serve, with the secret
+// registered; and as the child of margay run, with the secret in its
+// environment. Without -margay only the first runs. A client is a program
+// that speaks the protocol of package scenario.
 //
 // It prints a line for each client and scenario, and exits with 1 if any
 // failed, 2 for wrong usage.
@@ -53,7 +53,7 @@ func (c *clients) Set(s string) error {
 		api = scenario.APIChat
 	}
 	if len(scenario.Of(api)) == 0 {
-		return fmt.Errorf("there is no API %s", api)
+		return fmt.Errorf("unknown API %s", api)
 	}
 	*c = append(*c, client{name, api, strings.Fields(command)})
 	return nil

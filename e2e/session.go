@@ -123,7 +123,8 @@ func (s *session) run(ctx context.Context, margay string, c client) (err error) 
 	defer func() { err = h.remove(err) }()
 	secrets := scenario.NewSecrets()
 	const caller = "e2e-run-caller" // what the child's library sends as its credential
-	command := append([]string{margay, "run", "--upstream", s.control + "/v1", "--"}, c.command...)
+	// The client asks the fake upstream itself for what it has seen.
+	command := append([]string{margay, "run", "--uncovered", "--upstream", s.control + "/v1", "--"}, c.command...)
 	env := h.env("MARGAY_LOG_LEVEL=debug", scenario.KnownName+"="+secrets.Known, "OPENAI_API_KEY="+caller, "ANTHROPIC_API_KEY="+caller, "ANTHROPIC_BASE_URL="+s.control)
 	var log bytes.Buffer
 	if err := s.client(ctx, "run", c, command, env, secrets, true, scenario.Job{}, caller, &log); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Bits is an amount of information, in millionths of a bit. Amounts are whole
-// numbers, so that a sum is the same on every machine and a ledger can be
-// checked by anybody; what is not whole is rounded up.
+// numbers, so that a sum is the same on every machine and anybody can check a
+// ledger; fractions are rounded up.
 type Bits int64
 
 // Bit is one bit, MaxBits more than anything costs.
@@ -17,8 +17,8 @@ const (
 	MaxBits Bits = math.MaxInt64
 )
 
-// BitsOf rounds an amount in bits up. What is no number, or too large, is
-// MaxBits; what is below zero is zero.
+// BitsOf rounds an amount in bits up. NaN, and what is too large, becomes MaxBits;
+// what is below zero becomes zero.
 func BitsOf(bits float64) Bits {
 	switch v := math.Ceil(bits * float64(Bit)); {
 	case v < 0:
@@ -56,18 +56,18 @@ func (b Bits) String() string {
 	return s + " bits"
 }
 
-// Class says how far a sink is trusted with what it learns. The zero Class is
-// that of a sink nobody knows, which counts as adversarial.
+// Class is how far a sink is trusted with what it learns. The zero Class is that
+// of an unknown sink, which counts as adversarial.
 type Class uint8
 
 // Classes of sinks, in the order in which what they learn weighs more.
 const (
-	RequiredService Class = 1 // the task can't be done without it
+	RequiredService Class = 1 // the task is impossible without it
 	SemiTrusted     Class = 2 // honest, but curious
 	Adversarial     Class = 3
 )
 
-// Known returns the class, adversarial where it is none of the three.
+// Known returns the class, or Adversarial if it is unknown.
 func (c Class) Known() Class {
 	if c < RequiredService || c > Adversarial {
 		return Adversarial
@@ -75,14 +75,7 @@ func (c Class) Known() Class {
 	return c
 }
 
+var classNames = [...]string{RequiredService: "required-service", SemiTrusted: "semi-trusted", Adversarial: "adversarial"}
+
 // String returns the class's name as rubrics write it.
-func (c Class) String() string {
-	switch c.Known() {
-	case RequiredService:
-		return "required-service"
-	case SemiTrusted:
-		return "semi-trusted"
-	default:
-		return "adversarial"
-	}
-}
+func (c Class) String() string { return classNames[c.Known()] }

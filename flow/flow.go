@@ -1,4 +1,4 @@
-// Package flow has the nouns of everything that crosses the boundary between
+// Package flow has the nouns for everything that crosses the boundary between
 // an agent harness and the world outside it: trajectories, messages, regions,
 // channels, sinks, calls, releases, and the decisions about them.
 //
@@ -7,12 +7,18 @@
 package flow
 
 import (
+	"cmp"
+	"errors"
+	"strings"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/margaydev/margay/label"
 )
 
-// TrajectoryID names one trajectory: all that one agent run says and reads.
+// TrajectoryID names one trajectory: everything that one agent run reads and
+// writes.
 // It is a ULID in its canonical 26-character form.
 type TrajectoryID string
 
@@ -32,7 +38,7 @@ const (
 // Role is the author of a message in the conversation's own terms.
 type Role string
 
-// Roles of the chat APIs. Unknown roles are kept as they come.
+// Roles of the chat APIs. Unknown roles are kept unchanged.
 const (
 	RoleSystem    Role = "system"
 	RoleDeveloper Role = "developer"
@@ -41,7 +47,7 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Provenance says who produced a region, at which step, from where.
+// Provenance is who produced a region, at which step, and from where.
 type Provenance struct {
 	Role  Role   `json:"role,omitempty"`
 	Step  int    `json:"step"`            // index of the message in its conversation
@@ -64,7 +70,7 @@ type Message struct {
 	Regions []Region
 }
 
-// Channel is the kind of path that content takes over the boundary.
+// Channel is the kind of path that content takes across the boundary.
 type Channel string
 
 // Channels.
@@ -76,7 +82,7 @@ const (
 	ChannelUser   Channel = "user"
 )
 
-// Trust is the class of a sink: who listens at its far end.
+// Trust is the class of a sink: who can read what it gets.
 type Trust string
 
 // Trust classes, from the closest to the farthest.
@@ -87,30 +93,21 @@ const (
 	TrustPublic   Trust = "public"   // anybody
 )
 
-// Sink is a place where content leaves to.
+// Sink is a place that content is released to.
 type Sink struct {
 	Name    string  `json:"name"` // an upstream's or a tool's configured name
 	Channel Channel `json:"channel"`
 	Trust   Trust   `json:"trust"`
 }
 
-// ToolCall is a call that a model proposes, complete.
+// ToolCall is a complete call that a model proposes.
 type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments string // as the model wrote them; JSON by convention
 }
 
-// Release is content that was let out to a sink.
-type Release struct {
-	ID         string
-	Trajectory TrajectoryID
-	Sink       Sink
-	Digest     [32]byte // keyed hash of the released bytes
-	At         time.Time
-}
-
-// Action is what is done with one finding.
+// Action is the treatment of one finding.
 type Action string
 
 // Actions, from the most open to the strictest.
@@ -122,7 +119,7 @@ const (
 	ActBlock     Action = "block"     // refuse the whole message or end the stream
 )
 
-// Outcome is what a decision comes to.
+// Outcome is the result of a decision.
 type Outcome string
 
 // Outcomes.
@@ -133,8 +130,8 @@ const (
 	Deny    Outcome = "deny"
 )
 
-// Reason says why a decision came out as it did. It never holds a secret's
-// value: Detail is written from rule names, kinds and places alone.
+// Reason explains a decision. It never holds a secret's value: Detail is made only
+// from the names of rules, kinds and places.
 type Reason struct {
 	Code    string `json:"code"`              // stable, kebab-case: "secret-found", "strict-json", …
 	Detail  string `json:"detail"`            // one line for a person
@@ -152,13 +149,30 @@ type Decision struct {
 	Outcome    Outcome      `json:"outcome"`
 	Reasons    []Reason     `json:"reasons,omitempty"`
 	At         time.Time    `json:"at"`
+	// Count is how many refusals alike the decision stands for; 0 for one.
+	Count int `json:"count,omitempty"`
+}
+
+// N is how many decisions it counts as.
+func (d *Decision) N() int { return max(d.Count, 1) }
+
+// Why sums up, for a person, why a decision denies.
+func (d *Decision) Why() string {
+	const most = 3
+	var out []string
+	for _, r := range d.Reasons {
+		if r.Action != ActReport && len(out) < most {
+			out = append(out, r.Detail)
+		}
+	}
+	return cmp.Or(strings.Join(out, "; "), "denied")
 }
 
 // Field names a kind of text-bearing place in a model API.
 type Field uint8
 
-// Fields. Other is any string the API does not name as text; it is scanned
-// all the same.
+// Fields. Other is any string that the API does not name as text; it is scanned
+// too.
 const (
 	FieldOther Field = iota
 	FieldContent
@@ -168,22 +182,14 @@ const (
 	FieldToolArguments
 )
 
+var fieldNames = [...]string{"other", "content", "refusal", "reasoning", "tool-name", "tool-arguments"}
+
 // String returns the field's name in lower case.
 func (f Field) String() string {
-	switch f {
-	case FieldContent:
-		return "content"
-	case FieldRefusal:
-		return "refusal"
-	case FieldReasoning:
-		return "reasoning"
-	case FieldToolName:
-		return "tool-name"
-	case FieldToolArguments:
-		return "tool-arguments"
-	default:
-		return "other"
+	if int(f) >= len(fieldNames) {
+		f = FieldOther
 	}
+	return fieldNames[f]
 }
 
 // StreamKey names one continuous text inside a streamed answer. Deltas with
@@ -207,56 +213,91 @@ type Item struct{ Choice, Item int }
 type Delta struct {
 	Key  StreamKey
 	Text []byte // decoded; valid until the event is released
-	// Tokens are what the server tells about the tokens that Text is made of:
-	// all of them, in order, or none. Valid as long as Text.
+	// Tokens are what the server reports about the tokens of Text: all of them,
+	// in order, or none. Valid as long as Text.
 	Tokens []Token
-	// Telemetry is what a self-hosted server tells besides, one entry a
-	// token, as it came (docs/format/telemetry.md); nil for nothing.
+	// Telemetry is what a self-hosted server reports in addition, one entry a
+	// token, unchanged (docs/format/telemetry.md); nil for none.
 	Telemetry []byte
 	// Copy: the event repeats the whole text, which ends with it. The copy
 	// is edited as the text was.
 	Copy bool
-	// Fixed: the text can't be edited, as it is signed: a finding in it
-	// that is not only reported ends the answer.
+	// Fixed: the text is signed and can't be edited. Unless the action of a
+	// finding in it is to report, the finding ends the answer.
 	Fixed bool
 }
 
 // Outgoing is an event of a streamed answer on its way to the client.
 type Outgoing struct {
-	Raw, Data []byte // as it came
-	// Edit is nil where the event goes out as it came.
+	Raw, Data []byte // as received
+	// Edit is nil if the event is emitted unchanged.
 	Edit *Edit
-	// Say are texts of Margay's own that go out before the event.
-	Say []Say
+	// Notices are texts of Margay's own that are emitted before the event.
+	Notices []Notice
 }
 
-// Edit says what changes in an event.
+// Edit changes an event.
 type Edit struct {
 	// Text has new texts by the delta's place in the event.
 	Text map[int][]byte
-	// Call says what becomes of a tool call: its new index among the calls
-	// that are made, or drop. Nil keeps all as they are.
+	// Call returns the new index of a tool call among the calls that are made,
+	// or drop. Nil keeps all unchanged.
 	Call func(choice, item int) (newIndex int, drop bool)
-	// Finish says what a reason to finish becomes. Nil keeps it.
+	// Finish returns the new finish reason. Nil keeps it.
 	Finish func(choice int, reason string) string
 }
 
-// Say is a text of Margay's own that stands for a tool call that is not made.
-type Say struct {
+// Notice is a text of Margay's own in place of a tool call that is not made.
+type Notice struct {
 	Choice int
 	Item   int // the call's
 	Text   string
+	// Decision: the log has why; it must before the text goes out.
+	Decision bool
 }
 
-// Token is one generated token as the server tells it.
+// Token is one generated token as the server reports it.
 type Token struct {
 	Text    string
-	Logprob float64       // of Text, natural logarithm; NaN where it does not tell
-	Top     []Alternative // most probable first; empty where it does not tell
+	Logprob float64       // of Text, natural logarithm; NaN if it is not reported
+	Top     []Alternative // most probable first; empty if they are not reported
 }
 
 // Alternative is one entry of a token's distribution.
 type Alternative struct {
 	Text    string
 	Logprob float64 // natural logarithm of the probability, <= 0
+}
+
+// NewID returns a fresh ULID. IDs made by one process sort by creation time. It
+// is safe for concurrent use.
+func NewID() string { return ulid.Make().String() }
+
+// ErrTrajectoryID says that a trajectory id is not a ULID in canonical form.
+var ErrTrajectoryID = errors.New("not a trajectory id: expected the 26 characters of a ULID")
+
+// ParseTrajectoryID checks an id from outside. It accepts only the canonical
+// upper-case form, so that one trajectory has one name.
+func ParseTrajectoryID(s string) (TrajectoryID, error) {
+	id, err := ulid.ParseStrict(s)
+	if err != nil || id.String() != s {
+		return "", ErrTrajectoryID
+	}
+	return TrajectoryID(s), nil
+}
+
+// Text is one text of a message, as a connector hands it to the mediator.
+type Text struct {
+	ID     int
+	Text   string
+	Field  Field
+	Role   Role          // of the message it is in, if any
+	Tool   string        // the tool whose call or result it is
+	Path   func() string // where it is; called only for findings
+	Fixed  bool          // it can't be edited, like an object's key
+	Opaque string        // what it is, if it is not text
+	JSON   bool          // a JSON value as it is written, and must stay one
+	// Tokens are what the server reports about the tokens of an answer's text.
+	Tokens    []Token
+	Telemetry []byte
 }

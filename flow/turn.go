@@ -1,23 +1,23 @@
 package flow
 
-// Turn is one message of a conversation, or the part of one that is one
-// tool's result. Its texts are named by the ids that the request's codec gave
-// them.
+// Turn is one message of a conversation, or the part of one that is one tool's
+// result. Its texts are named by their ids from the request's codec.
 type Turn struct {
 	Role  Role
-	Parts []int // its texts, those of calls aside
+	Parts []int // its texts, without those of calls
 	Calls []TurnCall
 	// Result is the id of the call whose result it is; empty for none.
 	Result string
-	// Foreign: it holds what a tool of the model's server told, which nobody
-	// here called.
+	// Foreign: it holds what others than its author wrote: the result of a tool
+	// that the model's server called by itself, or a document, a search result or
+	// anything unknown in a message or in a tool's result.
 	Foreign bool
-	// Opaque: it holds what is no text, such as a picture, which nobody here
-	// has read. Kept: it stands for what the server keeps.
+	// Opaque: it holds something that is not text, such as a picture, which
+	// Margay can't read. Kept: it refers to content that the server keeps.
 	Opaque, Kept bool
 }
 
-// TurnCall is a call that a turn of the assistant's made.
+// TurnCall is a call in a turn of the assistant.
 type TurnCall struct {
 	ID, Name  string
 	Arguments string
@@ -28,27 +28,27 @@ type TurnCall struct {
 type OfferedTool struct {
 	Name  string
 	Parts []int // the texts in its definition
-	// Server: the model's server runs it, and what it tells is part of the
-	// model's answer.
+	// Server: the model's server runs it, and its result is part of the model's
+	// answer.
 	Server bool
 }
 
-// RefusedCall is a call that a model made and that was not made.
+// RefusedCall is a call that a model proposed and that was refused.
 type RefusedCall struct {
 	ToolCall
-	Told string // what the model is told instead of a result
+	Result string // what the model sees in place of a result
 }
 
-// Withheld says what a model does not see when a step is generated again.
-// Places are those of turns and of offered tools.
+// Withheld is what a model does not see when a step is generated again. Turns and
+// offered tools are named by their places.
 type Withheld struct {
-	// Instead has what stands for the content of a turn. A turn of the
-	// assistant's loses its calls with it.
+	// Instead has the replacements for the content of turns. A turn of the
+	// assistant loses its calls with its content.
 	Instead map[int]string
 	// Without are the turns that are left out.
 	Without map[int]bool
-	// Before has an answer of the assistant's that is put before a turn, for
-	// what was left out there.
+	// Before has an answer of the assistant that is put before a turn, in place
+	// of what was left out there.
 	Before map[int]string
 	// Hidden are the tools that are not offered.
 	Hidden map[int]bool

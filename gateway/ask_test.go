@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/monitor"
 )
 
@@ -45,7 +46,7 @@ func probable(text string, p float64) string {
 func asking(t *testing.T, answer func(u *upstream, w http.ResponseWriter)) *rig {
 	t.Helper()
 	r := newRig(t, func(mc *mediator.Config, gc *Config) {
-		mc.Monitor, mc.Policy.Risk, mc.Policy.Vocabulary = certain(t), mediator.RiskEnforce, 1000
+		mc.Monitor, mc.Policy.Risk, mc.Policy.Vocabulary = certain(t), session.RiskEnforce, 1000
 		gc.AskLogprobs = true
 	})
 	r.up.answer = func(w http.ResponseWriter, _ *http.Request) { answer(r.up, w) }
@@ -156,6 +157,23 @@ func TestModelThatTellsNothing(t *testing.T) {
 	}
 }
 
+// One whose distributions can't go on is asked again: it tells some.
+func TestModelWithStrayLogprobs(t *testing.T) {
+	asked := 0
+	r := asking(t, func(u *upstream, w http.ResponseWriter) {
+		asked += strings.Count(u.take(), `"logprobs"`)
+		stream(w, strings.Replace(probable("the", 0.1), `{"token":"a"`, `{"token":"get_by_name_22"`, 1), finish(0, "stop"), "[DONE]")
+	})
+	for range 2 {
+		if out := r.complete(t, ""); strings.Contains(out, "get_by_name_22") {
+			t.Errorf("answer %s", out)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // A model's name is the caller's: an endless one is neither asked about nor
 // kept.
 func TestEndlessModelNames(t *testing.T) {
@@ -179,16 +197,5 @@ func TestOtherErrorsStay(t *testing.T) {
 	})
 	if out := r.complete(t, ""); !strings.Contains(out, "no such model") || requests != 1 {
 		t.Errorf("%s after %d requests", out, requests)
-	}
-}
-
-func TestMuteIsBounded(t *testing.T) {
-	var m mute
-	for i := range maxMute + 10 {
-		m.add(fmt.Sprint(i))
-		m.add(fmt.Sprint(i))
-	}
-	if m.has("0") || !m.has(fmt.Sprint(maxMute)) || len(m.models) != maxMute {
-		t.Error("the models noted longest ago are forgotten first")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -58,7 +59,7 @@ func BenchmarkEvents(b *testing.B) {
 		"messages burst": {messages: true}, "messages alone": {messages: true, alone: true},
 	} {
 		b.Run(name, func(b *testing.B) {
-			e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))})
+			e, err := mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -94,10 +95,11 @@ func BenchmarkEvents(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			turn := s.Prompt(context.Background(), &mediator.Prompt{})
 			buf := make([]byte, burst)
 			b.ReportAllocs()
 			for b.Loop() {
-				body := newEvents(g, &call{g: g, api: api, session: s}, &http.Response{Request: req, Body: &pieces{raw.Bytes(), 4 << 10, in.alone}})
+				body := newEvents(g, &call{g: g, api: api, session: s, turn: turn}, &http.Response{Request: req}, &pieces{raw.Bytes(), 4 << 10, in.alone})
 				n := 0
 				for {
 					k, err := body.Read(buf)

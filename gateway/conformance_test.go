@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
-	"github.com/margaydev/margay/gateway/gatewaytest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 )
 
 func TestConformance(t *testing.T) {

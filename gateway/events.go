@@ -12,6 +12,9 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/sse"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/outlet"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire"
 )
 
@@ -23,29 +26,28 @@ const (
 	together = 4 << 10
 )
 
-// events is the body of a mediated stream. Read waits for the upstream, and
-// returns when at least one event is released. Events that have arrived
-// together are decided together and go out together.
+// events is a mediated stream. Events that have arrived together are decided
+// together and go out together.
 type events struct {
 	ctx  context.Context //nolint:containedctx // a body has no other way to get it
 	g    *Gateway
 	c    *call
 	body swapped
 	*reading
-	gen    *mediator.Generation
-	held   *settling // nil where calls are not held
-	quiet  time.Time // when the client was sent something last, while it is held
-	judged bool      // it has told distributions
-	silent bool      // it has told text without
-	frame  []byte    // scratch: an event's lines besides its data
-	framed []byte    // the last of them that were clean
-	ev     mediator.Event
-	id     string // of the answer, as told to the session
-	idle   *time.Timer
-	out    []byte // what goes out next
-	rest   []byte // what did not fit into the last Read
-	end    bool
-	resp   *http.Response
+	readings []*reading // of all attempts
+	answer   *mediator.Answer
+	wait     <-chan func() (*mediator.Next, error) // what a person says to the calls; nil while nobody is asked
+	quiet    time.Time                             // when the client was sent something last, while the answer is held
+	judged   bool                                  // it has told distributions
+	silent   bool                                  // it has told text without
+	frame    []byte                                // scratch: an event's lines besides its data
+	framed   []byte                                // the last of them that were clean
+	ev       answer.Event
+	id       string // of the answer, as told to the session
+	idle     *time.Timer
+	out      *cut.Released // what goes out next
+	end      bool
+	resp     *http.Response
 
 	stats    StreamStats
 	arrivals []time.Time // of events not yet released; kept only for Streamed
@@ -65,35 +67,24 @@ func newReadings(api wire.API) *sync.Pool {
 	return p
 }
 
-func newEvents(g *Gateway, c *call, resp *http.Response) *events {
+// newEvents returns the body of a mediated stream, whose events are in body.
+func newEvents(g *Gateway, c *call, resp *http.Response, body io.ReadCloser) *outlet.Body {
 	e := &events{ctx: resp.Request.Context(), g: g, c: c, resp: resp}
-	if c.step != nil && c.step.Holds(c.view) {
-		e.held, e.quiet = &settling{view: c.view}, time.Now()
-	}
-	e.open(resp.Body)
+	e.answer = c.turn.Stream(e.ctx, answer.Options{Ends: c.api.shape.Ends, Repeats: c.api.shape.Repeats, MaxHeld: g.cfg.MaxBody}, c)
+	e.quiet = time.Now()
+	e.open(body)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
-	return e
+	return outlet.Stream(e.more, e.close)
 }
 
 // open begins to read a stream.
 func (e *events) open(body io.ReadCloser) {
 	e.body.swap(body)
 	e.reading = e.c.api.readings.Get().(*reading)
-	e.codec.Reset(wire.Limits{MaxBytes: e.g.cfg.MaxEvent}, e.c.session.Judges())
-	e.generate()
+	e.readings = append(e.readings, e.reading)
+	e.codec.Reset(wire.Limits{MaxBytes: e.g.cfg.MaxEvent}, e.c.session.Judges)
 	e.in.Reset(body, e.g.cfg.MaxEvent)
-}
-
-func (e *events) generate() {
-	e.gen = e.c.session.Generate(e.ctx)
-	e.gen.Ends, e.gen.Repeats = e.c.api.shape.Ends, e.c.api.shape.Repeats
-	switch {
-	case e.held != nil:
-		e.gen.Hold(e.g.cfg.MaxBody)
-	case e.c.step != nil:
-		e.gen.Gate(e.g.cfg.MaxBody, func(call flow.ToolCall) bool { return e.c.step.Passes(e.ctx, call, e.c.view) })
-	}
 }
 
 // swapped is the body that is read at the moment. It is safe for concurrent
@@ -124,15 +115,17 @@ func (s *swapped) Close() error {
 	return s.body.Close()
 }
 
-// Close implements io.Closer. It cancels the upstream.
-func (e *events) Close() error {
+// close ends the stream and cancels the upstream.
+func (e *events) close() error {
 	e.idle.Stop()
 	e.end = true
 	if e.reading != nil {
-		e.in.Reset(nil, 0)
-		e.pool.Put(e.reading)
-		e.reading = nil
-		e.gen.Free()
+		for _, r := range e.readings {
+			r.in.Reset(nil, 0)
+			r.pool.Put(r)
+		}
+		e.reading, e.readings = nil, nil
+		e.answer.Free()
 		if f := e.g.cfg.Streamed; f != nil {
 			f(e.stats)
 		}
@@ -140,37 +133,27 @@ func (e *events) Close() error {
 	return e.body.Close()
 }
 
-// Read implements io.Reader.
-func (e *events) Read(p []byte) (int, error) {
-	if len(e.rest) > 0 {
-		n := copy(p, e.rest)
-		e.rest = e.rest[n:]
-		return n, nil
-	}
-	e.out = p[:0:len(p)]
-	for len(e.out) == 0 {
+// more waits for the upstream, and returns when at least one event is released.
+func (e *events) more(out *cut.Released, room int) error {
+	e.out = out
+	for out.Len() == 0 {
 		if e.end {
 			e.g.trailer(e.ctx, e.c, e.resp)
-			return 0, io.EOF
+			return io.EOF
 		}
-		if e.asking() {
+		if e.wait != nil {
 			e.waits()
 			continue
 		}
 		e.batch()
 	}
-	for !e.end && e.held == nil && len(e.out)+2*together < len(p) && e.in.Buffered() {
+	for !e.end && !e.answer.Holds && out.Len()+2*together < room && e.in.Buffered() {
 		e.batch()
 	}
-	n := min(len(e.out), len(p))
-	if len(e.out) > len(p) {
-		copy(p, e.out) // it moved to a larger place
-		e.rest = e.out[n:]
-	}
-	return n, nil
+	return nil
 }
 
-// patience is how often a client is told that its answer is still held.
+// patience is how often a client reads that its answer is still held.
 const patience = 10 * time.Second
 
 // waits waits for a person's answer.
@@ -179,15 +162,13 @@ func (e *events) waits() {
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
-	case s := <-e.held.wait:
-		e.answered(s)
+	case next := <-e.wait:
+		e.wait = nil
+		e.follow(next())
 	case <-t.C:
-		e.out = append(e.out, still...)
+		e.out.Own([]byte(still))
 	}
 }
-
-// asking reports whether a person is asked about the calls.
-func (e *events) asking() bool { return e.held != nil && e.held.wait != nil }
 
 // batch takes the next event, for which it waits, and those that have arrived
 // with it, and writes what they release.
@@ -197,14 +178,15 @@ func (e *events) batch() {
 	if waits {
 		e.idle.Reset(e.g.cfg.Idle)
 	}
-	for !e.end && size < together && !e.asking() && e.in.Buffered() {
+	for !e.end && size < together && e.wait == nil && e.in.Buffered() {
 		size += e.next()
 	}
 	if !e.end {
 		e.release()
 	}
-	if e.held != nil && !e.asking() && time.Since(e.quiet) >= patience {
-		e.out, e.quiet = append(e.out, still...), time.Now()
+	if e.answer.Holds && e.wait == nil && time.Since(e.quiet) >= patience {
+		e.out.Own([]byte(still))
+		e.quiet = time.Now()
 	}
 }
 
@@ -222,7 +204,7 @@ func (e *events) next() int {
 			e.broken()
 			break
 		}
-		if e.finish(); e.held == nil {
+		if e.finish(); !e.answer.Holds {
 			e.end = true
 		}
 	case errors.Is(err, sse.ErrTooLarge):
@@ -231,6 +213,8 @@ func (e *events) next() int {
 		e.broken()
 	case ev.Incomplete:
 		// A client drops it; so it is no loss.
+	case ev.Data == nil && !sse.FramedAll(ev.Raw):
+		e.stop("framing", unframed)
 	case ev.Data == nil:
 		if e.clean(ev.Raw) { // a comment with a secret is dropped: nobody misses it
 			e.add(ev, &wire.Chunk{})
@@ -247,12 +231,24 @@ func (e *events) next() int {
 // broken ends the stream where the upstream did not. What is held is not
 // released: it was never decided.
 func (e *events) broken() {
+	if e.ctx.Err() != nil { // the client has stopped the answer, and nobody reads more
+		e.g.cfg.Log.Info("client went away", "upstream", e.g.cfg.Name)
+		e.release()
+		e.end = true
+		_ = e.body.Close()
+		return
+	}
 	e.g.cfg.Log.Warn("upstream broke off", "upstream", e.g.cfg.Name)
 	e.stop("upstream-failed", "the upstream broke off in mid-stream")
 }
 
+// unframed says that an event has a line that clients of another format might
+// read, such as one of JSON.
+const unframed = "an event of the upstream has a line that is not of the format"
+
 // framing returns the lines of an event besides those of its data, and of its
-// type where that is one of the API's own.
+// type where that is one of the API's own. What is too short for another line
+// that says anything has none.
 func (e *events) framing(ev *sse.Event, typed bool) []byte {
 	e.frame = e.frame[:0]
 	rest := len(ev.Raw) - len(ev.Data)
@@ -260,7 +256,7 @@ func (e *events) framing(ev *sse.Event, typed bool) []byte {
 		rest -= len("event: \n") + len(ev.Type)
 	}
 	if rest <= len("data: \r\n\r\n") {
-		return nil // there is no room for another line that says anything
+		return nil
 	}
 	for line := range bytes.FieldsFuncSeq(ev.Raw, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if !bytes.HasPrefix(line, []byte("data:")) {
@@ -276,7 +272,7 @@ func (e *events) clean(raw []byte) bool {
 	if len(raw) <= 2 || bytes.Equal(raw, e.framed) {
 		return true
 	}
-	res := e.c.session.Answer(e.ctx, &mediator.Answer{Texts: []mediator.Text{{Text: string(raw), Path: func() string { return "event" }}}})
+	res := e.c.session.Decide(e.ctx, flow.Generate, &mediator.Message{Texts: []flow.Text{{Text: string(raw), Path: func() string { return "event" }}}})
 	if res.Denied() || len(res.Edits) > 0 {
 		return false
 	}
@@ -290,12 +286,19 @@ func (e *events) event(ev *sse.Event) {
 		e.stop("strict-json", "an event of the upstream is not strict JSON: "+err.Error())
 		return
 	}
-	if !e.clean(e.framing(ev, chunk.Typed)) {
+	frame := e.framing(ev, chunk.Typed)
+	if len(frame) > 0 && !sse.FramedAll(frame) {
+		e.stop("framing", unframed)
+		return
+	}
+	if !e.clean(frame) {
 		e.stop("denied", "an event of the upstream holds a secret outside its data")
 		return
 	}
 	if chunk.Stray {
-		// Nobody has looked at these logprobs: the event goes on without.
+		// Nobody has looked at these logprobs: the event goes on without. The model
+		// tells some, all the same, and is asked again.
+		e.judged = true
 		if ev = e.strip(ev, true, false); e.end {
 			return
 		}
@@ -311,8 +314,7 @@ func (e *events) event(ev *sse.Event) {
 	}
 	if len(chunk.ID) > 0 && string(chunk.ID) != e.id {
 		e.id = string(chunk.ID)
-		e.c.session.Named(e.c.caller, e.id)
-		e.g.owed.forget(e.c.caller, e.id)
+		e.c.named(e.id)
 	}
 	if chunk.Error && e.codec.Open() {
 		e.failure(ev, chunk)
@@ -320,7 +322,7 @@ func (e *events) event(ev *sse.Event) {
 	}
 	if e.add(ev, chunk); chunk.Done && !e.end {
 		e.finish()
-		e.owe()
+		e.c.owe(e.codec)
 	}
 }
 
@@ -330,7 +332,7 @@ func (e *events) unasked(ev *sse.Event, chunk *wire.Chunk) *sse.Event {
 	if e.c.asked && !chunk.Logprobs {
 		e.silent = e.silent || len(chunk.Deltas) > 0
 		if e.silent && !e.judged && len(chunk.Finished) > 0 {
-			e.g.mute.add(e.c.model) // the whole answer came without
+			e.g.mute.Put(e.c.model, struct{}{}) // the whole answer came without
 		}
 	}
 	e.judged = e.judged || chunk.Logprobs
@@ -363,12 +365,13 @@ func (e *events) failure(ev *sse.Event, chunk *wire.Chunk) {
 	if e.end {
 		return
 	}
-	e.generate()
+	e.ev.Failed = true
 	e.add(ev, chunk)
+	e.ev.Failed = false
 	if !e.end {
 		e.finish()
 	}
-	if e.held == nil {
+	if !e.answer.Holds {
 		e.end = true
 		_ = e.body.Close()
 	}
@@ -377,7 +380,7 @@ func (e *events) failure(ev *sse.Event, chunk *wire.Chunk) {
 func (e *events) add(ev *sse.Event, chunk *wire.Chunk) {
 	e.ev.Raw, e.ev.Data = ev.Raw, ev.Data
 	e.ev.Deltas, e.ev.Names, e.ev.Choices = chunk.Deltas, chunk.Names, chunk.Choices
-	e.ev.Ended, e.ev.Finished = chunk.Ended, e.ev.Finished[:0]
+	e.ev.ID, e.ev.Ended, e.ev.Finished = chunk.ID, chunk.Ended, e.ev.Finished[:0]
 	for _, f := range chunk.Finished {
 		e.ev.Finished = append(e.ev.Finished, f.Choice)
 	}
@@ -385,17 +388,17 @@ func (e *events) add(ev *sse.Event, chunk *wire.Chunk) {
 		e.stats.Events++
 		e.arrivals = append(e.arrivals, e.arrived)
 	}
-	if err := e.gen.Add(&e.ev); err != nil {
+	if err := e.answer.Add(&e.ev); err != nil {
 		e.halt(err)
 	}
 }
 
 // release writes what the events so far release.
 func (e *events) release() {
-	out, err := e.gen.Release()
+	out, err := e.answer.Release()
 	e.write(out)
 	if e.g.cfg.Streamed != nil {
-		e.stats.MaxHeld = max(e.stats.MaxHeld, e.gen.Held())
+		e.stats.MaxHeld = max(e.stats.MaxHeld, e.answer.Held)
 	}
 	if err != nil && !e.end {
 		e.halt(err)
@@ -408,28 +411,16 @@ func (e *events) finish() {
 	if e.end {
 		return
 	}
-	out, err := e.gen.Close()
-	e.write(out)
-	if err != nil && !e.end {
-		e.halt(err)
-	}
-	switch {
-	case e.end:
-	case e.gen.Holds():
-		e.settle()
-	case e.c.step != nil:
-		e.c.step.Stand(e.gen.Said(), nil, e.gen.Gone(), e.c.view)
-	}
+	e.follow(e.answer.End(nil))
 }
 
-func (e *events) write(out []flow.Outgoing) {
+func (e *events) write(out []answer.Outgoing) {
 	if n := min(len(out), len(e.arrivals)); n > 0 {
 		e.stats.MaxDelay = max(e.stats.MaxDelay, time.Since(e.arrivals[0]))
 		e.arrivals = e.arrivals[:copy(e.arrivals, e.arrivals[n:])]
 	}
 	for i := range out {
-		var err error
-		if e.out, err = e.codec.Append(e.out, &out[i]); err != nil {
+		if e.out.Encode(&out[i], func(dst []byte) ([]byte, error) { return e.codec.Append(dst, &out[i].Outgoing) }) != nil {
 			e.fail("internal-error", "an event could not be edited")
 			return
 		}
@@ -438,11 +429,23 @@ func (e *events) write(out []flow.Outgoing) {
 
 // halt ends the client's stream in the API's own terms.
 func (e *events) halt(err error) {
-	if !errors.Is(err, mediator.ErrHalted) {
-		e.fail("denied", "the answer was stopped: "+err.Error())
+	var by answer.Stop
+	if stop := (*answer.Stop)(nil); errors.As(err, &stop) {
+		by = *stop
+	}
+	d := unusable("denied", "the answer was stopped: "+err.Error())
+	d.decision = by.Decision
+	switch {
+	case errors.Is(err, answer.ErrDenied):
+		e.failed(d)
+		return
+	case !errors.Is(err, answer.ErrHalted):
+		e.fail("store-failed", err.Error()+"; run margay doctor")
 		return
 	}
-	e.out = e.codec.Halt(e.out)
+	e.g.record(e.ctx, flow.Generate, "", e.c.session, d)
+	e.out.Own([]byte(": margay ended the answer" + d.explain() + "\n\n"))
+	e.out.Own(e.codec.Halt(nil))
 	e.end = true
 	_ = e.body.Close()
 }
@@ -456,8 +459,11 @@ func (e *events) stop(code, detail string) {
 }
 
 // fail ends the stream with an error event. Nothing that is held goes out.
-func (e *events) fail(code, detail string) {
-	e.out = e.codec.Fail(e.out, &wire.Problem{Message: "margay: " + detail, Code: code})
+func (e *events) fail(code, detail string) { e.failed(unusable(code, detail)) }
+
+func (e *events) failed(d *denied) {
+	e.g.record(e.ctx, flow.Generate, "", e.c.session, d)
+	e.out.Own(e.codec.Fail(nil, &wire.Problem{Message: "margay: " + d.told(), Code: d.code}))
 	e.end = true
 	_ = e.body.Close()
 }

@@ -2,12 +2,14 @@
 // requests and answers go through a mediator. It holds no policy.
 //
 // Requests are read whole, parsed strictly and forwarded with the mediator's
-// edits. Answers stream: every event is delayed until its text is decided and
-// goes out as it came where nothing in it is edited. The caller's credentials
-// go to the configured upstream and nowhere else; redirects are not followed.
+// edits. Answers stream: every event waits until its text is decided, and
+// goes out unchanged if nothing in it is edited. The caller's credentials go
+// to the configured upstream and nowhere else; redirects are not followed.
 package gateway
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +22,9 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/httpedge"
+	"github.com/margaydev/margay/internal/recent"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire"
 )
 
@@ -59,6 +63,11 @@ type Config struct {
 	Streamed func(StreamStats)
 	// Transport is used for the upstream; by default one of its own.
 	Transport http.RoundTripper
+	// Mask returns what takes secrets out of paths that messages and the log show;
+	// nil: they show none.
+	Mask func(context.Context) (func(string) string, error)
+	// Ready reports whether requests can be decided; nil: always.
+	Ready func(context.Context) error
 }
 
 // StreamStats says how a stream was delayed.
@@ -74,8 +83,8 @@ type Gateway struct {
 	proxy *httputil.ReverseProxy
 	apis  apis
 	guard httpedge.Guard
-	mute  mute
-	owed  owed
+	mute  *recent.Map[string, struct{}] // the models that tell no distributions
+	owed  *recent.Map[debtor, debt]
 }
 
 // New returns a gateway.
@@ -84,23 +93,13 @@ func New(cfg Config) (*Gateway, error) {
 		return nil, errors.New("gateway: engine and upstream are required")
 	}
 	if cfg.Upstream.Scheme != "http" && cfg.Upstream.Scheme != "https" || cfg.Upstream.Host == "" {
-		return nil, fmt.Errorf("gateway: upstream %q is no http(s) URL", cfg.Upstream.Redacted())
+		return nil, fmt.Errorf("gateway: upstream %q is not an http(s) URL", cfg.Upstream.Redacted())
 	}
-	if cfg.Name == "" {
-		cfg.Name = cfg.Upstream.Host
-	}
-	if cfg.MaxBody <= 0 {
-		cfg.MaxBody = 32 << 20
-	}
-	if cfg.MaxEvent <= 0 {
-		cfg.MaxEvent = 4 << 20
-	}
-	if cfg.Idle <= 0 {
-		cfg.Idle = 10 * time.Minute
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Name = cmp.Or(cfg.Name, cfg.Upstream.Host)
+	cfg.MaxBody = cmp.Or(max(cfg.MaxBody, 0), 32<<20)
+	cfg.MaxEvent = cmp.Or(max(cfg.MaxEvent, 0), 4<<20)
+	cfg.Idle = cmp.Or(max(cfg.Idle, 0), 10*time.Minute)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Transport == nil {
 		t, err := httpedge.Transport(cfg.CAFile, cfg.Idle)
 		if err != nil {
@@ -108,7 +107,10 @@ func New(cfg Config) (*Gateway, error) {
 		}
 		cfg.Transport = t
 	}
-	g := &Gateway{cfg: cfg, apis: newAPIs(), guard: httpedge.Guard{Hosts: cfg.Hosts, Origins: cfg.Origins, Auth: cfg.Auth}}
+	g := &Gateway{
+		cfg: cfg, apis: newAPIs(), guard: httpedge.Guard{Hosts: cfg.Hosts, Origins: cfg.Origins, Auth: cfg.Auth},
+		mute: recent.New[string, struct{}](maxMute), owed: recent.New[debtor, debt](maxOwed),
+	}
 	if cfg.AskLogprobs {
 		cfg.Transport = asker{g, cfg.Transport}
 	}
@@ -117,7 +119,7 @@ func New(cfg Config) (*Gateway, error) {
 		Transport:      cfg.Transport,
 		FlushInterval:  -1,
 		BufferPool:     &buffers{},
-		ModifyResponse: g.response,
+		ModifyResponse: g.answered,
 		ErrorHandler:   g.failed,
 		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
 	}
@@ -126,9 +128,7 @@ func New(cfg Config) (*Gateway, error) {
 
 // Close releases the idle connections to the upstream.
 func (g *Gateway) Close() {
-	if t, ok := g.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
+	(&http.Client{Transport: g.cfg.Transport}).CloseIdleConnections()
 }
 
 type buffers struct{ pool sync.Pool }
@@ -144,51 +144,59 @@ func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rt := route{api: g.apis.of(r, "")}
+	var d *denied
+	if errors.As(g.serve(w, r, &rt), &d) {
+		g.refuse(r, w, rt.api, nil, d)
+	}
+}
+
+// serve answers a request of a path, whose route it finds.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) error {
 	path := r.URL.Path
-	api := g.apis.of(r, "")
-	refuse := func(status int, code, detail string) { refuse(w, api, status, code, detail, "") }
 	if g.cfg.Token != "" {
 		rest, ok := strings.CutPrefix(path, "/"+g.cfg.Token)
 		if !ok || rest != "" && rest[0] != '/' {
-			refuse(http.StatusNotFound, "not-found", "no such path; use the base URL that margay printed")
-			return
+			return deny(http.StatusNotFound, "not-found", "no such path; use the base URL that margay printed")
 		}
 		path = rest
 	}
-	if code, detail := g.guard.Stranger(r); code != "" {
-		refuse(http.StatusForbidden, code, detail)
-		return
+	if code, detail := g.guard.Refuse(r); code != "" {
+		return deny(http.StatusForbidden, code, detail)
+	}
+	if !plainPath(r.URL) {
+		return deny(http.StatusBadRequest, "path", "servers read the path "+g.shown(r, r.URL.EscapedPath())+" differently: write it without empty elements, dots, backslashes, and encoded slashes or dots")
 	}
 	switch path {
 	case "/healthz":
-		_, _ = w.Write([]byte("ok\n"))
-		return
+		_, _ = cut.Own([]byte("ok\n")).WriteTo(w)
+		return nil
 	case "/readyz":
-		if err := g.cfg.Engine.Ready(r.Context()); err != nil {
-			refuse(http.StatusServiceUnavailable, "not-ready", err.Error())
-			return
+		if g.cfg.Ready != nil {
+			if err := g.cfg.Ready(r.Context()); err != nil {
+				d := deny(http.StatusServiceUnavailable, "not-ready", err.Error())
+				d.write(w, rt.api) // a question about Margay, and no flow
+				return nil
+			}
 		}
-		_, _ = w.Write([]byte("ready\n"))
-		return
+		_, _ = cut.Own([]byte("ready\n")).WriteTo(w)
+		return nil
 	}
-	path, ok := strings.CutPrefix(path, "/v1")
-	if !ok {
-		refuse(http.StatusNotFound, "not-found", "API paths begin with /v1")
-		return
+	rest, ok := strings.CutPrefix(path, "/v1")
+	if !ok || rest != "" && rest[0] != '/' {
+		name := g.shown(r, path)
+		return g.unserved(r, "not-found", name, "unknown path "+name+"; the API's paths start with /v1, and no setting forwards others: put /v1 at the end of the client's base URL")
 	}
-	path = strings.TrimSuffix(path, "/")
-	rt := g.route(r, path)
-	api = rt.api
-	switch rt.kind {
-	case mediated:
-		g.mediate(w, r, path, rt)
-	case upgrade:
-		refuse(http.StatusUpgradeRequired, "websocket", "margay does not mediate WebSockets; use POST over HTTP (Codex does so by itself, or with supports_websockets=false)")
-	case passed:
-		g.forward(w, r, &call{g: g, path: path, api: api, pass: true})
-	default:
-		refuse(http.StatusNotImplemented, "not-covered", "margay mediates "+covered+" under /v1; other paths are refused unless pass_paths lists them")
+	path = strings.TrimSuffix(rest, "/")
+	var err error
+	if *rt, err = g.route(r, path); err != nil {
+		return err
 	}
+	if !rt.pass {
+		return g.mediate(w, r, path, rt)
+	}
+	g.forward(w, r, &call{g: g, path: path, api: rt.api, pass: true})
+	return nil
 }
 
 // call is one request on its way.
@@ -197,23 +205,20 @@ type call struct {
 	api     *api
 	path    string
 	pass    bool
+	says    bool   // a model answers
 	caller  string // the credential that it came with
 	session *mediator.Session
 	body    []byte // what was decided; nil for none
 
 	model string // asked for
-	// Of a conversation whose labels are looked at.
-	step  *mediator.Step
-	conv  wire.Conversation
-	edits map[int]string
-	view  mediator.View // that the answer is made from
+	turn  *mediator.Turn
+	req   wire.Request // nil for one without a body
 
 	asked bool   // it asks for what the client did not
 	plain []byte // the body without that
 
-	settler wire.Settler // the request, where it must have results for calls
-	owes    []wire.Owed  // those
-	goesOn  string       // the answer that they belong to
+	owes   []wire.Owed // calls that the request must have results for
+	goesOn debtor      // the answer that they belong to
 }
 
 type callKey struct{}
@@ -241,33 +246,24 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.Header.Set("Accept-Encoding", "identity")
 }
 
-// failed answers where the upstream could not be reached or its answer not be
-// used.
+// failed answers where the upstream could not be reached, or its answer could not
+// be used.
 func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		g.cfg.Log.Info("client went away", "path", r.URL.Path)
 		return
 	}
-	api := r.Context().Value(callKey{}).(*call).api
 	var d *denied
-	if errors.As(err, &d) {
-		refuse(w, api, d.status, d.code, d.detail, d.decision)
-		return
+	if !errors.As(err, &d) {
+		why := httpedge.Reason(err)
+		g.cfg.Log.Warn("upstream failed", "upstream", g.cfg.Name, "error", why)
+		d = unusable("upstream-failed", "the upstream "+g.cfg.Name+" can't be reached: "+why)
 	}
-	g.cfg.Log.Warn("upstream failed", "upstream", g.cfg.Name, "error", reachError(err))
-	refuse(w, api, http.StatusBadGateway, "upstream-failed", "the upstream "+g.cfg.Name+" can't be reached: "+reachError(err), "")
+	c := r.Context().Value(callKey{}).(*call)
+	g.refuse(r, w, c.api, c.session, d)
 }
 
-// reachError tells a transport error without the URL, which may hold a query.
-func reachError(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return err.Error()
-}
-
-// denied is an answer that is refused.
+// denied is why a request or an answer is refused.
 type denied struct {
 	status                 int
 	code, detail, decision string
@@ -275,24 +271,66 @@ type denied struct {
 
 func (d *denied) Error() string { return d.code + ": " + d.detail }
 
-// told is the detail with the decision that can be asked for.
-func (d *denied) told() string {
-	if d.decision == "" {
-		return d.detail
-	}
-	return d.detail + " (decision " + d.decision + "; margay explain " + d.decision + ")"
+// deny refuses what was not decided about.
+func deny(status int, code, detail string) *denied { return &denied{status, code, detail, ""} }
+
+// unusable refuses an answer of the upstream's that can't be decided about.
+func unusable(code, detail string) *denied { return deny(http.StatusBadGateway, code, detail) }
+
+// decided refuses an answer of the upstream's that a decision denies.
+func decided(d *flow.Decision) *denied {
+	return &denied{http.StatusBadGateway, "denied", d.Why(), d.ID}
 }
 
-// refuse answers in the API's error shape.
-func refuse(w http.ResponseWriter, api wire.API, status int, code, detail, decision string) {
+// told is the detail with the decision that can be asked for.
+func (d *denied) told() string { return d.detail + d.explain() }
+
+// explain is the decision that can be asked for; empty for none.
+func (d *denied) explain() string {
+	if d.decision == "" {
+		return ""
+	}
+	return " (decision " + d.decision + "; margay explain " + d.decision + ")"
+}
+
+// refuse records what was not decided about, and answers.
+func (g *Gateway) refuse(r *http.Request, w http.ResponseWriter, api wire.API, s *mediator.Session, d *denied) {
+	verb := flow.Generate
+	if d.status < http.StatusInternalServerError {
+		verb = flow.Prompt
+	}
+	g.record(r.Context(), verb, r.Header.Get("Margay-Trajectory"), s, d)
+	d.write(w, api)
+}
+
+// record gives a refusal without a decision one. Where the log fails it stays
+// without.
+func (g *Gateway) record(ctx context.Context, verb flow.Verb, trajectory string, s *mediator.Session, d *denied) {
+	if d.decision != "" {
+		return
+	}
+	if s == nil {
+		var err error
+		if s, err = g.cfg.Engine.Session(ctx, &mediator.SessionRequest{Trajectory: trajectory, Sink: g.sink(), Refuses: true}); err != nil {
+			return
+		}
+	}
+	res := s.Decide(ctx, verb, &mediator.Message{Outcome: flow.Deny, Notes: []flow.Reason{{Code: d.code, Detail: d.detail, Action: flow.ActBlock}}})
+	d.decision = res.Decision.ID
+}
+
+// write answers in the API's error shape.
+func (d *denied) write(w http.ResponseWriter, api wire.API) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	if decision != "" {
-		h.Set("Margay-Decision", decision)
+	if d.decision != "" {
+		h.Set("Margay-Decision", d.decision)
 	}
-	detail = (&denied{detail: detail, decision: decision}).told()
-	w.WriteHeader(status)
-	_, _ = w.Write(api.ErrorBody(&wire.Problem{Status: status, Message: "margay: " + detail, Code: code})) //nolint:gosec // JSON, and sent as JSON
+	if d.status == http.StatusNotFound {
+		h.Set("X-Should-Retry", "false") // for the SDKs of OpenAI and Anthropic
+	}
+	w.WriteHeader(d.status)
+	_, _ = cut.Own(api.ErrorBody(&wire.Problem{Status: d.status, Message: "margay: " + d.told(), Code: d.code})).WriteTo(w)
 }
 
 func (g *Gateway) sink() flow.Sink {

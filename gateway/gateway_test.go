@@ -20,6 +20,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
+	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -105,6 +107,7 @@ func finish(choice int, reason string) string {
 type rig struct {
 	up    *upstream
 	url   string
+	srv   *httptest.Server
 	store *memory.Store
 	log   *bytes.Buffer
 }
@@ -114,7 +117,7 @@ type failing struct {
 	err error
 }
 
-func (f *failing) AppendDecisions(context.Context, []mediator.LogEntry) error { return f.err }
+func (f *failing) AppendDecisions(context.Context, []audit.Entry) error { return f.err }
 
 // records are those of registered secrets.
 func records(t testing.TB, values ...string) []secret.Record {
@@ -137,7 +140,7 @@ func newRig(t testing.TB, change func(*mediator.Config, *Config), registered ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	mc := mediator.Config{Rules: set, Keys: keys, Store: r.store, Ephemeral: records(t, registered...)}
+	mc := mediator.Config{Config: session.Config{Rules: set, Keys: keys, Store: r.store, Ephemeral: records(t, registered...)}}
 	base, err := url.Parse(r.up.URL + "/v1")
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +154,8 @@ func newRig(t testing.TB, change func(*mediator.Config, *Config), registered ...
 		t.Fatal(err)
 	}
 	gc.Engine = e
+	gc.Ready = e.Ready
+	gc.Mask = e.Masker
 	g, err := New(gc)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +166,7 @@ func newRig(t testing.TB, change func(*mediator.Config, *Config), registered ...
 		srv.Close()
 		g.Close()
 	})
-	r.url = srv.URL
+	r.url, r.srv = srv.URL, srv
 	return r
 }
 
@@ -432,7 +437,7 @@ func TestRefusals(t *testing.T) {
 		"bad utf-8":       {"/v1/chat/completions", "{\"a\":\"\xff\"}", "invalid-utf8", 400, nil},
 		"lone surrogate":  {"/v1/chat/completions", `{"a":"\ud800"}`, "invalid-utf8", 400, nil},
 		"not json":        {"/v1/chat/completions", `{`, "syntax", 400, nil},
-		"unknown path":    {"/v1/audio/speech", `{}`, "not-covered", 501, nil},
+		"unknown path":    {"/v1/audio/speech", `{}`, "not-covered", 404, nil},
 		"outside the api": {"/admin", `{}`, "not-found", 404, nil},
 		"form":            {"/v1/chat/completions", `a=b`, "content-type", 415, []string{"Content-Type", "text/plain"}},
 		"brotli":          {"/v1/chat/completions", `{}`, "content-encoding", 415, []string{"Content-Encoding", "br"}},

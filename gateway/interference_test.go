@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +15,13 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/observe"
 	"github.com/margaydev/margay/wire"
 	"github.com/margaydev/margay/wire/anthropic"
 	"github.com/margaydev/margay/wire/openaichat"
@@ -146,9 +153,9 @@ func (tk talk) render(api string) string {
 
 // schemes are the lattices that there are: two points, sets of people, and one
 // that somebody declared.
-func schemes(t *testing.T) map[string]taint.Scheme {
+func schemes(t *testing.T) map[string]observe.Scheme {
 	t.Helper()
-	sets, err := taint.Sets("me@x.example")
+	sets, err := observe.Sets("me@x.example")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,40 +167,40 @@ func schemes(t *testing.T) map[string]taint.Scheme {
 	if err != nil {
 		t.Fatal(err)
 	}
-	custom, err := taint.Custom(label.Lattice{Integrity: authors, Confidentiality: rooms}, "vendor", "staff")
+	custom, err := observe.Custom(label.Lattice{Integrity: authors, Confidentiality: rooms}, "vendor", "staff")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]taint.Scheme{"four-point": taint.FourPoint(), "sets": sets, "custom": custom}
+	return map[string]observe.Scheme{"four-point": observe.FourPoint(), "sets": sets, "custom": custom}
 }
 
 // office is a policy in a scheme: money follows trusted text alone, a mail may
 // carry what its recipients may see.
-func office(t *testing.T, scheme taint.Scheme) *taint.Policy {
+func office(t *testing.T, scheme observe.Scheme) *taint.Policy {
 	t.Helper()
-	path := func(s string) taint.Path {
-		p, err := taint.ParsePath(s)
+	path := func(s string) document.Path {
+		p, err := document.ParsePath(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	address, err := taint.NewType("address")
+	address, err := observe.NewType("address")
 	if err != nil {
 		t.Fatal(err)
 	}
 	reads := []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}
 	policy, err := taint.New(taint.Config{Scheme: scheme, Tools: []taint.Tool{
 		{Name: "read_mail", Rules: reads},
-		{Name: "list_files", Rules: reads, Result: taint.Annotation{Default: taint.Mark{Trusted: true}}},
-		{Name: "now", Result: taint.Annotation{Default: taint.Mark{Trusted: true, Public: true}}},
-		{Name: "inbox", Rules: reads, Result: taint.Annotation{
-			Formats: []taint.Format{taint.FormatJSON}, Structure: &taint.Mark{Trusted: true, Public: true},
-			Records: []taint.Record{{At: path("[*]"), Sources: []taint.Path{path("by")}, Readers: []taint.Path{path("by"), path("to[*]")}, Type: address}},
-			Fields:  []taint.Field{{At: path("[*].by")}, {At: path("[*].to")}, {At: path("[*].text")}},
+		{Name: "list_files", Rules: reads, Result: observe.Annotation{Default: observe.Mark{Trusted: true}}},
+		{Name: "now", Result: observe.Annotation{Default: observe.Mark{Trusted: true, Public: true}}},
+		{Name: "inbox", Rules: reads, Result: observe.Annotation{
+			Formats: []document.Format{document.FormatJSON}, Structure: &observe.Mark{Trusted: true, Public: true},
+			Records: []observe.Record{{At: path("[*]"), Sources: []document.Path{path("by")}, Readers: []document.Path{path("by"), path("to[*]")}, Type: address}},
+			Fields:  []observe.Field{{At: path("[*].by")}, {At: path("[*].to")}, {At: path("[*].text")}},
 		}},
 		{Name: "send_money", Args: []string{"to", "amount"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}},
-		{Name: "send_mail", Args: []string{"to", "body"}, Rules: []taint.Rule{{Source: taint.ReachHigh, Readers: []taint.Path{path("to")}}}},
+		{Name: "send_mail", Args: []string{"to", "body"}, Rules: []taint.Rule{{Source: taint.ReachHigh, Readers: []document.Path{path("to")}}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +221,7 @@ func TestNoInterference(t *testing.T) {
 		"mail":  {Name: "send_mail", Arguments: `{"to":"bob@x.example","body":"hi"}`},
 	}
 	for scheme, s := range schemes(t) {
-		e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Taint: &mediator.Taint{Policy: office(t, s), Foreign: func(string) bool { return false }}})
+		e, err := mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: memory.New()}, Taint: &mediator.Taint{Policy: office(t, s), Foreign: func(string) bool { return false }}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +232,7 @@ func TestNoInterference(t *testing.T) {
 				if i.replays == 0 {
 					t.Error("no step was made again")
 				}
-				if i.people && i.letters == 0 {
+				if i.people && i.letters == 0 && !testing.Short() { // a fifth of the draws may have none
 					t.Error("no letter was shown")
 				}
 			})
@@ -240,6 +247,20 @@ type interference struct {
 	people           bool // what its recipients may see is below its level
 	replays, letters int
 }
+
+// withheld is a call whose step is made again once, and that does not go on.
+type withheld struct {
+	*call
+	shown string
+}
+
+func (w *withheld) Withhold(x *flow.Withheld) []byte {
+	b := w.call.Withhold(x)
+	w.shown = string(b)
+	return b
+}
+
+func (w *withheld) GoOn([]string, []flow.RefusedCall) []byte { return nil }
 
 func (i *interference) check(t *rapid.T) {
 	a := talks(t)
@@ -256,18 +277,24 @@ func (i *interference) check(t *rapid.T) {
 				t.Fatal(err)
 			}
 			c := &call{session: s}
-			(&Gateway{}).plan(t.Context(), c, req, nil)
-			r, err := c.step.Rule(t.Context(), []flow.ToolCall{i.call}, c.view)
-			if err != nil {
+			alone := &withheld{call: c}
+			turn := (&Gateway{}).prompt(httptest.NewRequest(http.MethodPost, "/", nil), c, req, &route{})
+			w := &answer.Whole{
+				Texts: []flow.Text{{Text: i.call.Arguments, Field: flow.FieldToolArguments, Path: func() string { return "" }}},
+				Calls: []answer.ToolCallText{{Name: i.call.Name}},
+			}
+			if _, _, err = turn.Whole(t.Context(), w, alone, func(context.Context, []byte) (*answer.Whole, error) {
+				return nil, errReplay
+			}); err != nil {
 				t.Fatal(err)
 			}
-			_, shown, ok := c.step.Again(&r, c.shown)
-			if !ok {
+			shown := alone.shown
+			if shown == "" {
 				bodies = append(bodies, "nothing at stake")
 				continue
 			}
 			i.replays++
-			body := string(shown)
+			body := shown
 			if strings.Contains(body, "bob@x.example") {
 				i.letters++
 			}
@@ -284,17 +311,13 @@ func (i *interference) check(t *rapid.T) {
 
 // BenchmarkPlan is what labels cost for a conversation of 200 messages and 300
 // KB, all but the last turn of which was seen before: labelling it, wrapping
-// its results and writing the body.
+// its results and writing the body. Without labels it is what its texts cost.
 func BenchmarkPlan(b *testing.B) {
-	policy, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{{Name: "read_mail"}, {Name: "send_money"}}})
+	policy, err := taint.New(taint.Config{Scheme: observe.FourPoint(), Tools: []taint.Tool{{Name: "read_mail"}, {Name: "send_money"}}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	rules, err := recognise.Default()
-	if err != nil {
-		b.Fatal(err)
-	}
-	e, err := mediator.New(mediator.Config{Rules: rules, Keys: keys, Store: memory.New(), Taint: &mediator.Taint{Policy: policy}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -308,6 +331,14 @@ func BenchmarkPlan(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, with := range []bool{false, true} {
+		cfg := mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: memory.New()}}
+		if with {
+			cfg.Taint = &mediator.Taint{Policy: policy}
+		}
+		e, err := mediator.New(cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
 		b.Run(fmt.Sprintf("labels=%v", with), func(b *testing.B) {
 			b.SetBytes(int64(len(req.Raw())))
 			for b.Loop() {
@@ -315,9 +346,7 @@ func BenchmarkPlan(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if c := (&call{session: s}); with {
-					(&Gateway{}).plan(b.Context(), c, req, nil)
-				}
+				(&Gateway{}).prompt(httptest.NewRequest(http.MethodPost, "/", nil), &call{session: s}, req, &route{})
 			}
 		})
 	}

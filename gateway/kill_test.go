@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,11 @@ func onDisk(t *testing.T, value string) (r *rig, s *sqlite.Store, path string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	r = newRig(t, func(m *mediator.Config, _ *Config) { m.Store = s }, value)
+	var looks atomic.Int64
+	r = newRig(t, func(m *mediator.Config, _ *Config) {
+		m.Store = s
+		m.Now = func() time.Time { return time.Now().Add(time.Duration(looks.Add(1)) * time.Second) } // nothing is remembered for a second
+	}, value)
 	r.up.answer = func(w http.ResponseWriter, _ *http.Request) {
 		stream(w, delta(0, "content", "it is "+value+" indeed, and more"), finish(0, "stop"), "[DONE]")
 	}
@@ -71,6 +76,9 @@ func TestDatabaseIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses(t, r, value)
+	if status, _ := r.do(t, http.MethodGet, "/readyz", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("readyz: status %d while nothing can be written", status)
+	}
 	if _, err := conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}

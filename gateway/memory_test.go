@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/gateway"
-	"github.com/margaydev/margay/gateway/gatewaytest"
 	"github.com/margaydev/margay/store/memory"
 )
 

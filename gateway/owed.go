@@ -1,30 +1,24 @@
 package gateway
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"slices"
-	"sync"
 
 	"github.com/margaydev/margay/wire"
 )
 
-// owed remembers the tool calls that were taken out of answers that a server
-// keeps: it would refuse a request that goes on with one and has no result for
-// them. The zero value is ready; it is safe for concurrent use.
-type owed struct {
-	mu     sync.Mutex
-	byName map[debtor]*list.Element
-	order  list.List // the one noted longest ago first
-}
+// Of answers that a server keeps, the gateway remembers the tool calls that were
+// taken out: the server would refuse a request that goes on with one and has no
+// result for them.
 
 // debtor is who goes on with what.
 type debtor [sha256.Size]byte
 
 func debtorOf(caller, name string) debtor { return sha256.Sum256([]byte(caller + "\x00" + name)) }
 
+// debt is what goes on with an answer owes. One that is shared belongs to a
+// conversation.
 type debt struct {
-	debtor
 	shared bool
 	calls  []wire.Owed
 }
@@ -36,67 +30,43 @@ const (
 	maxOwedText = 16 << 10
 )
 
-func (o *owed) note(caller string, from wire.Owing) {
+// owe notes what goes on with an answer owes, before the client can. It is nothing
+// where the server keeps no answers.
+func (c *call) owe(answer any) {
+	from, ok := answer.(wire.Owing)
+	if !ok {
+		return
+	}
 	names, calls := from.Owed()
 	size := 0
-	for _, c := range calls {
-		size += len(c.Kind) + len(c.ID) + len(c.Text)
+	for _, o := range calls {
+		size += len(o.Kind) + len(o.ID) + len(o.Text)
 	}
 	if len(calls) == 0 || size > maxOwedText {
 		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.byName == nil {
-		o.byName = map[debtor]*list.Element{}
-	}
 	for _, n := range names {
-		k := debtorOf(caller, n.Text)
-		if el := o.byName[k]; el != nil {
-			o.order.Remove(el)
-		}
-		o.byName[k] = o.order.PushBack(&debt{k, n.Shared, slices.Clone(calls)})
-	}
-	for o.order.Len() > maxOwed {
-		delete(o.byName, o.order.Remove(o.order.Front()).(*debt).debtor)
+		c.g.owed.Put(debtorOf(c.caller, n.Text), debt{n.Shared, slices.Clone(calls)})
 	}
 }
 
-func (o *owed) of(caller, name string) []wire.Owed {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if el := o.byName[debtorOf(caller, name)]; el != nil {
-		return el.Value.(*debt).calls
-	}
-	return nil
-}
+// named forgets what went on with an answer owed: another has its name now.
+func (c *call) named(id string) { c.g.owed.Delete(debtorOf(c.caller, id)) }
 
-// forget forgets what went on with an answer owed: another has its name now.
-func (o *owed) forget(caller, name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if k := debtorOf(caller, name); o.byName[k] != nil {
-		o.order.Remove(o.byName[k])
-		delete(o.byName, k)
+// owing finds what a request owes.
+func (g *Gateway) owing(c *call, req wire.Request) {
+	if name := req.Previous(); name != "" {
+		c.goesOn = debtorOf(c.caller, name)
+		owed, _ := g.owed.Get(c.goesOn)
+		c.owes = owed.calls
 	}
 }
 
 // settled forgets what a conversation owed: the server has it now. What goes
 // on with one answer may do so again.
-func (o *owed) settled(caller, name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if el := o.byName[debtorOf(caller, name)]; el != nil && el.Value.(*debt).shared {
-		o.order.Remove(el)
-		delete(o.byName, debtorOf(caller, name))
-	}
-}
-
-// owing finds what a request owes.
-func (g *Gateway) owing(c *call, req wire.Request) {
-	s, ok := req.(wire.Settler)
-	if name := req.Previous(); ok && name != "" {
-		c.settler, c.goesOn, c.owes = s, name, g.owed.of(c.caller, name)
+func (c *call) settled() {
+	if owed, ok := c.g.owed.Get(c.goesOn); ok && owed.shared {
+		c.g.owed.Delete(c.goesOn)
 	}
 }
 
@@ -105,12 +75,5 @@ func (c *call) paid(body []byte) []byte {
 	if len(c.owes) == 0 {
 		return body
 	}
-	return c.settler.Settle(body, c.owes)
-}
-
-// owe notes what goes on with a streamed answer owes, before the client can.
-func (e *events) owe() {
-	if from, ok := e.codec.(wire.Owing); ok {
-		e.g.owed.note(e.c.caller, from)
-	}
+	return c.req.Settle(body, c.owes)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -197,5 +198,43 @@ func TestOrdinaryNamesPass(t *testing.T) {
 	r.up.answer = func(w http.ResponseWriter, _ *http.Request) { stream(w, events...) }
 	if _, got := r.post(t, "/v1/chat/completions", ask); got != "data: "+strings.Join(events, "\n\ndata: ")+"\n\n" {
 		t.Errorf("the stream changed: %s", got)
+	}
+}
+
+// An answer's end is not its stream's end: what the upstream sends after it still
+// arrives, trailers too.
+func TestAfterDone(t *testing.T) {
+	r := newRig(t, nil)
+	read := make(chan struct{})
+	r.up.answer = func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Trailer", "X-Plain")
+		stream(w, delta(0, "content", "ok"), finish(0, "stop"), "[DONE]")
+		select {
+		case <-read:
+		case <-req.Context().Done():
+			t.Error("the upstream's stream was closed at the end of the answer")
+		}
+		_, _ = io.WriteString(w, ": bye\n\n")
+		w.Header().Set("X-Plain", "yes")
+	}
+	resp, err := http.Post(r.url+"/v1/chat/completions", "application/json", strings.NewReader(ask))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	in := bufio.NewReader(resp.Body)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line == "data: [DONE]\n" {
+			break
+		}
+	}
+	close(read)
+	rest, err := io.ReadAll(in)
+	if err != nil || !strings.HasSuffix(string(rest), ": bye\n\n") || resp.Trailer.Get("X-Plain") != "yes" {
+		t.Errorf("behind the end came %q, %v, %v", rest, resp.Trailer, err)
 	}
 }

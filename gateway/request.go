@@ -7,92 +7,75 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/httpedge"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/wire"
 )
 
 // mediate decides about a request and forwards it.
-func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, rt route) {
-	api := rt.api
-	c := &call{g: g, path: path, api: api}
-	refuse := func(status int, code, detail, decision string) { refuse(w, api, status, code, detail, decision) }
+func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, rt *route) error {
+	c := &call{g: g, path: path, api: rt.api, says: rt.says}
 	var req wire.Request
 	if rt.body {
-		body, d := g.read(r)
-		if d != nil {
-			refuse(d.status, d.code, d.detail, "")
-			return
+		body, err := g.read(r)
+		if err != nil {
+			return err
 		}
-		var err error
-		if req, err = api.ParseRequest(body, wire.Limits{MaxBytes: g.cfg.MaxBody}); err != nil {
-			code, detail := "strict-json", "the request is not strict JSON: "+err.Error()
+		if req, err = rt.api.ParseRequest(body, wire.Limits{MaxBytes: g.cfg.MaxBody}); err != nil {
+			code := "strict-json"
 			var se *strictjson.Error
-			var un *wire.Unsupported
-			switch {
-			case errors.As(err, &un):
-				code, detail = un.Code, un.Detail
-			case errors.As(err, &se):
+			if errors.As(err, &se) {
 				code = string(se.Code)
 			}
-			refuse(http.StatusBadRequest, code, detail, "")
-			return
+			return deny(http.StatusBadRequest, code, "the request is not strict JSON: "+err.Error())
 		}
 	}
 	if err := g.open(r, c, req, rt.previous); err != nil {
 		if errors.Is(err, flow.ErrTrajectoryID) {
-			refuse(http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
-			return
+			return deny(http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error())
 		}
 		g.cfg.Log.Error("request denied", "error", err)
-		refuse(http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor", "")
-		return
+		return deny(http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor")
 	}
-	res := c.session.Prompt(r.Context(), texts(r, path, req))
+	res := g.prompt(r, c, req, rt)
 	if res.Denied() {
-		status := http.StatusForbidden
+		d := decided(&res.Decision)
+		d.status = http.StatusForbidden
 		if len(res.Findings) == 0 {
-			status = http.StatusServiceUnavailable
+			d.status = http.StatusServiceUnavailable
 		}
-		detail := reasons(&res.Decision)
 		if signed(req, res.Findings) {
-			status = http.StatusBadRequest
-			detail += "; it is signed and can't be edited: go on with a new message, or leave this turn's thinking out"
+			d.status = http.StatusBadRequest
+			d.detail += "; it is signed and can't be edited: go on with a new message, or leave this turn's thinking out"
 		}
-		refuse(status, "denied", detail, res.Decision.ID)
-		return
+		return d
 	}
 	if req != nil {
 		c.model = req.Model()
 		g.owing(c, req)
-		g.plan(r.Context(), c, req, res.Edits)
 		c.body = c.paid(c.body)
 		if rt.asks {
 			g.ask(c, req)
 		}
 	}
-	if req == nil && rt.previous != "" {
-		// What the server keeps has calls, too, and they were made from what
-		// is not shown here.
-		if c.step = c.session.Step(nil, nil, true, nil); c.step != nil {
-			c.view, _ = c.step.First(r.Context())
-		}
-	}
-	g.forward(&final{w, string(c.session.Trajectory())}, r, c)
+	g.forward(&final{w, string(res.Decision.Trajectory)}, r, c)
+	return nil
 }
 
 // signed reports whether something was found in the thinking of a turn that
 // goes on: that is the conversation's state, and no missing permission.
-func signed(req wire.Request, found []mediator.FindingRecord) bool {
-	thinking := func(f mediator.FindingRecord) bool {
+func signed(req wire.Request, found []audit.Finding) bool {
+	thinking := func(f audit.Finding) bool {
 		return f.Field == flow.FieldReasoning.String() && f.Action != flow.ActReport
 	}
 	return req != nil && slices.ContainsFunc(found, thinking) &&
@@ -103,23 +86,10 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, c *call) {
 	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
 }
 
-func reasons(d *flow.Decision) string {
-	var out []string
-	for _, r := range d.Reasons {
-		if r.Action != flow.ActReport && len(out) < 3 {
-			out = append(out, r.Detail)
-		}
-	}
-	if len(out) == 0 {
-		return "denied"
-	}
-	return strings.Join(out, "; ")
-}
-
 // read reads a request's body within the limit.
-func (g *Gateway) read(r *http.Request) ([]byte, *denied) {
+func (g *Gateway) read(r *http.Request) ([]byte, error) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		return nil, &denied{status: http.StatusUnsupportedMediaType, code: "content-type", detail: "the body must be application/json"}
+		return nil, deny(http.StatusUnsupportedMediaType, "content-type", "the body must be application/json")
 	}
 	var in io.Reader = r.Body
 	switch enc := strings.ToLower(r.Header.Get("Content-Encoding")); enc {
@@ -127,30 +97,20 @@ func (g *Gateway) read(r *http.Request) ([]byte, *denied) {
 	case "gzip":
 		z, err := gzip.NewReader(io.LimitReader(r.Body, int64(g.cfg.MaxBody)+1))
 		if err != nil {
-			return nil, &denied{status: http.StatusBadRequest, code: "content-encoding", detail: "the body is not the gzip that it says it is"}
+			return nil, deny(http.StatusBadRequest, "content-encoding", "the body is not valid gzip")
 		}
 		in = z
 	default:
-		return nil, &denied{status: http.StatusUnsupportedMediaType, code: "content-encoding", detail: "bodies may be plain or gzip"}
+		return nil, deny(http.StatusUnsupportedMediaType, "content-encoding", "bodies may be plain or gzip")
 	}
-	body, err := readAll(in, g.cfg.MaxBody)
-	if errors.Is(err, errTooLarge) {
-		return nil, &denied{status: http.StatusRequestEntityTooLarge, code: "too-large", detail: fmt.Sprintf("the body is larger than %d bytes (limits.body)", g.cfg.MaxBody)}
-	}
-	if err != nil {
-		return nil, &denied{status: http.StatusBadRequest, code: "body", detail: "the body could not be read"}
+	body, err := httpedge.ReadAll(in, g.cfg.MaxBody)
+	switch {
+	case errors.Is(err, httpedge.ErrTooLarge):
+		return nil, deny(http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body is larger than %d bytes (limits.body)", g.cfg.MaxBody))
+	case err != nil:
+		return nil, deny(http.StatusBadRequest, "body", "the body could not be read")
 	}
 	return body, nil
-}
-
-var errTooLarge = errors.New("too large")
-
-func readAll(r io.Reader, limit int) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err == nil && len(b) > limit {
-		return nil, errTooLarge
-	}
-	return b, err
 }
 
 func (g *Gateway) open(r *http.Request, c *call, req wire.Request, previous string) error {
@@ -175,21 +135,21 @@ func (g *Gateway) open(r *http.Request, c *call, req wire.Request, previous stri
 
 // texts are all strings that leave with a request: its body's, its path's and
 // query's, and those of all headers but the caller's credentials.
-func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
-	var out []mediator.Text
+func texts(r *http.Request, path string, req wire.Request) []flow.Text {
+	var out []flow.Text
 	if req != nil {
 		parts := req.Parts()
-		out = make([]mediator.Text, 0, len(parts)+4)
+		out = make([]flow.Text, 0, len(parts)+4)
 		for i := range parts {
 			p := &parts[i]
-			out = append(out, mediator.Text{
+			out = append(out, flow.Text{
 				ID: p.ID, Text: p.Text, Field: p.Field, Role: p.Role, Tool: p.Tool, Fixed: p.Fixed, Opaque: p.Opaque,
 				Path: func() string { return req.Path(p) },
 			})
 		}
 	}
 	extra := func(where, value string) {
-		out = append(out, mediator.Text{ID: -1 - len(out), Text: value, Fixed: true, Path: func() string { return where }})
+		out = append(out, flow.Text{ID: -1 - len(out), Text: value, Fixed: true, Path: func() string { return where }})
 	}
 	if req == nil {
 		extra("path", path)
@@ -197,14 +157,10 @@ func texts(r *http.Request, path string, req wire.Request) []mediator.Text {
 	if q := r.URL.RawQuery; q != "" {
 		extra("query", q)
 	}
-	names := make([]string, 0, len(r.Header))
-	for name := range r.Header {
-		if !plainHeader(name) {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if plainHeader(name) {
+			continue
 		}
-	}
-	sort.Strings(names)
-	for _, name := range names {
 		value := strings.Join(r.Header[name], "\n")
 		if tags, ok := wire.Tags([]byte(value)); ok {
 			for _, tag := range tags {

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +27,11 @@ func (r *rig) answers(body string) {
 func (r *rig) streams(events ...string) {
 	r.up.answer = func(w http.ResponseWriter, _ *http.Request) { typed(w, events...) }
 }
+
+// unnamed is a value as text, without the ids of decisions.
+func unnamed(v any) string { return explains.ReplaceAllString(fmt.Sprint(v), "") }
+
+var explains = regexp.MustCompile(`margay explain [0-9A-Z]{26}`)
 
 // outputOf is the output of a whole response.
 func outputOf(t testing.TB, body string) []any {
@@ -87,7 +94,7 @@ func TestRefusedCallsInResponses(t *testing.T) {
 			if !strings.HasPrefix(h.texts["2"], "[margay: the call of ") || h.texts["3"] != "{}" || h.texts["5"] != "Done." {
 				t.Fatalf("%s cut at %d: the stream says %v", k, cut, h.texts)
 			}
-			if !reflect.DeepEqual(h.output, want) {
+			if !reflect.DeepEqual(h.output, want) && unnamed(h.output) != unnamed(want) {
 				t.Fatalf("%s cut at %d: the stream ends with another output than the whole answer has", k, cut)
 			}
 		}
@@ -249,7 +256,7 @@ func TestStoredResponses(t *testing.T) {
 	if status, got := r.do(t, http.MethodGet, responses, "", "Connection", "Upgrade", "Upgrade", "websocket"); status != http.StatusUpgradeRequired || !strings.Contains(got, "WebSocket") {
 		t.Errorf("WebSocket: status %d: %s", status, got)
 	}
-	if status, _ := r.post(t, responses+"/"+long+"/something", hello); status != http.StatusNotImplemented {
+	if status, _ := r.post(t, responses+"/"+long+"/something", hello); status != http.StatusNotFound {
 		t.Errorf("another path: status %d", status)
 	}
 }

@@ -39,64 +39,55 @@ func (a *apis) of(r *http.Request, path string) *api {
 
 // route says how the bodies of a path are treated.
 type route struct {
-	kind kind
 	api  *api // whose shape errors have, at least
+	pass bool // they are forwarded unseen
 	body bool // requests have one
 	asks bool // for text that a model writes
+	says bool // a model answers, whole or in a stream; elsewhere are neither streams nor calls
 	// previous names what the request is about, where no body says it.
 	previous string
 }
 
-type kind uint8
-
-const (
-	unknown kind = iota
-	mediated
-	passed
-	upgrade // the client wants another protocol
-)
-
-// Mediated are the requests that are mediated, for messages.
+// covered are the requests that are mediated, for messages.
 const covered = "POST /chat/completions, /completions, /embeddings, /responses and what is below it, /messages, /messages/count_tokens and GET /models"
 
 // route finds what a path below /v1 is.
-func (g *Gateway) route(r *http.Request, path string) route {
-	if rest, ok := strings.CutPrefix(path, "/responses"); ok && (rest == "" || rest[0] == '/') {
-		if rt := g.responses(r, rest); rt.kind != unknown {
-			return rt
-		}
-	}
+func (g *Gateway) route(r *http.Request, path string) (route, error) {
 	post, get := r.Method == http.MethodPost, r.Method == http.MethodGet
 	api := g.apis.of(r, path)
+	if rest, ok := strings.CutPrefix(path, "/responses"); ok && (rest == "" || rest[0] == '/') {
+		if get && r.Header.Get("Upgrade") != "" {
+			return route{api: g.apis.responses}, deny(http.StatusUpgradeRequired, "websocket", "margay does not mediate WebSockets; use POST over HTTP (Codex does so by itself, or with supports_websockets=false)")
+		}
+		if rt, ok := g.responses(r.Method, rest); ok {
+			return rt, nil
+		}
+	}
 	switch {
 	case post && (path == "/chat/completions" || path == "/completions" || path == "/embeddings"):
-		return route{kind: mediated, api: g.apis.chat, body: true, asks: true}
+		return route{api: g.apis.chat, body: true, asks: true, says: path != "/embeddings"}, nil
 	case post && (path == "/messages" || path == "/messages/count_tokens"):
-		return route{kind: mediated, api: g.apis.messages, body: true}
+		return route{api: g.apis.messages, body: true, says: path == "/messages"}, nil
 	case get && (path == "/models" || strings.HasPrefix(path, "/models/")):
-		return route{kind: mediated, api: api}
+		return route{api: api}, nil
 	case slices.Contains(g.cfg.PassPaths, path), slices.Contains(g.cfg.PassPaths, "/v1"+path):
-		return route{kind: passed, api: api}
+		return route{api: api, pass: true}, nil
 	}
-	return route{kind: unknown, api: api}
+	return route{api: api}, g.uncovered(r, path)
 }
 
 // responses finds what a path below /v1/responses is. A response that the
 // server keeps belongs to the trajectory that it was made in.
-func (g *Gateway) responses(r *http.Request, rest string) route {
-	rt := route{kind: unknown, api: g.apis.responses}
-	post, get := r.Method == http.MethodPost, r.Method == http.MethodGet
+func (g *Gateway) responses(method, rest string) (rt route, ok bool) {
+	rt.api = g.apis.responses
 	id, verb, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
-	switch {
-	case get && r.Header.Get("Upgrade") != "":
-		rt.kind = upgrade
-	case post && rest == "":
-		rt.kind, rt.body, rt.asks = mediated, true, true
-	case post && (rest == "/input_tokens" || rest == "/compact"):
-		rt.kind, rt.body = mediated, true
-	case id == "":
-	case post && verb == "cancel", get && (verb == "" || verb == "input_items"), r.Method == http.MethodDelete && verb == "":
-		rt.kind, rt.previous = mediated, id
+	switch method + " " + verb {
+	case "POST ":
+		rt.body, rt.asks, rt.says = true, rest == "", rest == ""
+		return rt, rest == "" || rest == "/input_tokens" || rest == "/compact"
+	case "POST cancel", "GET ", "GET input_items", "DELETE ":
+		rt.previous, rt.says = id, verb == "" && method == http.MethodGet || verb == "cancel"
+		return rt, id != ""
 	}
-	return rt
+	return rt, false
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // mailbox is a policy of three tools: what read_mail returns is anybody's and
@@ -22,9 +23,9 @@ import (
 // wipe is never called, and reboot always asked about.
 func mailbox(t *testing.T) *taint.Policy {
 	t.Helper()
-	p, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
+	p, err := taint.New(taint.Config{Scheme: observe.FourPoint(), Tools: []taint.Tool{
 		{Name: "read_mail", Args: []string{"folder"}, Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
-		{Name: "now", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}, Result: taint.Annotation{Default: taint.Mark{Trusted: true, Public: true}}},
+		{Name: "now", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}, Result: observe.Annotation{Default: observe.Mark{Trusted: true, Public: true}}},
 		{Name: "list_files", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
 		{Name: "send_money", Args: []string{"to", "amount"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}, Destinations: []string{"to"}},
 		{Name: "wipe", Rules: []taint.Rule{{Deny: true, Why: "it can't be undone"}}},
@@ -52,7 +53,12 @@ type reads func(body string) (text, tool, args string)
 
 func newBank(t *testing.T, taints func(*mediator.Taint), model reads) *bank {
 	t.Helper()
-	b := &bank{store: memory.New()}
+	return newBankOver(t, memory.New(), taints, model)
+}
+
+func newBankOver(t *testing.T, store *memory.Store, taints func(*mediator.Taint), model reads) *bank {
+	t.Helper()
+	b := &bank{store: store}
 	b.desk = confirm.New(confirm.Config{Store: b.store, Sealer: &keys, Limit: time.Minute, Poll: time.Millisecond})
 	cfg := &mediator.Taint{Policy: mailbox(t), Key: taint.Key{1}, Desk: b.desk, Foreign: func(string) bool { return false }}
 	if taints != nil {

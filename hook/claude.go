@@ -1,17 +1,12 @@
 package hook
 
-import (
-	"strings"
-
-	"github.com/margaydev/margay/flow"
-)
+import "github.com/margaydev/margay/flow"
 
 // claudeCode is Claude Code: https://code.claude.com/docs/en/hooks, and the
 // types of @anthropic-ai/claude-agent-sdk.
 //
-// An empty answer lets a call go its usual way, through the user's permission
-// rules; "allow" would skip them, and is never given. Edited arguments go the
-// usual way, too.
+// After an empty answer, a call goes through the user's permission rules, and so
+// do edited arguments. "allow" would skip them, and is never given.
 var claudeCode = harness{
 	name:    "claude-code",
 	session: []string{"session_id"},
@@ -23,10 +18,9 @@ var claudeCode = harness{
 		"PreToolUse":        {verb: flow.Call, flows: []string{"tool_input"}, edits: true, calls: true, asks: true},
 		"PermissionRequest": {verb: flow.Call, flows: []string{"tool_input"}, own: []string{"permission_suggestions"}},
 		"ElicitationResult": {verb: flow.Call, flows: []string{"content"}, edits: true, own: []string{"mcp_server_name", "elicitation_id", "mode", "action"}},
-		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, tells: true, past: []string{"tool_input"}},
-		// The error is shown to the model as it is: only the whole can be
-		// stopped.
-		"PostToolUseFailure":  {verb: flow.Observe, flows: []string{"error"}, tells: true, past: []string{"tool_input"}, own: []string{"is_interrupt"}},
+		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, result: true, past: []string{"tool_input"}},
+		// The model sees the error as it is: only the whole can be stopped.
+		"PostToolUseFailure":  {verb: flow.Observe, flows: []string{"error"}, result: true, past: []string{"tool_input"}, own: []string{"is_interrupt"}},
 		"UserPromptSubmit":    {verb: flow.Prompt, flows: []string{"prompt"}, own: []string{"source", "session_title"}},
 		"UserPromptExpansion": {verb: flow.Prompt, flows: []string{"prompt", "command_args"}, own: []string{"expansion_type", "command_name", "command_source"}},
 		"PreCompact":          {verb: flow.Prompt, flows: []string{"custom_instructions"}, own: []string{"trigger"}},
@@ -59,54 +53,23 @@ var claudeCode = harness{
 		"FileChanged":        {own: []string{"file_path", "event"}},
 		"DirectoryAdded":     {own: []string{"directory", "source"}},
 	},
-	write: writeClaude,
-	mcp:   func(tool string) bool { return strings.HasPrefix(tool, "mcp__") },
-}
-
-func writeClaude(in *input, d decision) Answer {
-	specific := func(pairs ...any) Answer {
-		return answer(object("hookSpecificOutput", object(append([]any{"hookEventName", in.name}, pairs...)...)))
-	}
-	switch d.outcome {
-	case allow:
-		return Answer{Exit: Done}
-	case note:
-		return answer(object("systemMessage", d.reason))
-	case edit:
-		switch in.name {
-		case "PreToolUse":
-			return specific("updatedInput", raw(d.value), "additionalContext", d.reason)
-		case "PostToolUse":
-			var mcp raw
-			if in.harness.mcp(in.tool) { // versions before updatedToolOutput know this
-				mcp = d.value
-			}
-			return specific("updatedToolOutput", raw(d.value), "updatedMCPToolOutput", mcp, "additionalContext", d.reason)
-		case "ElicitationResult":
-			return specific("action", in.doc.Text(in.doc.Find(0, "action")), "content", raw(d.value))
-		}
-	case ask:
-		if in.name == "PreToolUse" {
-			return specific("permissionDecision", "ask", "permissionDecisionReason", d.reason, "updatedInput", raw(d.value))
-		}
-	default:
-	}
-	// Blocked, or nobody to ask at such an event.
-	switch in.name {
-	case "PreToolUse":
-		return specific("permissionDecision", "deny", "permissionDecisionReason", d.reason)
-	case "PermissionRequest":
-		return specific("decision", object("behavior", "deny", "message", d.reason))
-	case "ElicitationResult":
-		return specific("action", "decline")
-	case "UserPromptSubmit":
-		return answer(object("decision", "block", "reason", d.reason, "hookSpecificOutput", object("hookEventName", in.name, "suppressOriginalPrompt", true)))
-	case "UserPromptExpansion":
-		return answer(object("decision", "block", "reason", d.reason))
-	case "PostToolUse", "PostToolUseFailure":
-		// "block" would only add the reason to what the model reads; this ends
+	answers: forms{
+		"allow":                  "",
+		"note":                   `{"systemMessage":$reason}`,
+		"edit PreToolUse":        `{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":$value,"additionalContext":$reason}}`,
+		"edit PostToolUse":       `{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":$value,"updatedMCPToolOutput":$mcp,"additionalContext":$reason}}`,
+		"edit ElicitationResult": `{"hookSpecificOutput":{"hookEventName":"ElicitationResult","action":$action,"content":$value}}`,
+		"ask PreToolUse": `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask","permissionDecisionReason":$reason,` +
+			`"updatedInput":$value}}`,
+		"block PreToolUse":          `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":$reason}}`,
+		"block PermissionRequest":   `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":$reason}}}`,
+		"block ElicitationResult":   `{"hookSpecificOutput":{"hookEventName":"ElicitationResult","action":"decline"}}`,
+		"block UserPromptSubmit":    `{"decision":"block","reason":$reason,"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","suppressOriginalPrompt":true}}`,
+		"block UserPromptExpansion": `{"decision":"block","reason":$reason}`,
+		// "block" would only add the reason to what the model reads; these end
 		// the turn before it reads anything.
-		return answer(object("continue", false, "stopReason", d.reason, "decision", "block", "reason", d.reason))
-	}
-	return Answer{Exit: Block, Err: []byte(d.reason + "\n")}
+		"block PostToolUse":        `{"continue":false,"stopReason":$reason,"decision":"block","reason":$reason}`,
+		"block PostToolUseFailure": `{"continue":false,"stopReason":$reason,"decision":"block","reason":$reason}`,
+	},
+	servers: "mcp__",
 }

@@ -1,97 +1,85 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/session"
 )
 
-// begun notes where the conversation of an event begins, as far as the harness
-// tells. One whose beginning this process has not seen may have been told the
-// worst: a process that decides about one event alone has seen none.
-func (h *Handler) begun(in *input, s *mediator.Session) {
-	if !s.Clears() {
-		return
-	}
-	// Cursor does not show hooks all results: what it began with is no help.
+// start is what the harness reports about the start of an event's conversation.
+// A conversation whose start this process has not seen may hold anything. A
+// process that decides about one event alone has seen no start.
+func (h *Handler) start(in *input) session.Start {
+	// Cursor does not show hooks all results, so its start does not help.
 	if in.name == "SessionStart" && in.harness != &cursor {
 		switch in.doc.Text(in.doc.Find(0, "source")) {
 		case "startup", "clear":
-			s.Begin()
-			return
+			return session.StartHere
 		case "compact": // the same conversation, shorter
 		default:
-			s.Unseen(true)
-			return
+			return session.StartResumed
 		}
 	}
 	if h.cfg.Whole {
-		s.Begin()
-		return
+		return session.StartHere
 	}
-	s.Unseen(false)
+	return session.StartUnseen
 }
 
 // called is the call that an event is about, with the arguments at a node. An
 // event that is about one tool alone names it.
 func (in *input) called(top int, args string) flow.ToolCall {
-	name := in.tool
-	if name == "" {
-		name = in.name
-	}
 	if in.doc.Nodes[top].Kind == strictjson.String && !(len(args) > 0 && args[0] == '{') {
-		args = string(strictjson.AppendQuote(append([]byte(`{`), append(strictjson.AppendQuote(nil, in.doc.KeyBytes(top)), ':')...), []byte(args))) + "}"
+		args = string(strictjson.Appendf(nil, `{%q:%q}`, in.doc.KeyBytes(top), args))
 	}
-	return flow.ToolCall{Name: name, Arguments: args}
+	return flow.ToolCall{Name: cmp.Or(in.tool, in.name), Arguments: args}
 }
 
-// clear decides whether a call may follow from what the conversation was told.
-// d is what was decided about it by itself.
+// clear decides whether a call may depend on what the conversation holds. d is
+// what was decided about the call by itself.
 func (in *input) clear(ctx context.Context, s *mediator.Session, call flow.ToolCall, d decision) decision {
-	if !in.event.calls || !s.Clears() || in.harness.later != nil && in.harness.later(in) {
+	if !in.event.calls || in.harness.later != nil && in.harness.later(in) {
 		return d
 	}
-	p, err := s.Clear(ctx, call)
+	p, err := s.Clear(ctx, &mediator.Clearing{Call: call, Redeem: true})
 	switch {
 	case err != nil:
-		return decision{outcome: block, reason: "margay: it could not be decided what the call follows from, so it is not made; run margay doctor"}
+		const why = "what the call depends on could not be decided, so it is not made"
+		return decision{outcome: block, reason: "margay: " + why + "; run margay doctor" + explained(refusal(ctx, s, "call-refused", why))}
 	case p == nil:
 		return d
-	case p.Question() == nil:
-		return decision{outcome: block, reason: *p.Refuse(ctx, "")}
-	case p.Redeem(ctx):
-		return d
+	case p.Question == nil:
+		return decision{outcome: block, reason: p.Refused}
 	}
-	// The harness asks where it can, else the answer comes before the call is
-	// tried again.
-	if err := p.Put(ctx); err != nil {
-		return decision{outcome: block, reason: *p.Refuse(ctx, err.Error())}
+	// The harness asks if it can; otherwise the person answers before the call
+	// is tried again.
+	by := ""
+	if in.event.asks {
+		by = in.harness.name
 	}
-	q := p.Question()
-	if !in.event.asks {
-		return decision{outcome: block, reason: *p.Refuse(ctx, "a person has to allow it: margay approve show "+q.ID+". It may be made again then")}
+	if refused := p.Ask(ctx, by); refused != nil {
+		return decision{outcome: block, reason: *refused}
 	}
-	if err := p.Asked(ctx, in.harness.name); err != nil {
-		return decision{outcome: block, reason: "margay: the question could not be recorded, so the call is not made; run margay doctor"}
-	}
-	return decision{outcome: ask, reason: "margay: " + q.Why(), value: d.value}
+	return decision{outcome: ask, reason: "margay: " + p.Question.Why(), value: d.value}
 }
 
-// result notes what a tool told, and that its call was made.
+// result notes a tool's result, and that its call was made.
 func (in *input) result(ctx context.Context, s *mediator.Session, p *parts) {
-	if !in.event.tells || !s.Clears() || len(p.flows) == 0 {
+	if !in.event.result || len(p.flows) == 0 {
 		return
 	}
-	call := flow.ToolCall{Name: in.tool, Arguments: "?"} // unknown: the worst of the tool
+	told := &mediator.Returned{Call: flow.ToolCall{Name: in.tool, Arguments: "?"}, Results: []string{in.words(p.flows[0])}} // unknown: the worst of the tool
 	if len(p.past) > 0 {
-		call = in.called(p.past[0], in.plain(p.past[0]))
-		// The person's answer is not told: that the call was made is one.
-		_ = s.Made(ctx, call, in.harness.name)
+		// The harness does not report the person's answer: that the call was made
+		// is one.
+		told.Call, told.By = in.called(p.past[0], in.plain(p.past[0])), in.harness.name
 	}
-	_ = s.Told(ctx, call, in.words(p.flows[0])) // a hook has no peer
+	_ = s.Returned(ctx, told) // a hook has no peer
 }
 
 // plain is a member as text: a string's own, or its JSON.
@@ -113,17 +101,12 @@ func (in *input) words(n int) string {
 		return in.plain(n)
 	}
 	var texts []string
-	whole := true
-	in.doc.Children(blocks, func(c int) bool {
+	for c := range in.doc.All(blocks) {
 		at := in.doc.Find(c, "text")
-		whole = at >= 0 && in.doc.Text(in.doc.Find(c, "type")) == "text"
-		if whole {
-			texts = append(texts, in.doc.Text(at))
+		if at < 0 || in.doc.Text(in.doc.Find(c, "type")) != "text" {
+			return in.plain(n)
 		}
-		return whole
-	})
-	if !whole {
-		return in.plain(n)
+		texts = append(texts, in.doc.Text(at))
 	}
 	return strings.Join(texts, "\n")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // tainting turns labels on: strangers write pages, and shells run what the user
@@ -18,7 +19,7 @@ import (
 func tainting(t testing.TB, store *memory.Store) func(*mediator.Config) {
 	t.Helper()
 	shell := []taint.Rule{{Source: taint.ReachLow, Reader: taint.ReachHigh}}
-	p, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
+	p, err := taint.New(taint.Config{Scheme: observe.FourPoint(), Tools: []taint.Tool{
 		{Name: "Read", Args: []string{"file_path"}, Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
 		{Name: "Bash", Args: []string{"command"}, Rules: shell},
 		{Name: "beforeShellExecution", Args: []string{"command"}, Rules: shell},
@@ -83,12 +84,12 @@ func TestClear(t *testing.T) {
 				a = h.Handle(context.Background(), c.harness, []byte(e))
 			}
 			check(t, a)
-			if c.want == "" != plain(a) || !strings.Contains(string(a.Out), c.want) {
-				t.Errorf("%d %s%s", a.Exit, a.Out, a.Err)
+			if c.want == "" != plain(a) || !strings.Contains(string(a.Out.Bytes()), c.want) {
+				t.Errorf("%d %s%s", a.Exit, a.Out.Bytes(), a.Err.Bytes())
 			}
 			// Without labels none of it is there.
 			if a := handler(t, memory.New(), nil).Handle(context.Background(), c.harness, []byte(c.events[len(c.events)-1])); !plain(a) {
-				t.Errorf("without labels: %s%s", a.Out, a.Err)
+				t.Errorf("without labels: %s%s", a.Out.Bytes(), a.Err.Bytes())
 			}
 		})
 	}
@@ -98,8 +99,8 @@ func TestClear(t *testing.T) {
 func TestClearAlone(t *testing.T) {
 	store := memory.New()
 	handler(t, store, tainting(t, store)).Handle(context.Background(), "claude-code", []byte(begins))
-	if a := handler(t, store, tainting(t, store)).Handle(context.Background(), "claude-code", []byte(runs)); !strings.Contains(string(a.Out), `"ask"`) {
-		t.Errorf("%s%s", a.Out, a.Err)
+	if a := handler(t, store, tainting(t, store)).Handle(context.Background(), "claude-code", []byte(runs)); !strings.Contains(string(a.Out.Bytes()), `"ask"`) {
+		t.Errorf("%s%s", a.Out.Bytes(), a.Err.Bytes())
 	}
 }
 
@@ -111,7 +112,7 @@ func TestClearAnswered(t *testing.T) {
 	do := func(harness, event string) string {
 		a := handler(t, store, tainting(t, store)).Handle(ctx, harness, []byte(event))
 		check(t, a)
-		return string(a.Out)
+		return string(a.Out.Bytes())
 	}
 	rows := func(all bool) []confirm.Row {
 		rows, err := desk.Rows(ctx, all, 10)

@@ -1,17 +1,12 @@
 package hook
 
-import (
-	"strings"
-
-	"github.com/margaydev/margay/flow"
-)
+import "github.com/margaydev/margay/flow"
 
 // codex is OpenAI's Codex: https://developers.openai.com/codex/hooks, and the
 // schemas in its repository below codex-rs/hooks.
 //
-// Its answers may have no member that it does not know, and reasons must not be
-// empty, or it goes on. It blocks by an answer, not by an exit code: on Windows
-// a shell stands between, which makes 1 of 2.
+// It proceeds if an answer has an unknown member or an empty reason. It blocks
+// by an answer, not by an exit code: on Windows, a shell between turns 2 into 1.
 var codex = harness{
 	name:    "codex",
 	session: []string{"session_id"},
@@ -19,11 +14,11 @@ var codex = harness{
 		"session_id", "turn_id", "transcript_path", "cwd", "hook_event_name", "model", "permission_mode", "agent_id", "agent_type", "tool_name", "tool_use_id",
 	},
 	events: map[string]event{
-		// An edit counts only with "allow", which here skips no question: what
-		// has to be approved is approved after the hooks.
+		// An edit counts only with "allow", which skips no question here: people
+		// approve calls after the hooks.
 		"PreToolUse":        {verb: flow.Call, flows: []string{"tool_input"}, edits: true, calls: true},
 		"PermissionRequest": {verb: flow.Call, flows: []string{"tool_input"}},
-		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, tells: true, past: []string{"tool_input"}},
+		"PostToolUse":       {verb: flow.Observe, flows: []string{"tool_response"}, edits: true, result: true, past: []string{"tool_input"}},
 		"UserPromptSubmit":  {verb: flow.Prompt, flows: []string{"prompt"}},
 
 		"Stop":          {verb: flow.Tell, flows: []string{"last_assistant_message"}, own: []string{"stop_hook_active"}},
@@ -36,37 +31,17 @@ var codex = harness{
 		"PostCompact":   {own: []string{"trigger"}},
 		"Interrupt":     {},
 	},
-	write: writeCodex,
-	mcp:   func(tool string) bool { return strings.HasPrefix(tool, "mcp__") },
-}
-
-func writeCodex(in *input, d decision) Answer {
-	specific := func(pairs ...any) Answer {
-		return answer(object("hookSpecificOutput", object(append([]any{"hookEventName", in.name}, pairs...)...)))
-	}
-	switch d.outcome {
-	case allow:
-		return Answer{Exit: Done}
-	case note:
-		return answer(object("systemMessage", d.reason))
-	case edit:
-		switch in.name {
-		case "PreToolUse":
-			return specific("permissionDecision", "allow", "updatedInput", raw(d.value), "additionalContext", d.reason)
-		case "PostToolUse":
-			// The reason stands in the place of the result, so that the edited
-			// result is the reason.
-			return answer(object("decision", "block", "reason", d.reason+"\n"+plain(d.value)))
-		}
-	default:
-	}
-	switch in.name {
-	case "PreToolUse":
-		return specific("permissionDecision", "deny", "permissionDecisionReason", d.reason)
-	case "PermissionRequest":
-		return specific("decision", object("behavior", "deny", "message", d.reason))
-	case "UserPromptSubmit", "PostToolUse":
-		return answer(object("decision", "block", "reason", d.reason))
-	}
-	return Answer{Exit: Block, Err: []byte(d.reason + "\n")}
+	answers: forms{
+		"allow": "",
+		"note":  `{"systemMessage":$reason}`,
+		"edit PreToolUse": `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":$value,` +
+			`"additionalContext":$reason}}`,
+		// The reason replaces the result, so the edited result is part of it.
+		"edit PostToolUse":        `{"decision":"block","reason":$text}`,
+		"block PreToolUse":        `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":$reason}}`,
+		"block PermissionRequest": `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":$reason}}}`,
+		"block UserPromptSubmit":  `{"decision":"block","reason":$reason}`,
+		"block PostToolUse":       `{"decision":"block","reason":$reason}`,
+	},
+	servers: "mcp__",
 }

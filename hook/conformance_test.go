@@ -5,13 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/gateway/gatewaytest"
 	"github.com/margaydev/margay/hook"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -48,31 +49,35 @@ func (r *runner) Do(x *connectortest.Exchange) (*connectortest.Result, error) {
 	event := bytes.ReplaceAll(x.Body, []byte(`"s1"`), []byte(`"`+x.Caller+`"`)) // each in a session of its own
 	a := r.h.Handle(context.Background(), x.Path, event)
 	res := &connectortest.Result{
-		Status: a.Exit, Body: a.Out, Far: &connectortest.Arrived{Path: x.Path, Header: x.Header, Body: x.Body},
-		Header: []connectortest.Header{{Name: "Out", Value: string(a.Out)}, {Name: "Err", Value: string(a.Err)}},
+		Status: a.Exit, Body: a.Out.Bytes(), Far: &connectortest.Arrived{Path: x.Path, Header: x.Header, Body: x.Body},
+		Header: []connectortest.Header{{Name: "Out", Value: string(a.Out.Bytes())}, {Name: "Err", Value: string(a.Err.Bytes())}},
 	}
 	in, at := x.Header[0].Value, x.Header[1].Value
-	switch edited := member(a.Out, at); {
+	switch edited := member(a.Out.Bytes(), at); {
 	case a.Exit == hook.Block:
-		res.Far, res.Body = nil, a.Err
+		res.Far, res.Body = nil, a.Err.Bytes()
 	case plain(a):
 		res.Body = nil
 	case at != "" && edited != nil:
-		body, err := replaceLast(x.Body, in, edited)
+		// It goes on with what was edited; a member that nobody knows stays behind.
+		body, err := replaceLast(unknownFirst.ReplaceAll(x.Body, []byte("{")), in, edited)
 		if err != nil {
 			return nil, err
 		}
 		res.Far.Body, res.Body = body, nil
 	default:
 		var d struct{ SystemMessage, User_message string } //nolint:revive // the name is the harness's
-		if blocked(a.Out) {
+		if blocked(a.Out.Bytes()) {
 			res.Far = nil
-		} else if json.Unmarshal(a.Out, &d) != nil {
-			return nil, fmt.Errorf("the answer is no JSON: %s", a.Out)
+		} else if json.Unmarshal(a.Out.Bytes(), &d) != nil {
+			return nil, fmt.Errorf("the answer is no JSON: %s", a.Out.Bytes())
 		}
 	}
 	return res, nil
 }
+
+// unknownFirst matches a first member that no harness has.
+var unknownFirst = regexp.MustCompile(`^\{"brand_new":\{[^}]*\},`)
 
 // blocked reports whether an answer keeps something back, in any of the
 // contracts.

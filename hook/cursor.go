@@ -1,16 +1,12 @@
 package hook
 
-import (
-	"strings"
-
-	"github.com/margaydev/margay/flow"
-)
+import "github.com/margaydev/margay/flow"
 
 // cursor is Cursor: https://cursor.com/docs/hooks.
 //
-// Every answer is an object: an empty one is a failure, which blocks where the
-// hook is installed to fail closed. "allow" would skip questions that the user
-// is to be asked, and is never given.
+// Every answer is an object: an empty answer is a failure, which blocks if the
+// hook is installed to fail closed. "allow" would skip questions to the user,
+// and is never given.
 var cursor = harness{
 	name:    "cursor",
 	session: []string{"conversation_id", "session_id"},
@@ -28,11 +24,11 @@ var cursor = harness{
 		"beforeTabFileRead":  {verb: flow.Observe, flows: []string{"content"}, own: []string{"file_path"}},
 		"beforeSubmitPrompt": {verb: flow.Prompt, flows: []string{"prompt"}, own: []string{"attachments", "composer_mode"}},
 
-		// Of results those of MCP servers alone can be replaced.
-		"postToolUse":         {verb: flow.Observe, flows: []string{"tool_output"}, edits: true, foreign: true, nested: true, tells: true, past: []string{"tool_input"}},
-		"afterMCPExecution":   {verb: flow.Observe, flows: []string{"result_json"}, edits: true, nested: true, tells: true, past: []string{"tool_input"}},
-		"postToolUseFailure":  {verb: flow.Tell, flows: []string{"error_message"}, tells: true, past: []string{"tool_input"}, own: []string{"failure_type", "is_interrupt"}},
-		"afterShellExecution": {verb: flow.Tell, flows: []string{"output"}, tells: true, past: []string{"command"}},
+		// Only the results of MCP servers can be replaced.
+		"postToolUse":         {verb: flow.Observe, flows: []string{"tool_output"}, edits: true, foreign: true, nested: true, result: true, past: []string{"tool_input"}},
+		"afterMCPExecution":   {verb: flow.Observe, flows: []string{"result_json"}, edits: true, nested: true, result: true, past: []string{"tool_input"}},
+		"postToolUseFailure":  {verb: flow.Tell, flows: []string{"error_message"}, result: true, past: []string{"tool_input"}, own: []string{"failure_type", "is_interrupt"}},
+		"afterShellExecution": {verb: flow.Tell, flows: []string{"output"}, result: true, past: []string{"command"}},
 		"afterFileEdit":       {verb: flow.Tell, flows: []string{"edits"}, own: []string{"file_path"}},
 		"afterTabFileEdit":    {verb: flow.Tell, flows: []string{"edits"}, own: []string{"file_path"}},
 		"afterAgentResponse":  {verb: flow.Tell, flows: []string{"text"}},
@@ -44,40 +40,21 @@ var cursor = harness{
 		"preCompact":          {own: []string{"trigger", "context_usage_percent", "context_tokens", "context_window_size", "message_count", "messages_to_compact", "is_first_compaction"}},
 		"workspaceOpen":       {},
 	},
-	write: writeCursor,
-	mcp:   func(tool string) bool { return strings.HasPrefix(tool, "MCP:") },
-	// "ask" counts at the events of shells and servers alone, which come after
-	// the general one.
-	later: func(in *input) bool {
-		return in.name == "preToolUse" && (in.tool == "Shell" || strings.HasPrefix(in.tool, "MCP:"))
+	answers: forms{
+		"allow":                  `{}`,
+		"note":                   `{"user_message":$reason,"additional_context":$reason}`,
+		"edit preToolUse":        `{"updated_input":$value,"agent_message":$reason}`,
+		"edit afterMCPExecution": `{"updated_mcp_tool_output":$value}`,
+		"edit postToolUse":       `{"updated_mcp_tool_output":$value,"additional_context":$reason}`,
+		"ask":                    `{"permission":"ask","continue":false,"user_message":$reason,"agent_message":$reason}`,
+		// A result can only be replaced as a whole.
+		"block postToolUse":        `{"updated_mcp_tool_output":{"content":[{"type":"text","text":$reason}]},"additional_context":$reason}`,
+		"block afterMCPExecution":  `{"updated_mcp_tool_output":{"content":[{"type":"text","text":$reason}]},"additional_context":$reason}`,
+		"block beforeSubmitPrompt": `{"continue":false,"user_message":$reason}`,
+		"block":                    `{"permission":"deny","user_message":$reason,"agent_message":$reason}`,
 	},
-}
-
-func writeCursor(in *input, d decision) Answer {
-	switch d.outcome {
-	case allow:
-		return answer(object())
-	case note:
-		return answer(object("user_message", d.reason, "additional_context", d.reason))
-	case edit:
-		switch in.name {
-		case "preToolUse":
-			return answer(object("updated_input", raw(d.value), "agent_message", d.reason))
-		case "afterMCPExecution":
-			return answer(object("updated_mcp_tool_output", raw(d.value)))
-		case "postToolUse":
-			return answer(object("updated_mcp_tool_output", raw(d.value), "additional_context", d.reason))
-		}
-	case ask:
-		return answer(object("permission", "ask", "continue", false, "user_message", d.reason, "agent_message", d.reason))
-	default:
-	}
-	switch in.name {
-	case "beforeSubmitPrompt":
-		return answer(object("continue", false, "user_message", d.reason))
-	case "postToolUse", "afterMCPExecution":
-		// The result can't be kept back, but replaced as a whole.
-		return answer(object("updated_mcp_tool_output", object("content", raw("["+string(object("type", "text", "text", d.reason))+"]")), "additional_context", d.reason))
-	}
-	return answer(object("permission", "deny", "user_message", d.reason, "agent_message", d.reason))
+	servers: "MCP:",
+	// "ask" counts only at the events of shells and servers, which come after
+	// the general one.
+	later: func(in *input) bool { return in.name == "preToolUse" && (in.tool == "Shell" || in.mcp()) },
 }

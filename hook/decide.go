@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 )
 
 // parts are the members of an event, by what they are.
@@ -17,12 +19,12 @@ type parts struct {
 	flows []int // what flows
 	own   []int // what the harness itself fills
 	past  []int // what flowed before
-	other []int // what nobody here has heard of
+	other []int // what is not known
 }
 
 func (in *input) parts() parts {
 	var p parts
-	in.doc.Children(0, func(i int) bool {
+	for i := range in.doc.All(0) {
 		switch key := in.doc.Key(i); {
 		case slices.Contains(in.event.flows, key):
 			p.flows = append(p.flows, i)
@@ -33,8 +35,7 @@ func (in *input) parts() parts {
 		default:
 			p.other = append(p.other, i)
 		}
-		return true
-	})
+	}
 	return p
 }
 
@@ -55,183 +56,196 @@ func (in *input) data(of []int) bool {
 }
 
 // decide decides about an event.
-func (h *Handler) decide(ctx context.Context, in *input) decision {
-	s, err := h.session(ctx, in)
-	if err != nil {
-		return decision{outcome: block, reason: "margay: the store failed, so nothing passes; run margay doctor"}
-	}
-	h.begun(in, s)
+func (h *Handler) decide(ctx context.Context, s *mediator.Session, in *input) decision {
 	p := in.parts()
 	if !in.known && in.data(p.other) {
-		r := s.Note(ctx, flow.Tell, flow.Confirm, flow.Reason{Code: "hook-unknown-event", Detail: "an event that margay does not know carries data", Action: flow.ActBlock})
-		return decision{outcome: ask, reason: "margay: this event is not known, and carries data that nobody looked at; a person has to decide (margay explain " + r.Decision.ID + ")"}
+		outcome := flow.Confirm
+		if !in.asks() {
+			outcome = flow.Deny // it is blocked
+		}
+		r := s.Decide(ctx, flow.Tell, &mediator.Message{Outcome: outcome, Notes: []flow.Reason{{Code: "hook-unknown-event", Detail: "an event that margay does not know carries data", Action: flow.ActBlock}}})
+		return decision{outcome: ask, reason: "margay: this event is unknown and carries data that was not checked; a person has to decide" + explained(r.Decision.ID)}
 	}
 	d := in.beside(ctx, s, &p)
 	if d.outcome != block {
-		// What flows counts for more than a note.
+		// A decision about what flows replaces a note.
 		if f := in.flowing(ctx, s, p.flows); f.outcome != allow {
 			d = f
 		}
 	}
 	in.result(ctx, s, &p)
-	if d.outcome == block && in.known && in.told() {
-		d.outcome = note // nothing waits for an answer
+	if d.outcome == block && in.known && in.reports() {
+		d.outcome = note // the harness waits for no answer
 	}
 	return d
 }
 
-// told reports whether the harness only tells what has happened.
-func (in *input) told() bool { return in.event.verb == flow.Tell || in.event.verb == "" }
+// reports says whether the harness only reports what has happened.
+func (in *input) reports() bool { return in.event.verb == flow.Tell || in.event.verb == "" }
 
-// message begins one for the mediator.
-func (in *input) message(told bool) *mediator.ToolMessage {
-	m := &mediator.ToolMessage{Tool: in.tool, Arguments: -1}
-	if told {
-		m.Notes = []flow.Reason{{Code: "hook-told", Detail: "the harness told this after the fact, and it could not be stopped", Action: flow.ActReport}}
-	}
-	return m
+// message returns one for the mediator.
+func (in *input) message() *mediator.Message {
+	return &mediator.Message{Tool: in.tool, Arguments: -1}
 }
 
-// beside decides about what stands beside what flows. It can't be edited.
+// beside decides about the members beside what flows. They can't be edited.
 func (in *input) beside(ctx context.Context, s *mediator.Session, p *parts) decision {
-	// What nobody here has heard of may flow, as far as anybody knows.
-	other := in.message(false)
+	// A member that is not known may flow somewhere.
+	other := in.message()
 	for _, i := range p.other {
 		in.texts(other, i, true)
-		other.Texts = append(other.Texts, mediator.Text{ID: -1 - i, Text: in.doc.Key(i), Fixed: true, Path: func() string { return "a key" }})
+		other.Texts = append(other.Texts, flow.Text{ID: -1 - i, Text: in.doc.Key(i), Fixed: true, Path: func() string { return "a key" }})
 	}
-	if len(other.Texts) > 0 {
-		if r := s.Observe(ctx, other); r.Denied() {
-			return in.said(&r, block)
-		}
-	}
-	// The harness's own ids and paths say nothing by their look: only known
-	// secrets and formats count in them.
-	var own []mediator.Text
+	// The harness's own ids and paths may look random: only known secrets and
+	// formats count in them.
+	own := &mediator.Message{}
 	for _, i := range p.own {
 		in.strings(i, func(n int, text string) {
-			own = append(own, mediator.Text{ID: n, Text: text, Path: func() string { return in.doc.Path(n) }})
+			own.Headers = append(own.Headers, flow.Text{ID: n, Text: text, Path: func() string { return in.doc.Path(n) }})
 		})
 	}
-	if len(own) > 0 {
-		if r := s.Headers(ctx, own); r.Denied() {
-			return in.said(&r, block)
-		} else if len(r.Edits) > 0 {
-			return in.said(&r, note)
-		}
-	}
 	// What flowed before was decided then.
-	past := in.message(false)
+	past := in.message()
 	for _, i := range p.past {
 		in.texts(past, i, false)
 	}
-	if len(past.Texts) > 0 {
-		if r := s.Observe(ctx, past); failed(&r) {
-			return in.said(&r, block)
-		} else if r.Denied() || len(r.Edits) > 0 {
-			return in.said(&r, note)
+	for _, look := range [...]struct {
+		verb   flow.Verb
+		m      *mediator.Message
+		blocks func(*mediator.Result) bool
+	}{{flow.Observe, other, (*mediator.Result).Denied}, {flow.Generate, own, (*mediator.Result).Denied}, {flow.Observe, past, failed}} {
+		if len(look.m.Texts)+len(look.m.Headers) == 0 {
+			continue
+		}
+		r := s.Decide(ctx, look.verb, look.m).Result
+		switch {
+		case look.blocks(&r):
+			return in.explained(&r, block)
+		case r.Denied() || len(r.Edits) > 0:
+			return in.explained(&r, note)
 		}
 	}
-	return decision{}
+	return decision{outcome: allow}
 }
 
 // flowing decides about what flows.
 func (in *input) flowing(ctx context.Context, s *mediator.Session, flows []int) decision {
 	if len(flows) == 0 {
-		return decision{}
+		return decision{outcome: allow}
 	}
 	if in.event.verb == flow.Call {
 		return in.calling(ctx, s, flows)
 	}
-	from, top := in, flows[0]
-	if in.event.nested && in.doc.Nodes[top].Kind == strictjson.String {
-		// JSON inside a string is edited as what it is.
-		inner := &input{harness: in.harness, name: in.name, event: in.event, tool: in.tool}
-		if inner.doc.Parse(in.doc.Bytes(top), strictjson.Limits{MaxBytes: MaxEvent}) == nil {
-			from, top = inner, 0
-		}
-	}
-	m := in.message(false)
-	from.texts(m, top, !in.event.edits && !in.told())
+	from, top := in.inner(flows[0])
+	m := in.message()
+	from.texts(m, top, !in.event.edits && !in.reports())
 	for _, i := range flows[1:] {
 		// These can't be edited. Their numbers are not those of the first.
 		k := len(m.Texts)
-		in.texts(m, i, !in.told())
+		in.texts(m, i, !in.reports())
 		for ; k < len(m.Texts); k++ {
 			m.Texts[k].ID -= 1 << 30
 		}
 	}
 	var r mediator.Result
 	if in.event.verb == flow.Prompt {
-		r = s.Prompt(ctx, m.Texts)
+		r = s.Prompt(ctx, &mediator.Prompt{Texts: m.Texts}).Result
 	} else {
-		r = s.Observe(ctx, m)
+		r = s.Decide(ctx, flow.Observe, m).Result
 	}
 	switch {
-	case in.told() && !failed(&r) && (r.Denied() || len(r.Edits) > 0):
-		return in.said(&r, note)
+	case in.reports() && !failed(&r) && (r.Denied() || len(r.Edits) > 0):
+		return in.explained(&r, note)
 	case r.Denied():
-		return in.said(&r, block)
+		return in.explained(&r, block)
 	case len(r.Edits) > 0:
 		value, ok := from.edited(top, r.Edits)
 		if !ok {
-			return in.said(&r, block)
+			return in.sealed(ctx, s, &r)
 		}
-		d := in.said(&r, edit)
-		d.value = value
-		return d
+		return in.replaced(&r, value)
 	}
-	return decision{}
+	return decision{outcome: allow}
 }
 
-// calling decides about a call. What flows are its arguments: a document or,
-// where a harness has it so, a string that holds one.
+// sealed blocks what was to be edited and can't be. That is a decision of its
+// own, since the log has that of the edit.
+func (in *input) sealed(ctx context.Context, s *mediator.Session, r *mediator.Result) decision {
+	out := *r
+	if id := refusal(ctx, s, "not-editable", "what was found can't be edited at "+in.name+": decision "+r.Decision.ID); id != "" {
+		out.Decision.ID = id
+	}
+	return in.explained(&out, block)
+}
+
+// inner returns the document and the node of what flows: JSON inside a string is
+// edited as JSON.
+func (in *input) inner(top int) (from *input, at int) {
+	if in.event.nested && in.doc.Nodes[top].Kind == strictjson.String {
+		inner := &input{harness: in.harness, name: in.name, event: in.event, tool: in.tool}
+		if inner.doc.Parse(in.doc.Bytes(top), strictjson.Limits{MaxBytes: MaxEvent}) == nil {
+			return inner, 0
+		}
+	}
+	return in, top
+}
+
+// replaced is an edit with a new value of what flows.
+func (in *input) replaced(r *mediator.Result, value []byte) decision {
+	d := in.explained(r, edit)
+	d.value = &cut.Released{}
+	if d.value.Encode(r, func(dst []byte) ([]byte, error) { return append(dst, value...), nil }) != nil {
+		return in.explained(r, block)
+	}
+	return d
+}
+
+// calling decides about a call. What flows are its arguments: a document or, in
+// some harnesses, a string that holds one.
 func (in *input) calling(ctx context.Context, s *mediator.Session, flows []int) decision {
 	top := flows[0]
 	raw := in.doc.Value(top)
-	inString := false
-	if in.event.nested && in.doc.Nodes[top].Kind == strictjson.String {
-		var inner strictjson.Doc
-		text := in.doc.Bytes(top)
-		if inString = inner.Parse(text, strictjson.Limits{MaxBytes: MaxEvent}) == nil; inString {
-			raw = text
-		}
+	from, _ := in.inner(top)
+	if from != in {
+		raw = from.doc.Raw
 	}
-	m := in.message(false)
+	m := in.message()
 	m.Arguments = top
-	m.Texts = []mediator.Text{{ID: top, Text: string(raw), Field: flow.FieldToolArguments, Path: func() string { return in.doc.Path(top) }}}
+	m.Texts = []flow.Text{{ID: top, Text: string(raw), Field: flow.FieldToolArguments, Path: func() string { return in.doc.Path(top) }}}
 	for _, i := range flows[1:] {
 		in.texts(m, i, true)
 	}
-	r := s.Send(ctx, m)
+	r := s.Decide(ctx, flow.Call, m)
 	value, changed := r.Edits[top]
-	made := string(raw)
-	if changed {
-		made = value
+	if !changed {
+		value = string(raw)
 	}
-	call := in.called(top, made)
+	call := in.called(top, value)
 	switch {
 	case r.Denied():
-		d := in.said(&r.Result, block)
+		d := in.explained(&r.Result, block)
 		if r.Refusal != "" {
-			d.reason = r.Refusal + " (margay explain " + r.Decision.ID + ")"
+			d.reason = r.Refusal // it has the id
 		}
 		return d
-	case changed && (!in.event.edits || !alike(raw, value)):
-		return in.said(&r.Result, block)
-	case changed:
-		d := in.said(&r.Result, edit)
-		d.value = []byte(value)
-		if inString {
-			d.value = strictjson.AppendQuote(nil, d.value)
-		}
-		return in.clear(ctx, s, call, d)
+	case !changed:
+		return in.clear(ctx, s, call, decision{outcome: allow})
+	case !in.event.edits || !alike(raw, value):
+		return in.sealed(ctx, s, &r.Result)
 	}
-	return in.clear(ctx, s, call, decision{})
+	out := []byte(value)
+	if from != in {
+		out = strictjson.AppendQuote(nil, out)
+	}
+	d := in.replaced(&r.Result, out)
+	if d.outcome == block {
+		return d
+	}
+	return in.clear(ctx, s, call, d)
 }
 
 // alike reports whether two documents differ in texts alone. A harness drops an
-// edited value that is not of the tool's own form, and takes the one before.
+// edited value that does not have the tool's own form, and uses the original.
 func alike(before []byte, after string) bool {
 	var a, b strictjson.Doc
 	lim := strictjson.Limits{MaxBytes: 2 * MaxEvent}
@@ -263,16 +277,16 @@ func (in *input) strings(top int, f func(n int, text string)) {
 	}
 }
 
-// maxLeaves is how many texts of one member are looked at by themselves. With
-// more, the whole is looked at as it is written.
+// maxLeaves is how many texts of one member are scanned one by one. A member
+// with more is scanned as one text, as it is written.
 const maxLeaves = 4096
 
 // texts adds a member to a message: every string by itself, decoded. One that
 // is a single word goes together with its key, whose name may say what it is.
 // Names and numbers can't be edited.
-func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
+func (in *input) texts(m *mediator.Message, top int, fixed bool) {
 	if in.doc.Nodes[top].Next-top > maxLeaves {
-		m.Texts = append(m.Texts, mediator.Text{
+		m.Texts = append(m.Texts, flow.Text{
 			ID: top, Text: string(in.doc.Value(top)), JSON: true, Tool: in.tool, Fixed: fixed, Path: func() string { return in.doc.Path(top) },
 		})
 		return
@@ -280,7 +294,7 @@ func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 	for i := top; i < in.doc.Nodes[top].Next; i++ {
 		n := &in.doc.Nodes[i]
 		add := func(id int, text string, json, fixed bool) {
-			m.Texts = append(m.Texts, mediator.Text{
+			m.Texts = append(m.Texts, flow.Text{
 				ID: id, Text: text, JSON: json, Tool: in.tool, Fixed: fixed, Path: func() string { return in.doc.Path(i) },
 			})
 		}
@@ -289,7 +303,7 @@ func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 		}
 		switch {
 		case n.Kind == strictjson.String && picture(in.doc.Raw[n.Start+1:n.End-1]):
-			m.Texts = append(m.Texts, mediator.Text{ID: i, Opaque: "a picture or document", Path: func() string { return in.doc.Path(i) }})
+			m.Texts = append(m.Texts, flow.Text{ID: i, Opaque: "a picture or document", Path: func() string { return in.doc.Path(i) }})
 		case n.Kind == strictjson.Number:
 			add(i, in.entry(i), true, true)
 		case n.Kind == strictjson.String && in.word(i):
@@ -300,24 +314,22 @@ func (in *input) texts(m *mediator.ToolMessage, top int, fixed bool) {
 	}
 }
 
-// pictures are how PNG, JPEG, GIF, WebP and PDF begin in base64.
+// pictures are how PNG, JPEG, GIF, WebP and PDF start in base64.
 var pictures = []string{"iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0"}
 
-// picture reports whether a text is a file of a kind that holds no text as it
-// is written. Small ones are looked at all the same, since they cost little and
-// may be something else.
+// picture reports whether a text is a file of a kind whose base64 holds no text.
+// Small ones are scanned all the same: they cost little and may be something
+// else.
 func picture(raw []byte) bool {
 	const small = 64 << 10
 	if len(raw) < small || !slices.ContainsFunc(pictures, func(p string) bool { return bytes.HasPrefix(raw, []byte(p)) }) {
 		return false
 	}
-	for _, c := range raw {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '=') {
-			return false
-		}
-	}
-	return true
+	return len(bytes.TrimLeft(raw, base64)) == 0
 }
+
+// base64 are the characters of base64.
+const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 
 // word reports whether a string below a member is one word.
 func (in *input) word(i int) bool {
@@ -364,22 +376,25 @@ func (in *input) edited(top int, edits map[int]string) ([]byte, bool) {
 // failed reports whether a denial is Margay's own failure.
 func failed(r *mediator.Result) bool { return r.Denied() && len(r.Findings) == 0 }
 
-// said is a decision with a reason that says what was found, never its value.
-func (in *input) said(r *mediator.Result, o outcome) decision {
-	explain := " (margay explain " + r.Decision.ID + ")"
+// explained is a decision with a reason that says what was found, never its
+// value.
+func (in *input) explained(r *mediator.Result, o outcome) decision {
+	explain := explained(r.Decision.ID)
 	if failed(r) {
 		detail := "it could not be decided"
 		if n := len(r.Decision.Reasons); n > 0 {
 			detail = r.Decision.Reasons[n-1].Detail
 		}
-		return decision{outcome: block, reason: "margay: nothing passes, for " + detail + explain}
+		return decision{outcome: block, reason: "margay: this was blocked: " + detail + explain}
 	}
 	var what []string
+	id := ""
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		if f.Action == flow.ActAllow || f.Action == flow.ActReport {
 			continue
 		}
+		id = cmp.Or(id, f.ID)
 		one := string(f.Kind)
 		if f.Name != "" {
 			one += " " + f.Name
@@ -388,7 +403,7 @@ func (in *input) said(r *mediator.Result, o outcome) decision {
 			what = append(what, one)
 		}
 	}
-	if len(what) == 0 { // it is known from before
+	if len(what) == 0 { // an earlier decision found it
 		return decision{outcome: o, reason: "margay: " + in.sentence(o, "found before") + explain}
 	}
 	const most = 5
@@ -396,7 +411,11 @@ func (in *input) said(r *mediator.Result, o outcome) decision {
 	if len(what) > most {
 		list += fmt.Sprintf(" and %d more", len(what)-most)
 	}
-	return decision{outcome: o, reason: "margay: " + in.sentence(o, list) + explain}
+	allow := ""
+	if in.event.verb == flow.Call {
+		allow = " If it is no secret, a person can allow it: margay allow add " + id + "."
+	}
+	return decision{outcome: o, reason: "margay: " + in.sentence(o, list) + allow + explain}
 }
 
 // sentence says what became of what, and what to do.

@@ -2,18 +2,18 @@
 // Codex and Cursor run at every step, with one JSON event on standard input and
 // the answer on standard output, in the harness's own contract.
 //
-// What an event carries goes through the mediator: a prompt and a tool's result
-// on their way to the model, a call on its way to a tool. Where the contract
-// has a place for it, the answer is the edited value; otherwise it blocks, with
-// a reason that the model or the person can act on. What a harness only tells
-// after the fact is recorded, and said.
+// What an event carries goes through the mediator: a prompt and a tool's
+// result on their way to the model, a call on its way to a tool. If the
+// contract allows it, the answer is the edited value; otherwise it blocks,
+// with a reason that the model or the person can act on. What a harness only
+// reports after the fact is recorded and reported.
 //
-// A harness is one value: its table of events, what each lets a hook do, and
-// how decisions are written. A fourth one is one file.
+// A harness is one value: its table of events, what a hook can do at each,
+// and its table of answers. To add a harness, add one file.
 //
-// Everything fails closed. An event that can't be read, is not known and
-// carries data, or can't be decided is blocked; exit codes are 0 and 2 alone,
-// since every other one lets the harness go on.
+// Everything fails closed. An event is blocked if it can't be read, if it is
+// unknown and carries data, or if it can't be decided. Exit codes are only 0
+// and 2, since with every other one the harness proceeds.
 //
 // A Handler decides by itself; [Ask] and [Serve] carry events to one in
 // another process, over a local socket.
@@ -26,16 +26,17 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 )
 
-// Exit codes. No other is ever returned: harnesses let everything pass at
-// others.
+// Exit codes. No other is ever returned: with any other code, harnesses
+// proceed.
 const (
 	Done  = 0
 	Block = 2
@@ -50,8 +51,8 @@ const MaxTime = 15 * time.Second
 // Answer is what a hook process returns.
 type Answer struct {
 	Exit int // Done or Block
-	Out  []byte
-	Err  []byte
+	Out  cut.Released
+	Err  cut.Released
 }
 
 // Config is what a Handler needs.
@@ -62,8 +63,8 @@ type Config struct {
 	Key [32]byte
 	// Joined: all events belong to the engine's one trajectory.
 	Joined bool
-	// Whole: that trajectory has begun with this process, which has seen all
-	// of it.
+	// Whole: that trajectory started with this process, which has seen all of
+	// it.
 	Whole bool
 }
 
@@ -103,20 +104,20 @@ type harness struct {
 	own []string
 	// events by their names.
 	events map[string]event
-	// write writes what was decided about an event.
-	write func(in *input, d decision) Answer
-	// mcp reports whether a tool is one of an MCP server, whose results have
-	// a form of their own.
-	mcp func(tool string) bool
-	// later reports whether a call comes again with another event, at which a
-	// person can be asked; nil: none does.
+	// answers are the forms of what was decided about an event.
+	answers forms
+	// servers is the prefix of the tools of MCP servers, whose results have a
+	// form of their own.
+	servers string
+	// later reports whether a call comes again with another event, at which
+	// the harness can ask a person; nil where none does.
 	later func(in *input) bool
 }
 
 // event is what is known of one kind of event.
 type event struct {
-	// verb is what flows: Prompt, Call, Observe; Tell where the harness tells
-	// what happened and waits for no answer; empty where nothing flows.
+	// verb is what flows: Prompt, Call, Observe; Tell where the harness
+	// reports what happened and waits for no answer; empty where nothing flows.
 	verb flow.Verb
 	// flows are the keys of what flows. An edit is made in the first.
 	flows []string
@@ -129,11 +130,11 @@ type event struct {
 	// edits: the contract has a place for an edited value.
 	edits bool
 	// foreign: that place is for the results of MCP servers alone. Others are
-	// only told.
+	// only reported.
 	foreign bool
 	// calls: a tool is called, if nothing stops it. asks: the harness asks a
-	// person where the answer says so. tells: it is what a tool told.
-	calls, asks, tells bool
+	// person if the answer says so. result: what flows is a tool's result.
+	calls, asks, result bool
 }
 
 // input is an event that was read.
@@ -146,28 +147,28 @@ type input struct {
 	tool    string
 }
 
-// outcome is what is to become of an event.
-type outcome uint8
+// outcome is what happens to an event.
+type outcome string
 
 const (
-	allow outcome = iota
-	note          // it goes on, and something is said about it
-	edit          // it goes on as edited
-	ask           // a person decides
-	block
+	allow outcome = "allow"
+	note  outcome = "note" // it goes on, with a note about it
+	edit  outcome = "edit" // it goes on as edited
+	ask   outcome = "ask"  // a person decides
+	block outcome = "block"
 )
 
 // decision is what was decided about an event.
 type decision struct {
 	outcome outcome
-	reason  string // for the model, and the person
-	value   []byte // JSON of what flows, edited
+	reason  string        // for the model, and the person
+	value   *cut.Released // JSON of what flows, edited; nil for none
 }
 
-// Failed is the answer where an event could not be decided and nothing is
-// known of it: it blocks in every harness.
+// Failed is the answer to an event that could not be read or decided. It blocks
+// in every harness.
 func Failed(format string, args ...any) Answer {
-	return Answer{Exit: Block, Err: []byte("margay: " + fmt.Sprintf(format, args...) + "; nothing passes. margay doctor looks for what is wrong.\n")}
+	return blocked("margay: " + fmt.Sprintf(format, args...) + "; nothing passes. margay doctor looks for what is wrong.")
 }
 
 // Handle decides about one event of a harness. It never fails: what can't be
@@ -175,74 +176,76 @@ func Failed(format string, args ...any) Answer {
 func (h *Handler) Handle(ctx context.Context, harness string, raw []byte) (a Answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			a = Failed("internal error of type %T", p) // its value may quote the event
+			a = h.refused(ctx, "internal error of type %T", p) // its value may quote the event
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, MaxTime)
 	defer cancel()
 	in, err := read(harness, raw)
 	if err != nil {
-		h.refused(ctx, err)
-		return Failed("%v", err)
+		return h.refused(ctx, "%v", err)
 	}
-	return in.harness.write(in, h.decide(ctx, in))
+	s, err := h.session(ctx, in)
+	if err != nil {
+		return h.refused(ctx, "the store failed: %v", err)
+	}
+	return in.answer(h.decide(ctx, s, in))
 }
 
 // read reads an event strictly.
 func read(name string, raw []byte) (*input, error) {
 	in := &input{harness: named(name)}
 	if in.harness == nil {
-		return nil, errors.New("there is no such harness")
+		return nil, fmt.Errorf("unknown harness; known harnesses are %s", strings.Join(Names(), ", "))
 	}
-	if err := in.doc.Parse(raw, strictjson.Limits{MaxBytes: MaxEvent, MaxNodes: 1 << 20}); err != nil {
+	if err := in.doc.ParseObject(raw, strictjson.Limits{MaxBytes: MaxEvent, MaxNodes: 1 << 20}); err != nil {
 		return nil, fmt.Errorf("the event can't be read: %w", err)
-	}
-	if in.doc.Nodes[0].Kind != strictjson.Object {
-		return nil, errors.New("the event is no object")
 	}
 	at := in.doc.Find(0, "hook_event_name")
 	if at < 0 || in.doc.Nodes[at].Kind != strictjson.String {
-		return nil, errors.New("the event has no name")
+		return nil, errors.New("the event has no hook_event_name")
 	}
 	in.name = in.doc.Text(at)
 	in.event, in.known = in.harness.events[in.name]
 	if !in.known && in.harness == &claudeCode {
-		// Cursor runs Claude Code's hooks, too, and some of its events come
-		// under its own names. It reads its own answers there.
+		// Cursor runs Claude Code's hooks, too. Some of its events have its own
+		// names there; it reads its own answers to them.
 		if e, ok := cursor.events[in.name]; ok {
 			in.harness, in.event, in.known = &cursor, e, true
 		}
 	}
 	in.tool = in.doc.Text(in.doc.Find(0, "tool_name"))
-	if in.event.foreign && !in.harness.mcp(in.tool) {
+	if in.event.foreign && !in.mcp() {
 		in.event.verb = flow.Tell
 	}
 	return in, nil
 }
 
+// mcp reports whether the tool is one of an MCP server.
+func (in *input) mcp() bool { return strings.HasPrefix(in.tool, in.harness.servers) }
+
 // session opens the trajectory of an event.
 func (h *Handler) session(ctx context.Context, in *input) (*mediator.Session, error) {
 	r := &mediator.SessionRequest{Caller: "hook", Sink: flow.Sink{Name: "hook", Channel: flow.ChannelTool, Trust: flow.TrustPublic}}
-	if in != nil {
-		r.Caller += " " + in.harness.name
-		r.Sink.Name = in.harness.name
-		switch in.event.verb {
-		case flow.Prompt, flow.Observe:
-			r.Sink.Channel, r.Sink.Trust = flow.ChannelModel, flow.TrustProvider
-		case flow.Tell:
-			r.Sink.Channel, r.Sink.Trust = flow.ChannelUser, flow.TrustLocal
-		default:
-		}
-		if !h.cfg.Joined {
-			r.Trajectory = h.trajectory(in)
-		}
+	r.Caller += " " + in.harness.name
+	r.Start = h.start(in)
+	r.Sink.Name = in.harness.name
+	switch in.event.verb {
+	case flow.Prompt, flow.Observe:
+		r.Sink.Channel, r.Sink.Trust = flow.ChannelModel, flow.TrustProvider
+	case flow.Tell:
+		r.Sink.Channel, r.Sink.Trust = flow.ChannelUser, flow.TrustLocal
+	default:
+	}
+	if !h.cfg.Joined {
+		r.Trajectory = h.trajectory(in)
 	}
 	return h.cfg.Engine.Session(ctx, r)
 }
 
 // trajectory derives the id of an event's trajectory from the harness's id of
 // the conversation: a ULID of the first instant, whose random part is keyed.
-// An event without one stands alone.
+// An event without one has a trajectory of its own.
 func (h *Handler) trajectory(in *input) string {
 	for _, key := range in.harness.session {
 		id := in.doc.Text(in.doc.Find(0, key))
@@ -258,32 +261,28 @@ func (h *Handler) trajectory(in *input) string {
 
 var crockford = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
-// refused records an event that could not be read.
-func (h *Handler) refused(ctx context.Context, err error) {
-	if s, serr := h.session(ctx, nil); serr == nil {
-		s.Note(ctx, flow.Tell, flow.Deny, flow.Reason{Code: "hook-refused", Detail: err.Error(), Action: flow.ActBlock})
+// refused records an event that could not be read or decided, and answers it.
+func (h *Handler) refused(ctx context.Context, format string, args ...any) Answer {
+	detail := fmt.Sprintf(format, args...)
+	r := &mediator.SessionRequest{Sink: flow.Sink{Name: "hook", Channel: flow.ChannelTool, Trust: flow.TrustPublic}, Refuses: true}
+	explain := ""
+	if s, serr := h.cfg.Engine.Session(ctx, r); serr == nil {
+		explain = explained(refusal(ctx, s, "hook-refused", detail))
 	}
+	return Failed("%s%s", detail, explain)
 }
 
-// Events lists the events of a harness that are known, by name.
-func Events(name string) []string { return events(name, func(event) bool { return true }) }
-
-// Carries lists those at which something flows, by name.
-func Carries(name string) []string {
-	return events(name, func(e event) bool { return len(e.flows) > 0 })
+// refusal records what is refused here and returns the id of the decision, which
+// is empty where the log fails.
+func refusal(ctx context.Context, s *mediator.Session, code, detail string) string {
+	r := s.Decide(ctx, flow.Tell, &mediator.Message{Outcome: flow.Deny, Notes: []flow.Reason{{Code: code, Detail: detail, Action: flow.ActBlock}}})
+	return r.Decision.ID
 }
 
-func events(name string, want func(event) bool) []string {
-	h := named(name)
-	if h == nil {
-		return nil
+// explained says how a decision is explained; nothing where there is none.
+func explained(decision string) string {
+	if decision == "" {
+		return ""
 	}
-	var out []string
-	for name, e := range h.events {
-		if want(e) {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	return " (margay explain " + decision + ")"
 }

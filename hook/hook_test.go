@@ -15,6 +15,8 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/hook"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
+	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -41,7 +43,7 @@ var (
 )
 
 // handler is one of a fresh process: nothing but the store is remembered.
-func handler(t testing.TB, store mediator.Store, change func(*mediator.Config)) *hook.Handler {
+func handler(t testing.TB, store session.Store, change func(*mediator.Config)) *hook.Handler {
 	t.Helper()
 	rules, err := recognise.Default()
 	if err != nil {
@@ -51,7 +53,7 @@ func handler(t testing.TB, store mediator.Store, change func(*mediator.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := mediator.Config{Rules: rules, Keys: keys, Store: store, Ephemeral: []secret.Record{rec}}
+	cfg := mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: store, Ephemeral: []secret.Record{rec}}}
 	if v, ok := store.(mediator.Values); ok {
 		cfg.Values = v
 	}
@@ -67,8 +69,8 @@ func handler(t testing.TB, store mediator.Store, change func(*mediator.Config)) 
 
 // plain reports whether an answer lets the event go on and says nothing.
 func plain(a hook.Answer) bool {
-	out := strings.TrimSpace(string(a.Out))
-	return a.Exit == hook.Done && len(a.Err) == 0 && (out == "" || out == "{}")
+	out := strings.TrimSpace(string(a.Out.Bytes()))
+	return a.Exit == hook.Done && len(a.Err.Bytes()) == 0 && (out == "" || out == "{}")
 }
 
 // check holds an answer to what every one must be.
@@ -81,18 +83,18 @@ func check(t interface {
 	if a.Exit != hook.Done && a.Exit != hook.Block {
 		t.Errorf("exit code %d", a.Exit)
 	}
-	if a.Exit == hook.Block && len(strings.TrimSpace(string(a.Err))) == 0 {
+	if a.Exit == hook.Block && len(strings.TrimSpace(string(a.Err.Bytes()))) == 0 {
 		t.Errorf("blocked without a word")
 	}
 	for _, s := range secrets {
-		if strings.Contains(string(a.Out)+string(a.Err), s) || strings.Contains(string(a.Out)+string(a.Err), s[:12]) {
-			t.Errorf("the answer holds the secret: %s%s", a.Out, a.Err)
+		if strings.Contains(string(a.Out.Bytes())+string(a.Err.Bytes()), s) || strings.Contains(string(a.Out.Bytes())+string(a.Err.Bytes()), s[:12]) {
+			t.Errorf("the answer holds the secret: %s%s", a.Out.Bytes(), a.Err.Bytes())
 		}
 	}
 	out := map[string]any{}
-	if len(a.Out) > 0 {
-		if err := json.Unmarshal(a.Out, &out); err != nil {
-			t.Errorf("the answer is no JSON: %s", a.Out)
+	if len(a.Out.Bytes()) > 0 {
+		if err := json.Unmarshal(a.Out.Bytes(), &out); err != nil {
+			t.Errorf("the answer is no JSON: %s", a.Out.Bytes())
 		}
 	}
 	return out
@@ -181,16 +183,16 @@ func TestAnswers(t *testing.T) {
 			a := handler(t, memory.New(), nil).Handle(context.Background(), c.harness, []byte(expand(c.event)))
 			check(t, a, registered, unknown)
 			if len(c.want) == 0 != plain(a) {
-				t.Errorf("%d %s%s", a.Exit, a.Out, a.Err)
+				t.Errorf("%d %s%s", a.Exit, a.Out.Bytes(), a.Err.Bytes())
 			}
 			for _, w := range c.want {
-				if !strings.Contains(string(a.Out), w) {
-					t.Errorf("no %s in\n%s%s", w, a.Out, a.Err)
+				if !strings.Contains(string(a.Out.Bytes()), w) {
+					t.Errorf("no %s in\n%s%s", w, a.Out.Bytes(), a.Err.Bytes())
 				}
 			}
 			for _, w := range c.never {
-				if strings.Contains(string(a.Out), w) {
-					t.Errorf("%s in %s", w, a.Out)
+				if strings.Contains(string(a.Out.Bytes()), w) {
+					t.Errorf("%s in %s", w, a.Out.Bytes())
 				}
 			}
 		})
@@ -224,16 +226,16 @@ func TestBadInput(t *testing.T) {
 		for _, harness := range hook.Names() {
 			a := h.Handle(context.Background(), harness, []byte(event))
 			check(t, a)
-			asked := strings.Contains(string(a.Out), `"permission":"ask"`)
+			asked := strings.Contains(string(a.Out.Bytes()), `"permission":"ask"`)
 			if a.Exit != hook.Block && !asked {
-				t.Errorf("%s, %s: %s", harness, name, a.Out)
+				t.Errorf("%s, %s: %s", harness, name, a.Out.Bytes())
 			}
 		}
 	}
 	for _, event := range []string{`{"hook_event_name":"Nope"}`, `{"hook_event_name":"Nope","session_id":"x","flag":true,"n":7,"none":null,"empty":"","list":[]}`} {
 		for _, harness := range hook.Names() {
 			if a := h.Handle(context.Background(), harness, []byte(event)); !plain(a) {
-				t.Errorf("%s: an event without data: %s%s", harness, a.Out, a.Err)
+				t.Errorf("%s: an event without data: %s%s", harness, a.Out.Bytes(), a.Err.Bytes())
 			}
 		}
 	}
@@ -251,7 +253,7 @@ func TestAcrossProcesses(t *testing.T) {
 	told := ask("claude-code", `{"hook_event_name":"PostToolUse","session_id":"s1","tool_name":"Bash","tool_input":{},"tool_response":{"stdout":"$R","stderr":"","interrupted":false}}`)
 	again := ask("claude-code", `{"hook_event_name":"PostToolUse","session_id":"s1","tool_name":"Bash","tool_input":{},"tool_response":{"stdout":"$R","stderr":"","interrupted":false}}`)
 	name := func(a hook.Answer) string {
-		_, rest, _ := strings.Cut(string(a.Out), `"stdout":"`)
+		_, rest, _ := strings.Cut(string(a.Out.Bytes()), `"stdout":"`)
 		out, _, _ := strings.Cut(rest, `"`)
 		return out
 	}
@@ -259,14 +261,14 @@ func TestAcrossProcesses(t *testing.T) {
 		t.Fatalf("%q and %q", name(told), name(again))
 	}
 	call := `{"hook_event_name":"PreToolUse","session_id":"%s","tool_name":"Bash","tool_input":{"command":"login ` + name(told) + `"}}`
-	if a := ask("claude-code", fmt.Sprintf(call, "s1")); !strings.Contains(string(a.Out), `"permissionDecision":"deny"`) {
-		t.Errorf("a pseudonym of the session: %s", a.Out)
+	if a := ask("claude-code", fmt.Sprintf(call, "s1")); !strings.Contains(string(a.Out.Bytes()), `"permissionDecision":"deny"`) {
+		t.Errorf("a pseudonym of the session: %s", a.Out.Bytes())
 	}
 	if a := ask("claude-code", fmt.Sprintf(call, "s2")); !plain(a) {
-		t.Errorf("one of another session: %s", a.Out)
+		t.Errorf("one of another session: %s", a.Out.Bytes())
 	}
 	if a := ask("codex", fmt.Sprintf(call, "s1")); !plain(a) {
-		t.Errorf("one of another harness: %s", a.Out)
+		t.Errorf("one of another harness: %s", a.Out.Bytes())
 	}
 	entries, err := store.Decisions(context.Background(), "", 100)
 	if err != nil || len(entries) == 0 {
@@ -285,14 +287,14 @@ func TestAcrossProcesses(t *testing.T) {
 // broken is a store that can't be written.
 type broken struct{ *memory.Store }
 
-func (broken) AppendDecisions(context.Context, []mediator.LogEntry) error {
+func (broken) AppendDecisions(context.Context, []audit.Entry) error {
 	return fmt.Errorf("disk full")
 }
 
 func TestFailsClosed(t *testing.T) {
 	event := []byte(expand(`{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"$R"}}`))
-	if a := handler(t, broken{memory.New()}, nil).Handle(context.Background(), "claude-code", event); !strings.Contains(string(a.Out), `"permissionDecision":"deny"`) {
-		t.Errorf("a store that fails: %s%s", a.Out, a.Err)
+	if a := handler(t, broken{memory.New()}, nil).Handle(context.Background(), "claude-code", event); !strings.Contains(string(a.Out.Bytes()), `"permissionDecision":"deny"`) {
+		t.Errorf("a store that fails: %s%s", a.Out.Bytes(), a.Err.Bytes())
 	}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -307,7 +309,7 @@ func TestFailsClosed(t *testing.T) {
 	// --observe reports, and changes nothing.
 	store := memory.New()
 	if a := handler(t, store, func(c *mediator.Config) { c.Observe = true }).Handle(context.Background(), "claude-code", event); !plain(a) {
-		t.Errorf("observing: %s", a.Out)
+		t.Errorf("observing: %s", a.Out.Bytes())
 	}
 	if entries, err := store.Decisions(context.Background(), "", 9); err != nil || len(entries) == 0 {
 		t.Errorf("observing recorded nothing: %v", err)
@@ -363,7 +365,7 @@ func FuzzEvent(f *testing.F) {
 		a := h.Handle(context.Background(), harness, event)
 		check(t, a)
 		if !json.Valid(event) && a.Exit != hook.Block {
-			t.Fatalf("%q: %s", event, a.Out)
+			t.Fatalf("%q: %s", event, a.Out.Bytes())
 		}
 	})
 }
@@ -381,7 +383,7 @@ func TestPictures(t *testing.T) {
 	}
 	store := memory.New()
 	if a := handler(t, store, nil).Handle(context.Background(), "claude-code", event(picture)); !plain(a) {
-		t.Errorf("%d %s%s", a.Exit, a.Out, a.Err)
+		t.Errorf("%d %s%s", a.Exit, a.Out.Bytes(), a.Err.Bytes())
 	}
 	entries, err := store.Decisions(context.Background(), "", 9)
 	if err != nil || len(entries) != 1 || entries[0].Reasons[0].Code != "not-scanned" {
@@ -405,7 +407,30 @@ func TestNewFields(t *testing.T) {
 		`"meta":{"id":"0198c7e2-7e33-7d11-b1de-5f7b3f0f4f01","model":"claude-opus-4-7","n":[1,2.5,null,true]}`, `"note":"a sentence about nothing"`,
 	} {
 		if a := h.Handle(context.Background(), "claude-code", []byte(`{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"},`+field+`}`)); !plain(a) {
-			t.Errorf("%s: %s%s", field, a.Out, a.Err)
+			t.Errorf("%s: %s%s", field, a.Out.Bytes(), a.Err.Bytes())
+		}
+	}
+}
+
+// A call that is altered or refused says so, and how a person allows what was
+// found; a prompt that is not sent is the person's own.
+func TestToldHowToAllow(t *testing.T) {
+	value := unknown
+	h := handler(t, memory.New(), nil)
+	for _, c := range []struct {
+		harness, event string
+		want           bool
+	}{
+		{"claude-code", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"echo ` + value + `"}}`, true},
+		{"codex", `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"shell","tool_input":{"command":"echo ` + value + `"}}`, true},
+		{"cursor", `{"conversation_id":"s","hook_event_name":"beforeShellExecution","command":"echo ` + value + `"}`, true},
+		{"cursor", `{"conversation_id":"s","hook_event_name":"preToolUse","tool_name":"Write","tool_input":{"content":"echo ` + value + `"}}`, true},
+		{"claude-code", `{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"echo ` + value + `"}`, false},
+	} {
+		a := h.Handle(t.Context(), c.harness, []byte(c.event))
+		out := string(a.Out.Bytes()) + string(a.Err.Bytes())
+		if strings.Contains(out, "a person can allow it: margay allow add 01") != c.want || strings.Contains(out, value) {
+			t.Errorf("%s %s: %s", c.harness, c.event[:40], out)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
-	"github.com/margaydev/margay/gateway/gatewaytest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 	"github.com/margaydev/margay/hook"
 )
 
@@ -18,9 +18,9 @@ func TestMemory(t *testing.T) {
 		t.Helper()
 		a := h.Handle(t.Context(), "claude-code", fmt.Appendf(nil, `{"session_id":"s%d","hook_event_name":%q,"tool_name":%q,%q:%s}`, trajectory, name, tool, flows, value))
 		if name == "PreToolUse" {
-			return a, member(a.Out, "hookSpecificOutput.updatedInput")
+			return a, member(a.Out.Bytes(), "hookSpecificOutput.updatedInput")
 		}
-		return a, member(a.Out, "hookSpecificOutput.updatedToolOutput")
+		return a, member(a.Out.Bytes(), "hookSpecificOutput.updatedToolOutput")
 	}
 	connectortest.Memory(t, connectortest.Agent{
 		Kept:    func() []byte { return gatewaytest.Decisions(t, store) },
@@ -32,7 +32,7 @@ func TestMemory(t *testing.T) {
 			}
 			a, edited := event(t, trajectory, "PostToolUse", tool, "tool_response", string(value))
 			if a.Exit != hook.Done {
-				t.Fatalf("refused: %s", a.Err)
+				t.Fatalf("refused: %s", a.Err.Bytes())
 			}
 			if edited == nil {
 				return text

@@ -37,8 +37,8 @@ func TestSocket(t *testing.T) {
 		for _, harness := range append(hook.Names(), "emacs") {
 			want := h.Handle(context.Background(), harness, []byte(event))
 			got, err := hook.Ask(context.Background(), served(t, h), harness, []byte(event))
-			if err != nil || got.Exit != want.Exit || len(got.Out) != len(want.Out) || len(got.Err) != len(want.Err) { // ids differ
-				t.Errorf("%s, %.40q: %v\n%d %s%s\n%d %s%s", harness, event, err, got.Exit, got.Out, got.Err, want.Exit, want.Out, want.Err)
+			if err != nil || got.Exit != want.Exit || got.Out.Len() != want.Out.Len() || got.Err.Len() != want.Err.Len() { // ids differ
+				t.Errorf("%s, %.40q: %v\n%d %s%s\n%d %s%s", harness, event, err, got.Exit, got.Out.Bytes(), got.Err.Bytes(), want.Exit, want.Out.Bytes(), want.Err.Bytes())
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func TestSocketRefused(t *testing.T) {
 			_ = server.Close()
 		}()
 		if a, err := hook.Ask(context.Background(), client, "codex", nil); err == nil {
-			t.Errorf("%q is believed: %d %s", text, a.Exit, a.Out)
+			t.Errorf("%q is believed: %d %s", text, a.Exit, a.Out.Bytes())
 		}
 		<-done
 	}

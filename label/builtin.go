@@ -35,7 +35,7 @@ func (t two) Parse(s string) (Element, error) {
 	case string(t.top):
 		return t.top, nil
 	}
-	return "", fmt.Errorf("%w: %q is neither %s nor %s", ErrLabel, s, t.bottom, t.top)
+	return "", fmt.Errorf("%w: unknown element %q; known elements are %s and %s", ErrLabel, s, t.bottom, t.top)
 }
 
 func (t two) Format(e Element) string {
@@ -49,7 +49,7 @@ func (t two) Format(e Element) string {
 // that influenced the data, joined by union; confidentiality is the set of
 // readers who may see it, joined by intersection. Its bottom has no sources
 // and everybody as readers. Names are made of letters, digits and . _ @ : / -.
-var Sets = Lattice{Integrity: union{}, Confidentiality: intersection{}}
+var Sets = Lattice{Integrity: sets{bottom: "{}"}, Confidentiality: sets{bottom: "everybody", intersect: true}}
 
 // set is a sorted list of names, joined by "|", in braces.
 func set(names []string) Element {
@@ -58,11 +58,10 @@ func set(names []string) Element {
 }
 
 func members(e Element) []string {
-	inner := strings.Trim(string(e), "{}")
-	if inner == "" {
+	if len(e) <= len("{}") {
 		return nil
 	}
-	return strings.Split(inner, "|")
+	return strings.Split(string(e[1:len(e)-1]), "|")
 }
 
 func parseSet(s string) ([]string, error) {
@@ -74,70 +73,46 @@ func parseSet(s string) ([]string, error) {
 		if n == "" || strings.ContainsFunc(n, func(r rune) bool {
 			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._@:/-", r))
 		}) {
-			return nil, fmt.Errorf("%w: %q is no name", ErrLabel, n)
+			return nil, fmt.Errorf("%w: %q is not a name of letters, digits and . _ @ : / -", ErrLabel, n)
 		}
 	}
 	return names, nil
 }
 
-// union: more sources are higher; none is the bottom.
-type union struct{}
+// sets are ordered by inclusion: of two unions the larger is higher, of two
+// intersections the smaller.
+type sets struct {
+	bottom    string // as it is written
+	intersect bool
+}
 
-func (union) Join(a, b Element) Element {
+func (s sets) Join(a, b Element) Element {
 	switch {
 	case a == "":
 		return b
 	case b == "" || a == b:
 		return a
+	case s.intersect:
+		both := members(b)
+		return set(slices.DeleteFunc(members(a), func(n string) bool { return !slices.Contains(both, n) }))
 	}
 	return set(append(members(a), members(b)...))
 }
 
-func (union) Parse(s string) (Element, error) {
-	names, err := parseSet(s)
-	if err != nil || len(names) == 0 {
-		return "", err
-	}
-	return set(names), nil
-}
-
-func (union) Format(e Element) string {
-	if e == "" {
-		return "{}"
-	}
-	return string(e)
-}
-
-// intersection: fewer readers are higher; everybody is the bottom.
-type intersection struct{}
-
-const everybody = "everybody"
-
-func (intersection) Join(a, b Element) Element {
-	switch {
-	case a == "":
-		return b
-	case b == "" || a == b:
-		return a
-	}
-	both := members(b)
-	return set(slices.DeleteFunc(members(a), func(n string) bool { return !slices.Contains(both, n) }))
-}
-
-func (intersection) Parse(s string) (Element, error) {
-	if s == everybody {
+func (s sets) Parse(text string) (Element, error) {
+	if text == s.bottom {
 		return "", nil
 	}
-	names, err := parseSet(s)
+	names, err := parseSet(text)
 	if err != nil {
 		return "", err
 	}
 	return set(names), nil
 }
 
-func (intersection) Format(e Element) string {
+func (s sets) Format(e Element) string {
 	if e == "" {
-		return everybody
+		return s.bottom
 	}
 	return string(e)
 }

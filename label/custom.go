@@ -8,8 +8,9 @@ import (
 
 // custom is a finite lattice given by its Hasse diagram.
 type custom struct {
-	names []string // names[0] is the bottom
-	join  [][]int
+	names  []string
+	bottom int
+	join   [][]int
 }
 
 // maxElements bounds a custom component.
@@ -31,7 +32,7 @@ func Custom(above map[string][]string) (Component, error) {
 		return nil, fmt.Errorf("%w: a lattice has 1 to %d elements", ErrLabel, maxElements)
 	}
 	if slices.ContainsFunc(names, func(n string) bool { return n == "" || strings.ContainsAny(n, "(), ") }) {
-		return nil, fmt.Errorf("%w: names are not empty and hold no space, comma or bracket", ErrLabel)
+		return nil, fmt.Errorf("%w: names must not be empty or have a space, comma or bracket", ErrLabel)
 	}
 	index := map[string]int{}
 	for i, n := range names {
@@ -72,11 +73,10 @@ func Custom(above map[string][]string) (Component, error) {
 		}
 		c.join = append(c.join, row)
 	}
-	bottom := slices.IndexFunc(below, func(ups []bool) bool { return !slices.Contains(ups, false) })
-	if bottom < 0 {
+	c.bottom = slices.IndexFunc(below, func(ups []bool) bool { return !slices.Contains(ups, false) })
+	if c.bottom < 0 {
 		return nil, fmt.Errorf("%w: no element lies below all others", ErrLabel)
 	}
-	c.swap(bottom)
 	return c, nil
 }
 
@@ -97,45 +97,22 @@ func least(below [][]bool, i, j int) (int, bool) {
 	return 0, false
 }
 
-// swap makes element b the first.
-func (c *custom) swap(b int) {
-	p := func(i int) int {
-		switch i {
-		case 0:
-			return b
-		case b:
-			return 0
-		}
-		return i
-	}
-	out := make([][]int, len(c.join))
-	names := make([]string, len(c.names))
-	for i := range c.join {
-		out[i] = make([]int, len(c.join))
-		names[i] = c.names[p(i)]
-		for j := range out[i] {
-			out[i][j] = p(c.join[p(i)][p(j)])
-		}
-	}
-	c.join, c.names = out, names
-}
-
 func (c *custom) at(e Element) int {
 	if e == "" {
-		return 0
+		return c.bottom
 	}
 	return slices.Index(c.names, string(e))
 }
 
 func (c *custom) element(i int) Element {
-	if i == 0 {
+	if i == c.bottom {
 		return ""
 	}
 	return Element(c.names[i])
 }
 
-// Join of an element that the lattice does not know is that element's name
-// alone, which flows nowhere: it never loses height.
+// Join of an unknown element is that element, which flows nowhere: a join never
+// loses height.
 func (c *custom) Join(a, b Element) Element {
 	i, j := c.at(a), c.at(b)
 	switch {
@@ -150,14 +127,14 @@ func (c *custom) Join(a, b Element) Element {
 func (c *custom) Parse(s string) (Element, error) {
 	i := slices.Index(c.names, s)
 	if i < 0 {
-		return "", fmt.Errorf("%w: %q is none of %s", ErrLabel, s, strings.Join(c.names, ", "))
+		return "", fmt.Errorf("%w: unknown element %q; known elements are %s", ErrLabel, s, strings.Join(c.names, ", "))
 	}
 	return c.element(i), nil
 }
 
 func (c *custom) Format(e Element) string {
 	if e == "" {
-		return c.names[0]
+		return c.names[c.bottom]
 	}
 	return string(e)
 }

@@ -1,7 +1,7 @@
-// Package label has security labels and the lattices they live in.
+// Package label has security labels and their lattices.
 //
-// A label says of a piece of text who influenced it (integrity) and who may
-// see it (confidentiality). Where two pieces come together their labels join;
+// The label of a text says who influenced it (integrity) and who may see it
+// (confidentiality). When two texts are combined, their labels join;
 // text may flow to a place whose label is at least as high. The bottom of
 // every lattice is (trusted, public).
 //
@@ -32,10 +32,10 @@ type Label struct {
 type Component interface {
 	// Join returns the least element that both flow to.
 	Join(a, b Element) Element
-	// Parse returns the canonical form of an element, or an error that
-	// says what elements there are.
+	// Parse returns the canonical form of an element, or an error that names
+	// the known elements.
 	Parse(s string) (Element, error)
-	// Format returns an element's name for people; the bottom has one, too.
+	// Format returns an element's name for people, also for the bottom.
 	Format(e Element) string
 }
 
@@ -45,9 +45,6 @@ type Lattice struct {
 	Integrity       Component
 	Confidentiality Component
 }
-
-// Bottom returns (trusted, public).
-func (Lattice) Bottom() Label { return Label{} }
 
 // Join returns the least label that both a and b flow to.
 func (l Lattice) Join(a, b Label) Label {
@@ -62,7 +59,7 @@ func (l Lattice) Format(a Label) string {
 	return "(" + l.Integrity.Format(a.Integrity) + ", " + l.Confidentiality.Format(a.Confidentiality) + ")"
 }
 
-// ErrLabel says that a text is no label of a lattice.
+// ErrLabel says that a text is not a label of a lattice.
 var ErrLabel = errors.New("not a label")
 
 // Parse reads what Format wrote.

@@ -1,6 +1,7 @@
 package label
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,13 +72,13 @@ func TestLaws(t *testing.T) {
 			law("idempotence", l.Join(a, a) == a)
 			law("commutativity", ab == l.Join(b, a))
 			law("associativity", l.Join(ab, c) == l.Join(a, l.Join(b, c)))
-			law("the bottom's identity", l.Join(a, l.Bottom()) == a)
+			law("the bottom's identity", l.Join(a, Label{}) == a)
 			law("upper bound", l.FlowsTo(a, ab) && l.FlowsTo(b, ab))
 			law("least upper bound", !l.FlowsTo(a, c) || !l.FlowsTo(b, c) || l.FlowsTo(ab, c))
 			law("reflexivity", l.FlowsTo(a, a))
 			law("antisymmetry", !l.FlowsTo(a, b) || !l.FlowsTo(b, a) || a == b)
 			law("transitivity", !l.FlowsTo(a, b) || !l.FlowsTo(b, c) || l.FlowsTo(a, c))
-			law("the bottom below", l.FlowsTo(l.Bottom(), a))
+			law("the bottom below", l.FlowsTo(Label{}, a))
 			law("monotonicity", !l.FlowsTo(a, b) || l.FlowsTo(l.Join(a, c), l.Join(b, c)))
 			back, err := l.Parse(l.Format(a))
 			law("round trip", err == nil && back == a)
@@ -118,6 +119,88 @@ func TestCustomMistakes(t *testing.T) {
 		if _, err := Custom(c.above); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// TestParse: what each kind of lattice reads, and what it refuses.
+func TestParse(t *testing.T) {
+	ls := lattices(t)
+	for name, texts := range map[string][]string{
+		"four-point": {"(trusted, public)", "(untrusted, public)", "(trusted, private)", "(untrusted, private)"},
+		"sets":       {"({}, everybody)", "({a}, {})", "({AZaz09._@:/-}, {a|b})", "({a|b}, everybody)"},
+		"custom":     {"(s000, low)", "(s101, left)", "(s111, high)", "(s010, right)"},
+	} {
+		seen := map[Label]string{}
+		for _, s := range texts {
+			got, err := ls[name].Parse(s)
+			if err != nil || ls[name].Format(got) != s || seen[got] != "" {
+				t.Errorf("%s: %s is read as %v, like %q, %v", name, s, got, seen[got], err)
+			}
+			seen[got] = s
+		}
+		if got, err := ls[name].Parse(texts[0]); err != nil || got != (Label{}) {
+			t.Errorf("%s: %s is %v, not the bottom", name, texts[0], got)
+		}
+	}
+	for name, texts := range map[string][]string{
+		"four-point": {"", "trusted, public)", "(trusted, public", "(trusted,public)", "(trusted public)", "(trusted, x)", "(x, public)", "(, )"},
+		"sets":       {"(a, everybody)", "({a, everybody)", "(a}, everybody)", "({a}, everyone)", "({|}, {})", "({a||b}, {})", "({a b}, {})", "({a`}, {})", "({a,}, {})", "({[}, {})", "({{}, {})", "({;}, {})", "({ä}, {})", "({}, {a`})", "({, {})"},
+		"custom":     {"(s000, lo)", "(s2, low)", "(, low)"},
+	} {
+		for _, s := range texts {
+			if got, err := ls[name].Parse(s); !errors.Is(err, ErrLabel) {
+				t.Errorf("%s: %q is read as %v, %v", name, s, got, err)
+			}
+		}
+	}
+	if got, err := Sets.Parse("({b|a|b}, {b|a})"); err != nil || got != (Label{"{a|b}", "{a|b}"}) {
+		t.Errorf("a set that is not in order is %v, %v", got, err)
+	}
+}
+
+// TestCustomOrder: the joins of a declared lattice are those of its diagram,
+// whichever name the bottom has, and an unknown element never loses height.
+func TestCustomOrder(t *testing.T) {
+	above := map[string][]string{"z": {"a", "b"}, "a": {"m"}, "b": {"m", "n"}, "m": {"top"}, "n": {"top"}}
+	c, err := Custom(above)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range [][3]string{
+		{"z", "z", "z"}, {"z", "a", "a"}, {"z", "top", "top"}, {"a", "b", "m"}, {"a", "n", "top"}, {"m", "n", "top"}, {"b", "n", "n"}, {"a", "m", "m"}, {"top", "b", "top"},
+	} {
+		var e [3]Element
+		for i := range x {
+			if e[i], err = c.Parse(x[i]); err != nil || c.Format(e[i]) != x[i] || (e[i] == "") != (x[i] == "z") {
+				t.Fatalf("%s is %q, %v", x[i], e[i], err)
+			}
+		}
+		if c.Join(e[0], e[1]) != e[2] || c.Join(e[1], e[0]) != e[2] {
+			t.Errorf("the join of %s and %s is %q, not %s", x[0], x[1], c.Join(e[0], e[1]), x[2])
+		}
+	}
+	l := Lattice{Integrity: c, Confidentiality: c}
+	for _, e := range []Element{"", "a", "top"} {
+		if c.Join("other", e) != "other" || c.Join(e, "other") != "other" {
+			t.Errorf("an unknown element is lost beside %q", e)
+		}
+		if l.FlowsTo(Label{Integrity: "other"}, Label{Integrity: e}) {
+			t.Errorf("an unknown element flows to %q", e)
+		}
+	}
+	many := map[string][]string{}
+	for i := range maxElements {
+		many[fmt.Sprintf("e%03d", i)] = []string{fmt.Sprintf("e%03d", i+1)}
+	}
+	if _, err := Custom(many); !errors.Is(err, ErrLabel) { // one more than may be
+		t.Errorf("%v", err)
+	}
+	delete(many, fmt.Sprintf("e%03d", maxElements-1))
+	if _, err := Custom(many); err != nil {
+		t.Errorf("%v", err)
+	}
+	if one, err := Custom(map[string][]string{"only": nil}); err != nil || one.Join("", "") != "" || one.Format("") != "only" {
+		t.Errorf("a lattice of one: %v", err)
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"hash"
 	"strings"
 	"time"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger/charge"
 )
 
 const (
@@ -20,20 +23,20 @@ const (
 	checkpointSize   = len(checkpointMagic) + 3*8 + 32 + 64
 )
 
-// Checkpoint is a signed statement of what a whole ledger holds. Kept where
-// the ledger's owner can't change it, it shows later whether the ledger still
-// has that history.
+// Checkpoint is a signed statement of what a whole ledger holds. If it is kept
+// where the ledger's owner can't change it, it shows later whether the ledger
+// still has that history.
 type Checkpoint struct {
 	Entries  uint64 // of all families; the arrival of the last
 	Families uint64
 	At       time.Time // UTC, whole milliseconds
 	// Root is over the heads of all families, in the order of their names.
-	Root Hash
+	Root charge.Hash
 	Sig  [64]byte
 }
 
-// ErrCheckpoint says that a text is no checkpoint.
-var ErrCheckpoint = errors.New("no checkpoint of a ledger: one line that margay ledger head prints is expected")
+// ErrCheckpoint says that a text is not a checkpoint.
+var ErrCheckpoint = errors.New("not a checkpoint of a ledger: expected the one line that margay ledger head prints")
 
 func (c *Checkpoint) body() []byte {
 	b := append(make([]byte, 0, checkpointSize), checkpointMagic...)
@@ -51,8 +54,8 @@ func (c *Checkpoint) String() string {
 	return checkpointPrefix + base64.RawURLEncoding.EncodeToString(c.Append(nil))
 }
 
-// ParseCheckpoint reads what String wrote, with space around it. It does not
-// verify the signature.
+// ParseCheckpoint reads what String wrote, and ignores space around it. It does
+// not verify the signature.
 func ParseCheckpoint(s string) (*Checkpoint, error) {
 	text, ok := strings.CutPrefix(strings.TrimSpace(s), checkpointPrefix)
 	if !ok || strings.ContainsAny(text, "\r\n") {
@@ -66,18 +69,17 @@ func ParseCheckpoint(s string) (*Checkpoint, error) {
 }
 
 func decodeCheckpoint(b []byte) (*Checkpoint, error) {
-	r := reader{b: b}
-	if len(b) != checkpointSize || string(r.take(len(checkpointMagic))) != checkpointMagic {
+	if len(b) != checkpointSize || string(b[:len(checkpointMagic)]) != checkpointMagic {
 		return nil, ErrCheckpoint
 	}
-	c := &Checkpoint{Entries: r.u64(), Families: r.u64()}
-	ms := r.u64()
-	if ms >= maxTime {
+	b = b[len(checkpointMagic):]
+	c := &Checkpoint{Entries: binary.BigEndian.Uint64(b), Families: binary.BigEndian.Uint64(b[8:])}
+	c.At = time.UnixMilli(int64(binary.BigEndian.Uint64(b[16:]))).UTC()
+	if !charge.ValidTime(c.At) {
 		return nil, ErrCheckpoint
 	}
-	c.At = time.UnixMilli(int64(ms)).UTC()
-	r.hash(&c.Root)
-	copy(c.Sig[:], r.b)
+	n := copy(c.Root[:], b[24:])
+	copy(c.Sig[:], b[24+n:])
 	return c, nil
 }
 
@@ -90,7 +92,7 @@ func (c *Checkpoint) Sign(key ed25519.PrivateKey) {
 // error that wraps Signature, or nil.
 func (c *Checkpoint) Verify(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, append([]byte(checkpointDomain), c.body()...), c.Sig[:]) {
-		return Signature.broken("the checkpoint is not signed by this ledger's key")
+		return charge.Signature.Errorf("the checkpoint is not signed by this ledger's key")
 	}
 	return nil
 }
@@ -108,26 +110,40 @@ func newRoots() *roots {
 	return r
 }
 
-func (r *roots) add(h *Head) {
+func (r *roots) add(h *charge.Head) {
 	r.buf = appendHead(r.buf[:0], h)
 	r.sum.Write(r.buf)
 	r.families++
 	r.entries += h.Seq
 }
 
-// appendHead is how a head stands in an export, too.
-func appendHead(b []byte, h *Head) []byte {
-	b = appendText(b, string(h.Family))
+// appendHead writes a head as exports have it, too.
+func appendHead(b []byte, h *charge.Head) []byte {
+	b = append(binary.BigEndian.AppendUint16(b, uint16(len(h.Family))), h.Family...)
 	b = binary.BigEndian.AppendUint64(b, h.Seq)
 	return append(b, h.Hash[:]...)
 }
 
-func (r *roots) root() Hash { return Hash(r.sum.Sum(nil)) }
+// parseHead reads what appendHead writes.
+func parseHead(b []byte) (h charge.Head, ok bool) {
+	if len(b) < 2 {
+		return h, false
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	if b = b[2:]; len(b) != n+8+len(h.Hash) {
+		return h, false
+	}
+	h.Family, h.Seq = flow.TrajectoryID(b[:n]), binary.BigEndian.Uint64(b[n:])
+	copy(h.Hash[:], b[n+8:])
+	return h, charge.ValidID(h.Family) && h.Seq > 0
+}
+
+func (r *roots) root() charge.Hash { return charge.Hash(r.sum.Sum(nil)) }
 
 // Checkpoint signs what the store holds now.
 func (b *Book) Checkpoint(ctx context.Context) (*Checkpoint, error) {
 	if b.cfg.Key == nil {
-		return nil, errNoKey
+		return nil, charge.ErrNoKey
 	}
 	r := newRoots()
 	for h, err := range b.cfg.Store.Heads(ctx) {

@@ -13,6 +13,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"github.com/margaydev/margay/ledger/charge"
 )
 
 const (
@@ -32,8 +34,8 @@ const (
 // MaxRubric bounds a rubric's canonical bytes in an export.
 const MaxRubric = 4 << 20
 
-// maxRubrics bounds the rubrics that entries of an export name: they are
-// remembered until all are there.
+// maxRubrics bounds the rubrics that entries of an export name: Verify remembers
+// them until it has read all.
 const maxRubrics = 1 << 16
 
 // exporter writes records and hashes them.
@@ -49,26 +51,28 @@ func (x *exporter) write(b []byte) error {
 	return err
 }
 
-// record begins one in the exporter's buffer.
-func (x *exporter) record(kind byte) { x.buf = append(x.buf[:0], kind, 0, 0, 0, 0) }
-
-func (x *exporter) end() error {
+// record writes a record: its kind, its length and its content.
+func (x *exporter) record(kind byte, content ...[]byte) error {
+	x.buf = append(x.buf[:0], kind, 0, 0, 0, 0)
+	for _, c := range content {
+		x.buf = append(x.buf, c...)
+	}
 	binary.BigEndian.PutUint32(x.buf[1:], uint32(len(x.buf)-5))
 	return x.write(x.buf)
 }
 
-// Export writes all entries as they are at one point in time, the rubrics that
-// they name, and a signed checkpoint. What is written is not checked: an
-// unsound ledger can be exported, and Verify says what is wrong with it.
+// Export writes all entries as of one point in time, the rubrics that they
+// name, and a signed checkpoint. It checks nothing: an unsound ledger can be
+// exported, and Verify reports what is wrong with it.
 func (b *Book) Export(ctx context.Context, w io.Writer) (*Checkpoint, error) {
 	if b.cfg.Key == nil {
-		return nil, errNoKey
+		return nil, charge.ErrNoKey
 	}
 	x := &exporter{w: bufio.NewWriterSize(w, 1<<16), sum: sha256.New()}
-	if err := x.write(append([]byte(exportMagic), b.cfg.Public...)); err != nil {
+	if err := x.write(append([]byte(exportMagic), b.Public()...)); err != nil {
 		return nil, err
 	}
-	r, named := newRoots(), map[Hash]bool{}
+	r, named := newRoots(), map[charge.Hash]bool{}
 	for h, err := range b.cfg.Store.Heads(ctx) {
 		if err == nil {
 			r.add(&h)
@@ -78,42 +82,34 @@ func (b *Book) Export(ctx context.Context, w io.Writer) (*Checkpoint, error) {
 			return nil, err
 		}
 	}
-	for _, hash := range slices.SortedFunc(maps.Keys(named), func(a, b Hash) int { return bytes.Compare(a[:], b[:]) }) {
+	for _, hash := range slices.SortedFunc(maps.Keys(named), func(a, b charge.Hash) int { return bytes.Compare(a[:], b[:]) }) {
 		canonical, err := b.cfg.Store.Rubric(ctx, hash)
-		if errors.Is(err, ErrNotFound) {
-			continue // Verify tells
+		if errors.Is(err, charge.ErrNotFound) {
+			continue // Verify reports it
 		}
 		if err != nil {
 			return nil, fmt.Errorf("ledger: rubric %s: %w", hash, err)
 		}
-		x.record(recRubric)
-		x.buf = append(x.buf, canonical...)
-		if err := x.end(); err != nil {
+		if err := x.record(recRubric, canonical); err != nil {
 			return nil, err
 		}
 	}
 	c := b.sign(r)
-	x.record(recCheckpoint)
-	x.buf = c.Append(x.buf)
-	if err := x.end(); err != nil {
+	if err := x.record(recCheckpoint, c.Append(nil)); err != nil {
 		return nil, err
 	}
-	x.record(recSeal)
-	x.buf = append(x.buf, ed25519.Sign(b.cfg.Key, sealedText(x.sum))...)
-	if err := x.end(); err != nil {
+	if err := x.record(recSeal, ed25519.Sign(b.cfg.Key, sealedText(x.sum))); err != nil {
 		return nil, err
 	}
 	return c, x.w.Flush()
 }
 
-// sealedText is what the seal is over: all bytes before its record.
+// sealedText is the text that the seal is over: all bytes before its record.
 func sealedText(sum hash.Hash) []byte { return sum.Sum([]byte(exportDomain)) }
 
 // exportFamily writes a family's entries up to a head.
-func (b *Book) exportFamily(ctx context.Context, x *exporter, h *Head, named map[Hash]bool) error {
-	x.record(recFamily)
-	x.buf = appendHead(x.buf, h)
-	if err := x.end(); err != nil {
+func (b *Book) exportFamily(ctx context.Context, x *exporter, h *charge.Head, named map[charge.Hash]bool) error {
+	if err := x.record(recFamily, appendHead(nil, h)); err != nil {
 		return err
 	}
 	const page = 256
@@ -127,16 +123,14 @@ func (b *Book) exportFamily(ctx context.Context, x *exporter, h *Head, named map
 		}
 		for i := range got {
 			seq++
-			if e, err := Decode(got[i].Bytes); err == nil { // else Verify tells
+			if e, err := charge.Decode(got[i].Bytes); err == nil { // else Verify reports it
 				seq = max(seq, e.Seq)
 				for _, r := range e.Rubrics {
 					named[r] = true
 				}
 			}
-			x.record(recEntry)
-			x.buf = binary.BigEndian.AppendUint64(x.buf, uint64(got[i].Arrival))
-			x.buf = append(x.buf, got[i].Bytes...)
-			if err := x.end(); err != nil {
+			arrival := binary.BigEndian.AppendUint64(nil, uint64(got[i].Arrival))
+			if err := x.record(recEntry, arrival, got[i].Bytes); err != nil {
 				return err
 			}
 		}

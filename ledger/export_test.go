@@ -17,6 +17,7 @@ import (
 	"testing/iotest"
 
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/store/memory"
 )
 
@@ -87,11 +88,11 @@ func TestHeads(t *testing.T) {
 	for name, c := range map[string]struct {
 		text []byte
 		head *ledger.Checkpoint
-		want ledger.Rule
+		want charge.Rule
 	}{
 		"the same": {older, head, ""}, "newer": {newer, head, ""}, "newest": {newer, after, ""}, "empty head": {newer, empty, ""},
 		"older": {older, after, ledger.Older}, "shared history": {forked, head, ""}, "forked": {forked, after, ledger.Forked},
-		"unsigned head": {newer, &unsigned, ledger.Signature},
+		"unsigned head": {newer, &unsigned, charge.Signature},
 	} {
 		if r := check(t, c.text, ledger.Check{}); len(r.Findings) > 0 {
 			t.Errorf("%s: without a head: %v", name, r.Findings)
@@ -125,7 +126,7 @@ func parts(text []byte) (out []part) {
 
 // without is what an attacker who can't seal has to hide from: findings other
 // than the broken seal.
-func without(rule ledger.Rule, fs []ledger.Finding) []ledger.Finding {
+func without(rule charge.Rule, fs []ledger.Finding) []ledger.Finding {
 	return slices.DeleteFunc(slices.Clone(fs), func(f ledger.Finding) bool { return f.Rule == rule })
 }
 
@@ -290,20 +291,20 @@ func TestFindingsPoint(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  []byte
 		entry uint64
-		rule  ledger.Rule
-		told  string
+		rule  charge.Rule
+		wants string
 	}{
-		"first deleted":    {cut(1, 2), 1, ledger.Sequence, "entry 1 (family F000, number 2): sequence: entry 2 comes after entry 0"},
-		"middle deleted":   {cut(5, 6), 5, ledger.Sequence, "entry 5 (family F000, number 6): sequence: entry 6 comes after entry 4"},
-		"last deleted":     {cut(20, 21), 19, ledger.Ending, "family F000 ends with entry 19, and its head is entry 20"},
-		"family deleted":   {cut(21, 42), 0, ledger.Anchor, "the checkpoint is of 40 entries of 2 families, here are 20 of 1"},
-		"rubric deleted":   {cut(42, 43), 0, ledger.Rubrics, "which entries name, is missing"},
+		"first deleted":    {cut(1, 2), 1, charge.Sequence, "entry 1 (family F000, number 2): sequence: entry 2 comes after entry 0"},
+		"middle deleted":   {cut(5, 6), 5, charge.Sequence, "entry 5 (family F000, number 6): sequence: entry 6 comes after entry 4"},
+		"last deleted":     {cut(20, 21), 19, ledger.Ending, "family F000 ends with entry 19, but its head is entry 20"},
+		"family deleted":   {cut(21, 42), 0, ledger.Anchor, "the checkpoint is of 40 entries of 2 families, the export has 20 of 1"},
+		"rubric deleted":   {cut(42, 43), 0, ledger.Rubrics, "is missing, but entries name it"},
 		"cut":              {text[:ps[30].at], 0, ledger.Framing, "it is cut short behind entry 28"},
 		"all but the head": {nil, 0, ledger.Framing, "it is cut short behind entry 0"},
 	} {
 		r := check(t, c.text, ledger.Check{})
 		i := slices.IndexFunc(r.Findings, func(f ledger.Finding) bool { return f.Rule == c.rule })
-		if i < 0 || r.Findings[i].Entry != c.entry || !bytes.Contains([]byte(r.Findings[i].String()), []byte(c.told)) {
+		if i < 0 || r.Findings[i].Entry != c.entry || !bytes.Contains([]byte(r.Findings[i].String()), []byte(c.wants)) {
 			t.Errorf("%s: %v", name, r.Findings)
 		}
 	}

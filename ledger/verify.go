@@ -13,8 +13,10 @@ import (
 	"hash"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger/charge"
 )
 
 // maxFindings bounds the findings that a report lists.
@@ -22,16 +24,16 @@ const maxFindings = 1000
 
 // Finding is one thing that is wrong with an export.
 type Finding struct {
-	// Entry counts the entries of the export from 1; 0 where the finding is
-	// of the export as a whole, which stands behind the others.
-	Entry  uint64
-	Family flow.TrajectoryID // of the entry; empty for none
-	Seq    uint64            // of the entry, as it says or as it should be
-	Rule   Rule
-	Detail string // in a line
+	// Entry counts the entries of the export from 1; 0 for a finding about the
+	// whole export. Those come last.
+	Entry  uint64            `json:"entry,omitempty"`
+	Family flow.TrajectoryID `json:"family,omitempty"` // of the entry; empty for none
+	Seq    uint64            `json:"number,omitempty"` // of the entry, as it says or as it should be
+	Rule   charge.Rule       `json:"rule"`
+	Detail string            `json:"detail"` // one line
 }
 
-// String returns the finding in a line.
+// String returns the finding as one line.
 func (f *Finding) String() string {
 	where := "the export"
 	if f.Entry > 0 {
@@ -40,14 +42,14 @@ func (f *Finding) String() string {
 	return where + ": " + string(f.Rule) + ": " + f.Detail
 }
 
-// Report is what the check of an export came to.
+// Report is the result of checking an export.
 type Report struct {
-	Entries    uint64 // that were read
+	Entries    uint64 // read
 	Families   uint64
 	Rubrics    int
 	Checkpoint *Checkpoint // nil where the export ends before it
-	Findings   []Finding   // nothing is wrong where there are none
-	More       int         // findings that are not listed
+	Findings   []Finding   // none if the export is sound
+	More       int         // further findings
 }
 
 // Check is how an export is verified.
@@ -55,34 +57,37 @@ type Check struct {
 	// Key is the ledger's public key, from a source other than the export.
 	Key ed25519.PublicKey
 	// Head is a checkpoint that was kept; nil for none. Without it an older
-	// export, which was whole when it was made, can't be told from a new one.
+	// export, which was complete when it was made, passes for a new one.
 	Head *Checkpoint
-	// Limits returns what a rubric, by its canonical bytes, allows a family. With
-	// it, no family may have begun with more than one of the rubrics that its
-	// first entry names allows; nil: whatever a family began with counts.
-	Limits func(canonical []byte) (Limits, error)
-	// Unsigned leaves out all signatures, and with them what makes the rest
-	// worth something: it is there to be measured.
+	// Limits returns what a rubric, by its canonical bytes, allows a family. A
+	// family must have started within the limits of a rubric that its first
+	// entry names. If Limits is nil, a family may start with any limits.
+	Limits func(canonical []byte) (charge.Limits, error)
+	// Entry is called for each entry that can be read, with its number in the
+	// export, its family, and the states of the family before and after it. States
+	// are nil once the family's chain or sums are broken. Nil: it is not called.
+	Entry func(n uint64, family flow.TrajectoryID, before, after *charge.State, e *charge.Entry)
+	// Unsigned skips all signatures, without which the rest proves nothing. It
+	// is for measurements.
 	Unsigned bool
 }
 
-// Verify reads an export and holds every entry to every rule, the same by
-// which entries are committed. It needs nothing but the export and the key.
-// Memory is bounded by the largest entry and by what is known of the values of
-// one family, not by the length of the export. The error is of reading alone;
-// what is wrong with the export is in the report.
+// Verify reads an export and holds every entry to every rule that commits hold
+// it to. It needs nothing but the export and the key. Memory is bounded by the
+// largest entry and by what is known of the values of one family, not by the
+// length of the export. The error is one of reading; what is wrong with the
+// export is in the report.
 //
-// Of each family whose chain or sums break, the first entry that does is
-// reported; what follows in that family can't be judged. Signatures are judged
-// apart, each on its own.
+// In each family whose chain or sums break, the first such entry is reported;
+// the entries after it can't be judged. Each signature is judged by itself.
 func Verify(ctx context.Context, r io.Reader, c Check) (*Report, error) {
 	if len(c.Key) != ed25519.PublicKeySize {
 		return nil, errors.New("ledger: an Ed25519 public key is needed to verify an export")
 	}
 	v := &verifier{
 		check: c, in: bufio.NewReaderSize(r, 1<<16), sum: sha256.New(),
-		named: map[Hash]bool{}, roots: newRoots(), known: newRoots(),
-		begun: map[beginning]bool{}, asked: map[Hash]bool{}, allowed: map[Hash]Limits{},
+		named: map[charge.Hash]bool{}, roots: newRoots(), known: newRoots(),
+		started: map[start]bool{}, asked: map[charge.Hash]bool{}, allowed: map[charge.Hash]charge.Limits{},
 	}
 	if !c.Unsigned {
 		v.sigs = newSignatures(c.Key)
@@ -114,20 +119,20 @@ type verifier struct {
 	more     int
 	sigs     *signatures
 
-	stage  int           // kind of the last record
-	head   Head          // of the family that is being read; Seq 0 for none
-	state  *State        // of its entries so far; nil once one broke
-	last   Head          // of its entries so far
-	before Head          // the same as of check.Head
-	roots  *roots        // over the heads that were read
-	known  *roots        // over what they were as of check.Head
-	named  map[Hash]bool // rubrics, and whether they were there
-	rub    Hash          // the last that was
+	stage  int                  // kind of the last record
+	head   charge.Head          // of the family that is being read; Seq 0 for none
+	state  *charge.State        // of its entries so far; nil once one broke
+	last   charge.Head          // of its entries so far
+	before charge.Head          // the same as of check.Head
+	roots  *roots               // over the heads that were read
+	known  *roots               // over the heads as of check.Head
+	named  map[charge.Hash]bool // rubrics, and whether they were read
+	rub    charge.Hash          // the last rubric
 
-	begun   map[beginning]bool // what families began with, each once
-	begins  []beginner         // the same, with who was first
-	asked   map[Hash]bool      // rubrics that limits are asked of
-	allowed map[Hash]Limits    // what they allow
+	started  map[start]bool                // what families started with
+	starters []starter                     // the first family of each
+	asked    map[charge.Hash]bool          // rubrics whose limits matter
+	allowed  map[charge.Hash]charge.Limits // what they allow
 }
 
 func (v *verifier) found(f *Finding) {
@@ -138,8 +143,8 @@ func (v *verifier) found(f *Finding) {
 	v.findings = append(v.findings, *f)
 }
 
-// whole reports what is wrong with the export as a whole.
-func (v *verifier) whole(rule Rule, format string, args ...any) {
+// whole reports a finding about the whole export.
+func (v *verifier) whole(rule charge.Rule, format string, args ...any) {
 	v.found(&Finding{Rule: rule, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -148,17 +153,18 @@ func (v *verifier) breaks(seq uint64, err error) {
 	rule := Framing
 	_ = errors.As(err, &rule)
 	detail := err.Error()
-	if _, after, ok := bytes.Cut([]byte(detail), []byte(rule.Error()+": ")); ok {
-		detail = string(after)
+	if _, after, ok := strings.Cut(detail, rule.Error()+": "); ok {
+		detail = after
 	}
 	v.found(&Finding{Entry: v.report.Entries, Family: v.head.Family, Seq: seq, Rule: rule, Detail: detail})
 }
 
-// errEnd ends the reading of an export whose rest can't be read.
+// errEnd ends the reading of an export, at its end or where the rest can't be
+// read.
 var errEnd = errors.New("the rest can't be read")
 
 func (v *verifier) run(ctx context.Context) error {
-	err := v.begin()
+	err := v.start()
 	for n := 0; err == nil; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -185,39 +191,27 @@ func (v *verifier) misplaced(format string, args ...any) error {
 	return errEnd
 }
 
-// begin reads what stands before the records.
-func (v *verifier) begin() error {
+// start reads the magic and the key, which precede the records.
+func (v *verifier) start() error {
 	var b [len(exportMagic) + ed25519.PublicKeySize]byte
 	if _, err := io.ReadFull(v.in, b[:]); err != nil {
 		return v.cut(err)
 	}
 	if string(b[:len(exportMagic)]) != exportMagic {
-		v.whole(Framing, "it does not begin like an export of version 1")
+		v.whole(Framing, "it does not start like an export of version 1")
 		return errEnd
 	}
 	if !bytes.Equal(b[len(exportMagic):], v.check.Key) {
-		v.whole(Foreign, "it says that it was made under another key than the one given")
+		v.whole(Foreign, "it says that it was made with another key than the given one")
 	}
 	v.sum.Write(b[:])
 	return nil
 }
 
-// most is how long a record of a kind may be.
-func most(kind byte) uint32 {
-	switch kind {
-	case recFamily:
-		return 2 + MaxName + 8 + 32
-	case recEntry:
-		return 8 + MaxEntry
-	case recRubric:
-		return MaxRubric
-	case recCheckpoint:
-		return uint32(checkpointSize)
-	case recSeal:
-		return ed25519.SignatureSize
-	default:
-		return 0
-	}
+// most is the greatest length of a record, by its kind.
+var most = [...]uint32{
+	recFamily: 2 + charge.MaxName + 8 + 32, recEntry: 8 + charge.MaxEntry, recRubric: MaxRubric,
+	recCheckpoint: uint32(checkpointSize), recSeal: ed25519.SignatureSize,
 }
 
 // record reads a record, and judges it.
@@ -227,8 +221,8 @@ func (v *verifier) record() error {
 		return v.cut(err)
 	}
 	kind, n := h[0], binary.BigEndian.Uint32(h[1:])
-	if n > most(kind) {
-		return v.misplaced("a record of kind %d and %d bytes", kind, n)
+	if kind == 0 || int(kind) >= len(most) || n > most[kind] {
+		return v.misplaced("a record of kind %d has %d bytes, more than the limit", kind, n)
 	}
 	if uint32(cap(v.buf)) < n {
 		v.buf = make([]byte, max(n, 4096))
@@ -265,19 +259,17 @@ func (v *verifier) record() error {
 }
 
 func (v *verifier) family(b []byte) error {
-	r := reader{b: b}
-	h := Head{Family: flow.TrajectoryID(r.text()), Seq: r.u64()}
-	r.hash(&h.Hash)
-	if r.bad || len(r.b) > 0 || !isID(h.Family) || h.Seq == 0 {
-		return v.misplaced("a family that can't be read")
+	h, ok := parseHead(b)
+	if !ok {
+		return v.misplaced("a family can't be read")
 	}
 	if h.Family <= v.head.Family {
-		return v.misplaced("family %s, out of order", h.Family)
+		return v.misplaced("family %s is out of order", h.Family)
 	}
 	v.report.Families++
 	v.roots.add(&h)
-	v.head, v.state = h, NewState(h.Family)
-	v.last, v.before = Head{Family: h.Family}, Head{Family: h.Family}
+	v.head, v.state = h, charge.NewState(h.Family)
+	v.last, v.before = charge.Head{Family: h.Family}, charge.Head{Family: h.Family}
 	return nil
 }
 
@@ -285,12 +277,12 @@ func (v *verifier) entry(b []byte) {
 	v.report.Entries++
 	should := v.last.Seq + 1
 	if len(b) < 8+ed25519.SignatureSize {
-		v.breaks(should, Encoding.broken("it is too short"))
+		v.breaks(should, charge.Encoding.Errorf("it is too short"))
 		v.state = nil
 		return
 	}
 	arrival, b := int64(binary.BigEndian.Uint64(b)), b[8:]
-	e, err := Decode(b)
+	e, err := charge.Decode(b)
 	if err != nil {
 		v.breaks(should, err)
 		v.state, v.last.Seq = nil, should
@@ -302,20 +294,27 @@ func (v *verifier) entry(b []byte) {
 		}
 	}
 	if e.Seq == 1 {
-		v.opens(e)
+		v.starts(e)
 	}
-	h := hashOf(body(b))
+	h := charge.HashOf(charge.Body(b))
 	if v.sigs != nil {
 		v.sigs.check(&signed{entry: v.report.Entries, family: e.Family, seq: e.Seq, hash: h, sig: e.Sig})
 	}
+	var before *charge.State
 	if v.state != nil {
-		if err := v.state.apply(e, h); err != nil {
+		if v.check.Entry != nil {
+			before = v.state.Clone()
+		}
+		if err := v.state.ApplyDecoded(e, h); err != nil {
 			v.breaks(e.Seq, err)
 			v.state = nil
 		}
 	}
+	if v.check.Entry != nil {
+		v.check.Entry(v.report.Entries, v.head.Family, before, v.state, e)
+	}
 	if arrival <= v.last.Arrival {
-		v.breaks(e.Seq, Arrival.broken("it arrived as %d, the entry before as %d", arrival, v.last.Arrival))
+		v.breaks(e.Seq, Arrival.Errorf("it arrived as number %d, the entry before as %d", arrival, v.last.Arrival))
 	}
 	v.last.Seq, v.last.Hash, v.last.Arrival = e.Seq, h, arrival
 	if v.check.Head != nil && arrival >= 0 && uint64(arrival) <= v.check.Head.Entries {
@@ -327,9 +326,9 @@ func (v *verifier) entry(b []byte) {
 func (v *verifier) endFamily() {
 	switch {
 	case v.last.Seq == 0:
-		v.whole(Ending, "family %s has no entries, and its head is entry %d", v.head.Family, v.head.Seq)
+		v.whole(Ending, "family %s has no entries, but its head is entry %d", v.head.Family, v.head.Seq)
 	case v.last.Seq != v.head.Seq || v.last.Hash != v.head.Hash:
-		v.breaks(v.last.Seq, Ending.broken("family %s ends with entry %d, and its head is entry %d", v.head.Family, v.last.Seq, v.head.Seq))
+		v.breaks(v.last.Seq, Ending.Errorf("family %s ends with entry %d, but its head is entry %d", v.head.Family, v.last.Seq, v.head.Seq))
 	}
 	if v.before.Seq > 0 {
 		v.known.add(&v.before)
@@ -339,11 +338,11 @@ func (v *verifier) endFamily() {
 
 func (v *verifier) rubric(b []byte) {
 	v.report.Rubrics++
-	h := Hash(sha256.Sum256(b))
+	h := charge.Hash(sha256.Sum256(b))
 	if _, named := v.named[h]; named {
 		v.named[h] = true
 	} else {
-		v.whole(Rubrics, "rubric %s is there, and no entry names it", h)
+		v.whole(Rubrics, "no entry names rubric %s", h)
 	}
 	if bytes.Compare(h[:], v.rub[:]) <= 0 {
 		v.whole(Rubrics, "rubric %s is out of order", h)
@@ -359,27 +358,27 @@ func (v *verifier) rubric(b []byte) {
 func (v *verifier) checkpoint(b []byte) error {
 	for h, there := range v.named {
 		if !there {
-			v.whole(Rubrics, "rubric %s, which entries name, is missing", h)
+			v.whole(Rubrics, "rubric %s is missing, but entries name it", h)
 		}
 	}
 	v.lax()
 	c, err := decodeCheckpoint(b)
 	if err != nil {
-		return v.misplaced("a checkpoint that can't be read")
+		return v.misplaced("a checkpoint can't be read")
 	}
 	v.report.Checkpoint = c
 	if !v.check.Unsigned && c.Verify(v.check.Key) != nil {
-		v.whole(Signature, "the checkpoint is not signed by this ledger's key")
+		v.whole(charge.Signature, "the checkpoint is not signed by this ledger's key")
 	}
 	if c.Root != v.roots.root() || c.Families != v.roots.families || c.Entries != v.report.Entries {
-		v.whole(Anchor, "the checkpoint is of %d entries of %d families, here are %d of %d%s", c.Entries, c.Families, v.report.Entries, v.report.Families,
+		v.whole(Anchor, "the checkpoint is of %d entries of %d families, the export has %d of %d%s", c.Entries, c.Families, v.report.Entries, v.report.Families,
 			map[bool]string{true: ", and heads differ"}[c.Root != v.roots.root()])
 	}
 	v.history(c)
 	return nil
 }
 
-// history compares with a checkpoint that was kept.
+// history compares the export with a checkpoint that was kept.
 func (v *verifier) history(c *Checkpoint) {
 	old := v.check.Head
 	if old == nil {
@@ -387,9 +386,9 @@ func (v *verifier) history(c *Checkpoint) {
 	}
 	switch {
 	case old.Verify(v.check.Key) != nil:
-		v.whole(Signature, "the checkpoint that was kept is not signed by this ledger's key")
+		v.whole(charge.Signature, "the checkpoint that was kept is not signed by this ledger's key")
 	case c.Entries < old.Entries:
-		v.whole(Older, "it has %d entries, and there were %d at %s", c.Entries, old.Entries, old.At.Format("2006-01-02 15:04:05"))
+		v.whole(Older, "it has %d entries, but there were %d at %s", c.Entries, old.Entries, old.At.Format("2006-01-02 15:04:05"))
 	case v.known.root() != old.Root || v.known.entries != old.Entries || v.known.families != old.Families:
 		v.whole(Forked, "its first %d entries are not those of the checkpoint that was kept", old.Entries)
 	}
@@ -400,7 +399,7 @@ func (v *verifier) seal(b []byte) error {
 		v.whole(Seal, "bytes were changed after the export was made")
 	}
 	if _, err := v.in.ReadByte(); err == nil {
-		v.whole(Framing, "something follows its end")
+		v.whole(Framing, "bytes follow its end")
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}

@@ -9,8 +9,33 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire/mcp"
 )
+
+// TestEndedAfterCancel: a server that ends owes no answer to a request that was
+// cancelled, and nothing is recorded.
+func TestEndedAfterCancel(t *testing.T) {
+	p, store := newProxy(t, nil)
+	l := &link{p: p, open: func(ctx context.Context) (*mediator.Session, error) {
+		return p.cfg.Engine.Session(ctx, &mediator.SessionRequest{Sink: p.sink})
+	}}
+	var up mcp.Parser
+	for _, m := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+	} {
+		if out := l.take(t.Context(), client, &up, []byte(m), false); out.forward == nil {
+			t.Fatal("the message does not pass")
+		}
+	}
+	if out := l.ended(t.Context(), reason("server-ended", "the server ended before it answered")); len(out) > 0 {
+		t.Errorf("%d answers to a request that was cancelled", len(out))
+	}
+	if codes := decisions(t, store); len(codes) > 0 {
+		t.Errorf("recorded: %v", codes)
+	}
+}
 
 // Whatever the two sides do, a request that was passed on gets one answer, and
 // what was refused gets none under an id that waits.
@@ -18,14 +43,20 @@ func TestOneAnswer(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(r *rapid.T) {
 		p, _ := newProxy(t, func(c *Config, _ *mediator.Config) { c.MaxPending = 3 })
-		l := newLink(p, func(ctx context.Context) (*mediator.Session, error) {
+		l := &link{p: p, open: func(ctx context.Context) (*mediator.Session, error) {
 			return p.cfg.Engine.Session(ctx, &mediator.SessionRequest{Sink: p.sink})
-		})
+		}}
 		var up, down mcp.Parser
 		open := map[string]bool{} // requests that wait, and whether they were cancelled
 		id := rapid.SampledFrom([]string{"1", "2", "3", `"1"`, `"x"`, "7"})
-		tell := func(got []byte, id string) bool {
-			return strings.Contains(string(got), `"id":`+id+`,"result"`) || strings.Contains(string(got), `"id":`+id+`,"error"`)
+		shown := func(m *cut.Released) string {
+			if m == nil {
+				return ""
+			}
+			return string(m.Bytes())
+		}
+		tell := func(m *cut.Released, id string) bool {
+			return strings.Contains(shown(m), `"id":`+id+`,"result"`) || strings.Contains(shown(m), `"id":`+id+`,"error"`)
 		}
 		for range rapid.IntRange(1, 40).Draw(r, "steps") {
 			n := id.Draw(r, "id")
@@ -38,7 +69,7 @@ func TestOneAnswer(t *testing.T) {
 				}
 				for _, reply := range out.replies {
 					if used && tell(reply, n) {
-						r.Fatalf("the refused request answers the one that waits: %s", reply)
+						r.Fatalf("the refused request answers the one that waits: %s", shown(reply))
 					}
 				}
 				if out.forward != nil {
@@ -73,7 +104,7 @@ func TestOneAnswer(t *testing.T) {
 			case "broken answer":
 				out := l.take(ctx, server, &down, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"a":1,"a":2}}`, n), false)
 				if _, waits := open[n]; waits != tell(out.forward, n) {
-					r.Fatalf("the broken answer to %s: waits %v, got %s", n, waits, out.forward)
+					r.Fatalf("the broken answer to %s: waits %v, got %s", n, waits, shown(out.forward))
 				}
 				delete(open, n)
 			case "cancel":

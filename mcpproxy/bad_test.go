@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/store/memory"
 )
 
@@ -316,7 +317,7 @@ func TestOrder(t *testing.T) {
 
 type failing struct{ *memory.Store }
 
-func (failing) AppendDecisions(context.Context, []mediator.LogEntry) error {
+func (failing) AppendDecisions(context.Context, []audit.Entry) error {
 	return errors.New("disk full")
 }
 

@@ -15,7 +15,7 @@ func BenchmarkCall(b *testing.B) {
 	for _, size := range []int{200, 4 << 10, 64 << 10} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			p, _ := newProxy(b, nil, random(1, 32))
-			req := newLink(p, nil)
+			req := &link{p: p}
 			ctx := context.Background()
 			s, err := p.cfg.Engine.Session(ctx, sessionRequest(p))
 			if err != nil {

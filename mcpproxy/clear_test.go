@@ -18,9 +18,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/mcpproxy/token"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // bank is a server whose mails strangers write, and that sends money. It knows
@@ -58,7 +60,7 @@ func (b *bank) server(generation string) *mcp.Server {
 // clearing is a proxy that keeps labels.
 func clearing(t testing.TB, limit time.Duration, change ...func(*mediator.Config)) (*Proxy, *memory.Store, *confirm.Desk) {
 	t.Helper()
-	pol, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
+	pol, err := taint.New(taint.Config{Scheme: observe.FourPoint(), Tools: []taint.Tool{
 		{Name: "mcp__test__read", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
 		{Name: "mcp__test__send", Args: []string{"to", "note"}, Destinations: []string{"to"}, Free: []string{"note"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}},
 		{Name: "mcp__test__wipe", Rules: []taint.Rule{{Deny: true, Why: "never"}}},
@@ -325,12 +327,12 @@ func TestStateOfInputRequired(t *testing.T) {
 		made  bool
 	}
 	forged := func(s string) string {
-		b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(s, stateMark))
+		b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(s, token.Mark))
 		if err != nil {
 			t.Fatal(err)
 		}
 		b[len(b)-1] ^= 1
-		return stateMark + base64.RawURLEncoding.EncodeToString(b)
+		return token.Mark + base64.RawURLEncoding.EncodeToString(b)
 	}
 	same := func(s string) string { return s }
 	for _, c := range []struct {
@@ -341,7 +343,7 @@ func TestStateOfInputRequired(t *testing.T) {
 		{"another call", []retry{{"", "bob", same, "once", false}, {"after it", "eve", same, "once", true}}},
 		{"forged", []retry{{"", "eve", forged, "once", false}}},
 		{"cut off", []retry{{"", "eve", func(s string) string { return s[:len(s)/2] }, "once", false}}},
-		{"bare", []retry{{"", "eve", func(string) string { return stateMark }, "once", false}}},
+		{"bare", []retry{{"", "eve", func(string) string { return token.Mark }, "once", false}}},
 		{"no answer in it", []retry{{"", "eve", same, "", false}, {"after that", "eve", same, "once", false}}},
 		{"no, then yes", []retry{{"", "eve", same, "deny", false}, {"", "eve", same, "once", false}}},
 	} {
@@ -369,7 +371,7 @@ func TestStateOfInputRequired(t *testing.T) {
 					continue
 				}
 				line := e.hear(e.atServer, `"send"`, r.to, theirs)
-				if strings.Contains(line, stateMark) || strings.Contains(line, "decision") {
+				if strings.Contains(line, token.Mark) || strings.Contains(line, "decision") {
 					t.Errorf("the server got %s", line)
 				}
 				e.say(e.server, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"resultType":"complete","content":[]}}`, 3+i))
@@ -400,7 +402,7 @@ func TestCallWithoutID(t *testing.T) {
 func TestOffIsNothing(t *testing.T) {
 	p, _ := newProxy(t, nil)
 	e := newEnds(t, p)
-	call := `{"jsonrpc":"2.0","id":1, "method":"tools/call","params":{"name":"send","requestState":"` + stateMark + `AAAA","arguments":{"to":"x"}}}`
+	call := `{"jsonrpc":"2.0","id":1, "method":"tools/call","params":{"name":"send","requestState":"` + token.Mark + `AAAA","arguments":{"to":"x"}}}`
 	e.say(e.client, call)
 	if got := e.hear(e.atServer); got != call+"\n" {
 		t.Errorf("it became %s", got)

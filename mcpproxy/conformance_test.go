@@ -229,10 +229,11 @@ func overHTTP(p *Proxy, x *connectortest.Exchange) (*connectortest.Result, error
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	if far.asked > 1 {
+	got, asked := far.seen()
+	if asked > 1 {
 		return nil, errors.New("the server was asked twice")
 	}
-	res := &connectortest.Result{Far: far.got, Status: w.Code, Body: w.Body.Bytes()}
+	res := &connectortest.Result{Far: got, Status: w.Code, Body: w.Body.Bytes()}
 	if x.Body == nil {
 		res.Far = &connectortest.Arrived{}
 	}
@@ -242,23 +243,39 @@ func overHTTP(p *Proxy, x *connectortest.Exchange) (*connectortest.Result, error
 	return res, nil
 }
 
-// farSide is a server of streamable HTTP.
+// farSide is a server of streamable HTTP. Errors that Margay answers it with come
+// beside the exchange, and may come after it.
 type farSide struct {
-	x     *connectortest.Exchange
+	x *connectortest.Exchange
+
+	mu    sync.Mutex
 	asked int
 	got   *connectortest.Arrived
 }
 
+// seen returns what arrived last, and how often the server was asked.
+func (f *farSide) seen() (*connectortest.Arrived, int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.got, f.asked
+}
+
 func (f *farSide) RoundTrip(r *http.Request) (*http.Response, error) {
-	f.asked++
-	f.got = &connectortest.Arrived{}
+	got := &connectortest.Arrived{}
 	if r.Body != nil {
 		b, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		f.got.Body = b
+		got.Body = b
 	}
+	if bytes.Contains(got.Body, []byte(`"error":{"code":`)) && bytes.Contains(got.Body, []byte(`"margay: `)) {
+		return &http.Response{StatusCode: http.StatusAccepted, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	f.mu.Lock()
+	f.asked++
+	f.got = got
+	f.mu.Unlock()
 	resp := &http.Response{StatusCode: http.StatusAccepted, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r}
 	if a := &f.x.Answer; len(a.Chunks) > 0 {
 		var readers []io.Reader

@@ -28,18 +28,12 @@ type weather struct {
 
 // everything is a server with all features of the protocol.
 func everything(t testing.TB, generation string) *mcp.Server {
-	var s *mcp.Server
-	s = mcp.NewServer(&mcp.Implementation{Name: "everything", Title: "All of it", Version: "1.2.3"}, &mcp.ServerOptions{
+	s := mcp.NewServer(&mcp.Implementation{Name: "everything", Title: "All of it", Version: "1.2.3"}, &mcp.ServerOptions{
 		Instructions: "Use echo first.", PageSize: 3, SupportedProtocolVersions: []string{generation},
 		CompletionHandler: func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{r.Params.Argument.Value + "-one", r.Params.Argument.Value + "-two"}, Total: 2}}, nil
 		},
-		SubscribeHandler: func(_ context.Context, r *mcp.SubscribeRequest) error {
-			go func() {
-				_ = s.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: r.Params.URI})
-			}()
-			return nil
-		},
+		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
 		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "says it again"}, func(_ context.Context, _ *mcp.CallToolRequest, in echoIn) (*mcp.CallToolResult, any, error) {
@@ -65,6 +59,9 @@ func everything(t testing.TB, generation string) *mcp.Server {
 			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Total: 3, Message: fmt.Sprint("step ", i)})
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "touch"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{}, nil, s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: "mem://1"})
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "logs"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 		_ = r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "warning", Logger: "disk", Data: map[string]any{"free": 3, "path": "/srv"}})
@@ -158,24 +155,46 @@ func (t *transcript) add(what string, v any, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.addLine(what, b)
+}
+
+// addLine adds a line. The caller holds mu.
+func (t *transcript) addLine(what string, b []byte) {
 	t.lines = append(t.lines, what+" "+string(b))
 	t.came.Broadcast()
+}
+
+// addOnce adds the first line of a kind.
+func (t *transcript) addOnce(what string, v any) {
+	b, _ := json.Marshal(v)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count(what) == 0 {
+		t.addLine(what, b)
+	}
+}
+
+// count returns how many lines begin with a word. The caller holds mu.
+func (t *transcript) count(what string) (n int) {
+	for _, l := range t.lines {
+		if strings.HasPrefix(l, what+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *transcript) has(what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count(what) > 0
 }
 
 // wait waits for n lines that begin with a word.
 func (t *transcript) wait(what string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for {
-		have := 0
-		for _, l := range t.lines {
-			if strings.HasPrefix(l, what+" ") {
-				have++
-			}
-		}
-		if have >= n {
-			return
-		}
+	for t.count(what) < n {
 		t.came.Wait()
 	}
 }
@@ -200,7 +219,7 @@ func drive(ctx context.Context, tb testing.TB, generation string, transport mcp.
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
 		},
 		LoggingMessageHandler:       func(_ context.Context, r *mcp.LoggingMessageRequest) { t.add("log", r.Params, nil) },
-		ResourceUpdatedHandler:      func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { t.add("updated", r.Params, nil) },
+		ResourceUpdatedHandler:      func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { t.addOnce("updated", r.Params) },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { t.add("progressed", r.Params, nil) },
 	})
 	cs, err := c.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: generation})
@@ -248,7 +267,13 @@ func drive(ctx context.Context, tb testing.TB, generation string, transport mcp.
 	}
 	if generation == generations[0] {
 		t.add("subscribe", nil, cs.Subscribe(ctx, &mcp.SubscribeParams{URI: "mem://1"}))
-		t.wait("updated", 1)
+		// The library's server drops what it announces while its client has no
+		// stream open.
+		for !t.has("updated") {
+			if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "touch"}); err != nil {
+				tb.Fatal(err)
+			}
+		}
 		t.add("unsubscribe", nil, cs.Unsubscribe(ctx, &mcp.UnsubscribeParams{URI: "mem://1"}))
 	}
 	p, err := cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "Bob"}})

@@ -2,8 +2,10 @@ package mcpproxy
 
 import (
 	"bytes"
-	"container/list"
+	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +20,9 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/httpedge"
+	"github.com/margaydev/margay/internal/recent"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire/mcp"
 )
 
@@ -48,29 +52,17 @@ type Handler struct {
 	cfg   HTTPConfig
 	guard httpedge.Guard
 
-	mu       sync.Mutex
-	sessions map[[32]byte]*list.Element // of *session
-	used     list.List                  // the latest in front
+	sessions *recent.Map[[32]byte, *link]
 	replies  sync.WaitGroup
-}
-
-// session is a link with its place in the table.
-type session struct {
-	key [32]byte
-	*link
 }
 
 // Handler returns an http.Handler for requests to one path, whatever it is.
 func (p *Proxy) Handler(cfg HTTPConfig) (*Handler, error) {
 	if cfg.URL == nil || cfg.URL.Scheme != "http" && cfg.URL.Scheme != "https" || cfg.URL.Host == "" {
-		return nil, errors.New("mcpproxy: the server's URL is no http(s) URL")
+		return nil, errors.New("mcpproxy: the server's URL is not an http(s) URL")
 	}
-	if cfg.MaxSessions <= 0 {
-		cfg.MaxSessions = 1024
-	}
-	if cfg.Idle <= 0 {
-		cfg.Idle = 10 * time.Minute
-	}
+	cfg.MaxSessions = cmp.Or(max(cfg.MaxSessions, 0), 1024)
+	cfg.Idle = cmp.Or(max(cfg.Idle, 0), 10*time.Minute)
 	if cfg.Transport == nil {
 		t, err := httpedge.Transport(cfg.CAFile, cfg.Idle)
 		if err != nil {
@@ -78,16 +70,14 @@ func (p *Proxy) Handler(cfg HTTPConfig) (*Handler, error) {
 		}
 		cfg.Transport = t
 	}
-	return &Handler{p: p, cfg: cfg, guard: httpedge.Guard{Hosts: cfg.Hosts, Origins: cfg.Origins, Auth: cfg.Auth}, sessions: map[[32]byte]*list.Element{}}, nil
+	return &Handler{p: p, cfg: cfg, guard: httpedge.Guard{Hosts: cfg.Hosts, Origins: cfg.Origins, Auth: cfg.Auth}, sessions: recent.New[[32]byte, *link](cfg.MaxSessions)}, nil
 }
 
 // Close waits for what is still sent to the server and releases the idle
 // connections.
 func (h *Handler) Close() {
 	h.replies.Wait()
-	if t, ok := h.cfg.Transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
+	(&http.Client{Transport: h.cfg.Transport}).CloseIdleConnections()
 }
 
 // exchange is one HTTP request on its way.
@@ -104,13 +94,13 @@ type exchange struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if code, detail := h.guard.Stranger(r); code != "" {
-		refuse(w, http.StatusForbidden, mcp.NullID, code, detail, "")
+	if code, detail := h.guard.Refuse(r); code != "" {
+		(&exchange{h: h, w: w, r: r}).refuse(http.StatusForbidden, code, detail)
 		return
 	}
 	x := &exchange{h: h, w: w, r: r}
 	if err := x.find(); err != nil {
-		refuse(w, http.StatusBadRequest, mcp.NullID, "trajectory", "the header Margay-Trajectory is "+err.Error(), "")
+		x.refuse(http.StatusBadRequest, "trajectory", "the header Margay-Trajectory is "+err.Error())
 		return
 	}
 	switch r.Method {
@@ -122,8 +112,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		refuse(w, http.StatusMethodNotAllowed, mcp.NullID, "method", "the endpoint takes GET, POST and DELETE", "")
+		x.refuse(http.StatusMethodNotAllowed, "method", "the endpoint takes GET, POST and DELETE")
 	}
+}
+
+// refuse records what is refused before its message is read, and answers.
+func (x *exchange) refuse(status int, code, detail string) {
+	l := x.link
+	if l == nil {
+		req := mediator.SessionRequest{Sink: x.h.p.sink, Refuses: true}
+		l = &link{p: x.h.p, open: func(ctx context.Context) (*mediator.Session, error) { return x.h.p.cfg.Engine.Session(ctx, &req) }}
+	}
+	refuse(x.w, status, mcp.NullID, code, detail, l.note(x.r.Context(), client, reason(code, "%s", detail)))
 }
 
 // refuse answers with an error message.
@@ -132,13 +132,13 @@ func refuse(w http.ResponseWriter, status int, id mcp.ID, code, detail, decision
 	if status == http.StatusBadRequest {
 		n = mcp.CodeInvalid
 	}
-	answer(w, status, mcp.NewFailure(id, n, "margay: "+detail, code, decision))
+	answer(w, status, cut.Own(mcp.NewFailure(id, n, "margay: "+detail, code, decision)))
 }
 
-func answer(w http.ResponseWriter, status int, message []byte) {
+func answer(w http.ResponseWriter, status int, message *cut.Released) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(message) //nolint:gosec // JSON, and sent as JSON
+	_, _ = message.WriteTo(w)
 }
 
 const (
@@ -169,47 +169,34 @@ func (x *exchange) find() error {
 // session returns the link of a session, and its key; without an id, a link of
 // its own.
 func (x *exchange) session(id string) (*link, [32]byte) {
-	h, p := x.h, x.h.p
+	p := x.h.p
 	req := mediator.SessionRequest{
 		Caller: x.caller, Trajectory: x.trajectory, Sink: p.sink,
 		// The session is the conversation.
 		Messages: [][]byte{[]byte("mcp"), []byte(p.cfg.Name), []byte(id)}, Roles: []flow.Role{flow.RoleTool, flow.RoleTool, flow.RoleTool},
 	}
-	fresh := newLink(p, func(ctx context.Context) (*mediator.Session, error) { return p.cfg.Engine.Session(ctx, &req) })
-	fresh.apart = true
+	fresh := &link{p: p, apart: true, shared: id == "", open: func(ctx context.Context) (*mediator.Session, error) { return p.cfg.Engine.Session(ctx, &req) }}
 	if id == "" {
-		fresh.shared = true
 		return fresh, [32]byte{}
 	}
-	sid := keyed(p.cfg.Key, "session", strings.Join([]string{x.caller, x.trajectory, id}, "\x00"))
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	el := h.sessions[sid]
-	if el == nil {
-		el = h.used.PushFront(&session{sid, fresh})
-		h.sessions[sid] = el
-		if h.used.Len() > h.cfg.MaxSessions {
-			delete(h.sessions, h.used.Remove(h.used.Back()).(*session).key)
-		}
-	}
-	h.used.MoveToFront(el)
-	return el.Value.(*session).link, sid
+	sid := p.sessionKey(x.caller, x.trajectory, id)
+	return x.h.sessions.Use(sid, fresh), sid
 }
 
 // post mediates the message that a request carries.
 func (x *exchange) post() {
 	if t, _, err := mime.ParseMediaType(x.r.Header.Get("Content-Type")); err != nil || t != "application/json" {
-		refuse(x.w, http.StatusUnsupportedMediaType, mcp.NullID, "content-type", "the body must be application/json", "")
+		x.refuse(http.StatusUnsupportedMediaType, "content-type", "the body must be application/json")
 		return
 	}
 	if enc := x.r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		refuse(x.w, http.StatusUnsupportedMediaType, mcp.NullID, "content-encoding", "the body must be plain", "")
+		x.refuse(http.StatusUnsupportedMediaType, "content-encoding", "the body must be plain")
 		return
 	}
 	ctx, most := x.r.Context(), x.h.p.cfg.MaxMessage
 	body, err := io.ReadAll(io.LimitReader(x.r.Body, int64(most)+1))
 	if err != nil {
-		refuse(x.w, http.StatusBadRequest, mcp.NullID, "body", "the body could not be read", "")
+		x.refuse(http.StatusBadRequest, "body", "the body could not be read")
 		return
 	}
 	if !x.headers() {
@@ -226,7 +213,7 @@ func (x *exchange) post() {
 	if out.held != nil {
 		goes = out.held.raw
 	}
-	if (!out.refused || out.held != nil) && !bytes.Equal(goes, body) && !x.agree(&parser, goes) {
+	if (!out.refused || out.held != nil) && !bytes.Equal(goes.Bytes(), body) && !x.agree(&parser, goes.Bytes()) {
 		x.link.drop(out.id)
 		if out.held != nil {
 			out.held.cancel()
@@ -248,7 +235,7 @@ func (x *exchange) post() {
 		x.id = out.id
 		x.forward(out.forward)
 	case len(out.replies) == 0: // a notification or an answer that goes nowhere
-		refuse(x.w, http.StatusForbidden, mcp.NullID, "denied", "the message was not passed on; margay log tells why", "")
+		refuse(x.w, http.StatusForbidden, mcp.NullID, "denied", "the message was not passed on; margay log tells why", out.decision)
 	case out.unread:
 		answer(x.w, http.StatusBadRequest, out.replies[0])
 	default:
@@ -299,7 +286,7 @@ func ours(name string) bool {
 // headers decides about what a request holds besides its body. They can't be
 // edited.
 func (x *exchange) headers() bool {
-	tm := mediator.ToolMessage{Tool: "header", Arguments: -1}
+	tm := mediator.Message{Tool: "header", Arguments: -1}
 	if q := x.r.URL.RawQuery; q != "" {
 		tm.States = append(tm.States, q)
 	}
@@ -317,20 +304,20 @@ func (x *exchange) headers() bool {
 	slices.Sort(tm.States)
 	s, err := x.link.open(x.r.Context())
 	if err != nil {
-		refuse(x.w, http.StatusServiceUnavailable, mcp.NullID, "store-failed", err.Error()+"; run margay doctor", "")
+		x.refuse(http.StatusServiceUnavailable, "store-failed", err.Error()+"; run margay doctor")
 		return false
 	}
-	x.w.Header().Set(trajectoryHeader, string(s.Trajectory()))
-	res := s.Send(x.r.Context(), &tm)
+	res := s.Decide(x.r.Context(), flow.Call, &tm)
+	x.w.Header().Set(trajectoryHeader, string(res.Decision.Trajectory))
 	if res.Denied() {
-		refuse(x.w, http.StatusForbidden, mcp.NullID, "denied", "a header can't be passed on: "+why(&res.Decision), res.Decision.ID)
+		refuse(x.w, http.StatusForbidden, mcp.NullID, "denied", "a header can't be passed on: "+res.Decision.Why(), res.Decision.ID)
 		return false
 	}
 	return true
 }
 
 // request makes a request to the server with the headers of the client's.
-func (x *exchange) request(ctx context.Context, method string, body []byte) *http.Request {
+func (x *exchange) request(ctx context.Context, method string, message *cut.Released) *http.Request {
 	u := *x.h.cfg.URL
 	u.RawQuery, u.User = x.r.URL.RawQuery, nil
 	req := (&http.Request{Method: method, URL: &u, Host: u.Host, Header: http.Header{}}).WithContext(ctx)
@@ -340,7 +327,8 @@ func (x *exchange) request(ctx context.Context, method string, body []byte) *htt
 		}
 	}
 	req.Header.Set("Accept-Encoding", "identity")
-	if body != nil {
+	if message != nil {
+		body := message.Bytes()
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	}
@@ -349,7 +337,7 @@ func (x *exchange) request(ctx context.Context, method string, body []byte) *htt
 
 // reply sends a message of Margay's own to the server: an error for a request
 // of its that does not reach the client.
-func (x *exchange) reply(message []byte) {
+func (x *exchange) reply(message *cut.Released) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), 10*time.Second)
 	req := x.request(ctx, http.MethodPost, message)
 	req.Header.Set("Content-Type", "application/json")
@@ -366,4 +354,12 @@ func (x *exchange) reply(message []byte) {
 		}
 		_ = resp.Body.Close()
 	})
+}
+
+// sessionKey is the keyed hash by which a client's session is found.
+func (p *Proxy) sessionKey(of ...string) (out [32]byte) {
+	h := hmac.New(sha256.New, p.cfg.Key[:])
+	h.Write([]byte("margay mcp session v1\x00" + strings.Join(of, "\x00")))
+	h.Sum(out[:0])
+	return out
 }

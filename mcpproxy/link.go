@@ -1,14 +1,18 @@
 package mcpproxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mcpproxy/pin"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire/mcp"
 )
 
@@ -34,6 +38,7 @@ type link struct {
 type asked struct {
 	method, target string
 	typed          bool
+	note           string // what the model reads with the result
 	cancelled      bool
 	// Of a call, where labels are kept: its arguments, or that they are not
 	// known any more.
@@ -41,6 +46,9 @@ type asked struct {
 	forgot bool
 	held   *held // it waits for a person, and was not passed on
 }
+
+// calls reports whether a request of a side's is a call of a tool of the server's.
+func (a *asked) calls(from *side) bool { return from == client && a.method == "tools/call" }
 
 // waiting are requests without an answer, and some that have one.
 type waiting struct {
@@ -67,11 +75,10 @@ func (w *waiting) settle(id mcp.ID) (asked, bool) {
 	}
 	delete(w.open, id)
 	if _, ok := w.done[id]; !ok {
-		if len(w.old) >= maxDone {
+		if w.old = append(w.old, id); len(w.old) > maxDone {
 			delete(w.done, w.old[0])
 			w.old = w.old[1:]
 		}
-		w.old = append(w.old, id)
 	}
 	past := a
 	past.args, past.forgot = "", true
@@ -95,18 +102,16 @@ func (w *waiting) room(limit int) bool {
 
 // outcome is what becomes of bytes that one side sent.
 type outcome struct {
-	forward []byte   // to the other side; nil for nothing
-	replies [][]byte // to the sender
+	forward *cut.Released   // to the other side; nil for nothing
+	replies []*cut.Released // to the sender
 	// Of what was passed on or answered: the request's id; empty for none.
 	id      mcp.ID
 	refused bool // nothing of the message itself is forwarded
-	unread  bool // it is no message
+	unread  bool // it is not a message
 	taken   bool // it was for Margay itself
-	held    *held
-}
-
-func newLink(p *Proxy, open func(context.Context) (*mediator.Session, error)) *link {
-	return &link{p: p, open: open}
+	// decision is what refused it, where the sender is told by other means.
+	decision string
+	held     *held
 }
 
 // side is one end of a link, and says how its messages are treated.
@@ -126,54 +131,70 @@ func reason(code, format string, args ...any) flow.Reason {
 	return flow.Reason{Code: code, Detail: fmt.Sprintf(format, args...), Action: flow.ActBlock}
 }
 
-// note records what was decided without the mediator and returns the id of
-// the decision, which is empty where it is not recorded.
+// note records what was refused without the mediator and returns the id of the
+// decision, which is empty where the log fails.
 func (l *link) note(ctx context.Context, from *side, r flow.Reason) string {
-	l.p.cfg.Log.Warn("mcp", "server", l.p.cfg.Name, "from", from.name, "code", r.Code)
-	if l.p.often(from.name + " " + r.Code) {
-		return ""
-	}
 	s, err := l.open(ctx)
+	if err != nil { // the store may be back
+		s, err = l.p.cfg.Engine.Session(ctx, &mediator.SessionRequest{Sink: l.p.sink, Refuses: true})
+	}
 	if err != nil {
 		return ""
 	}
-	res := s.Note(ctx, from.verb, flow.Deny, r)
+	res := s.Decide(ctx, from.verb, &mediator.Message{Outcome: flow.Deny, Notes: []flow.Reason{r}})
 	return res.Decision.ID
+}
+
+// notMade answers a call with a text for the model, and records why.
+func (l *link) notMade(ctx context.Context, id mcp.ID, a *asked, r flow.Reason, why string) outcome {
+	v := verdict{why: "the call was not made: " + why, decision: l.note(ctx, client, r)}
+	return refused(id, a, "["+v.text()+"]")
+}
+
+// failure is an error that answers the request with an id.
+func failure(id mcp.ID, code int, r flow.Reason, decision string) *cut.Released {
+	return cut.Own(mcp.NewFailure(id, code, "margay: "+r.Detail, r.Code, decision))
+}
+
+// fail answers a request of a side's with an error, and records why.
+func (l *link) fail(ctx context.Context, from *side, id mcp.ID, code int, r flow.Reason) outcome {
+	return outcome{refused: true, replies: []*cut.Released{failure(id, code, r, l.note(ctx, from, r))}}
+}
+
+// refused answers a call with a text for the model.
+func refused(id mcp.ID, a *asked, text string) outcome {
+	return outcome{refused: true, replies: []*cut.Released{cut.Own(mcp.NewRefusal(id, a.typed, text))}}
 }
 
 // unreadable decides about bytes of one side that are no message. Requests
 // among them are answered, and so is whoever waits for an answer among them.
 func (l *link) unreadable(ctx context.Context, from *side, code int, r flow.Reason, about []mcp.About) outcome {
 	decision := l.note(ctx, from, r)
-	text := "margay: " + r.Detail
-	out := outcome{refused: true, unread: true}
+	out := outcome{refused: true, unread: true, decision: decision}
 	for _, a := range about {
 		if a.Method {
-			out.replies = append(out.replies, mcp.NewFailure(a.ID, code, text, r.Code, decision))
+			out.replies = append(out.replies, failure(a.ID, code, r, decision))
 			continue
 		}
 		l.mu.Lock()
 		_, ok := from.them(l).settle(a.ID)
 		l.mu.Unlock()
 		if ok {
-			out.forward = join(out.forward, mcp.NewFailure(a.ID, mcp.CodeDenied, text, r.Code, decision))
+			if out.forward == nil {
+				out.forward = &cut.Released{}
+			} else {
+				out.forward.Own([]byte("\n")) // each is on a line of its own
+			}
+			out.forward.Append(*failure(a.ID, mcp.CodeDenied, r, decision))
 			out.id = a.ID
 		}
 	}
-	// A server may write what is no message, such as a banner, and does not
-	// expect to be answered.
+	// A server may write what is not a message, such as a banner, and expects no
+	// answer.
 	if from == client && len(out.replies) == 0 && out.forward == nil {
-		out.replies = [][]byte{mcp.NewFailure(mcp.NullID, code, text, r.Code, decision)}
+		out.replies = []*cut.Released{failure(mcp.NullID, code, r, decision)}
 	}
 	return out
-}
-
-// join puts messages on lines of their own.
-func join(a, b []byte) []byte {
-	if a == nil {
-		return b
-	}
-	return append(append(a, '\n'), b...)
 }
 
 // tooLarge decides about a message that is larger than the limit.
@@ -185,7 +206,7 @@ func (l *link) tooLarge(ctx context.Context, from *side, about []mcp.About) outc
 // take decides about the bytes of one message of a side's. replayed: the
 // server may send again what it has sent before.
 func (l *link) take(ctx context.Context, from *side, parser *mcp.Parser, raw []byte, replayed bool) outcome {
-	parser.Limits = l.p.limits()
+	parser.Limits = mcp.Limits{MaxBytes: l.p.cfg.MaxMessage}
 	m, err := parser.Parse(raw)
 	var bad *mcp.Error
 	if errors.As(err, &bad) {
@@ -214,45 +235,36 @@ func (l *link) request(ctx context.Context, from *side, parser *mcp.Parser, m *m
 	l.mu.Unlock()
 	switch {
 	case used && !replayed:
-		r := reason("id-in-use", "a request of the %s's has the id of one that waits for its answer", from.name)
 		id := mcp.NullID // an answer with the id would be taken for the first one's
 		if l.apart {
 			id = m.ID
 		}
-		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(id, mcp.CodeInvalid, "margay: "+r.Detail, r.Code, l.note(ctx, from, r))}}
+		return l.fail(ctx, from, id, mcp.CodeInvalid, reason("id-in-use", "a request of the %s's has the id of one that waits for its answer", from.name))
 	case !fits:
-		r := reason("too-many", "%d requests of the %s's wait for an answer", l.p.cfg.MaxPending, from.name)
-		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(m.ID, mcp.CodeDenied, "margay: "+r.Detail, r.Code, l.note(ctx, from, r))}}
-	}
-	if from == client && a.method == "tools/call" && l.p.pins.denied(a.target) {
+		return l.fail(ctx, from, m.ID, mcp.CodeDenied, reason("too-many", "%d requests of the %s's wait for an answer", l.p.cfg.MaxPending, from.name))
+	case a.calls(from) && l.p.pins.Denied(a.target):
 		r := reason("tool-changed", "the tool %s is not the one that it was at first sight; margay mcp forget takes it as it is now", a.target)
-		l.note(ctx, from, r)
-		return outcome{refused: true, replies: [][]byte{mcp.NewRefusal(m.ID, a.typed, "[margay: the call was not made: the tool's description or schema has changed since it was first seen.]")}}
+		return l.notMade(ctx, m.ID, &a, r, "the tool's description or schema has changed since it was first seen.")
 	}
 	var b *back
-	if from == client && a.method == "tools/call" && l.p.cfg.Engine.Clears() {
+	if a.calls(from) && l.p.cfg.Engine.Clears {
 		id := m.ID
 		var err error
 		if b, m, err = takeBack(parser, m); err != nil {
-			r := reason("state", "a call of the client's brings back a state that can't be read")
-			return outcome{refused: true, replies: [][]byte{mcp.NewFailure(id, mcp.CodeInvalid, "margay: "+r.Detail, r.Code, l.note(ctx, from, r))}}
+			return l.fail(ctx, from, id, mcp.CodeInvalid, reason("state", "a call of the client's brings back a state that can't be read"))
 		}
 	}
 	v := l.mediate(ctx, from, parser, m, a)
 	if v.denied {
-		if from == client && a.method == "tools/call" {
-			return outcome{refused: true, replies: [][]byte{mcp.NewRefusal(m.ID, a.typed, v.refusal())}}
-		}
-		return outcome{refused: true, replies: [][]byte{mcp.NewFailure(m.ID, mcp.CodeDenied, v.text(), v.code, v.decision)}}
+		return outcome{refused: true, replies: []*cut.Released{v.reply(m.ID, &a, a.calls(from))}}
 	}
-	if from == client && v.s.Clears() {
-		if a.method == "tools/call" {
-			if a.args, a.forgot = v.args, len(v.args) > maxKept; a.forgot {
-				a.args = ""
-			}
-			if out, stopped := l.clear(ctx, m, a, b, &v); stopped {
-				return out
-			}
+	a.note = v.note
+	if a.calls(from) && v.s.Clears {
+		if a.args, a.forgot = v.args, len(v.args) > maxKept; a.forgot {
+			a.args = ""
+		}
+		if out, stopped := l.clear(ctx, m, a, b, &v); stopped {
+			return out
 		}
 	}
 	l.mu.Lock()
@@ -277,13 +289,12 @@ func (l *link) notification(ctx context.Context, from *side, parser *mcp.Parser,
 		}
 		l.mu.Unlock()
 	}
-	if from == client && m.Method == "tools/call" && l.p.cfg.Engine.Clears() {
-		l.note(ctx, from, reason("call-refused", "a call without an id can't be asked about"))
-		return outcome{refused: true}
+	if from == client && m.Method == "tools/call" && l.p.cfg.Engine.Clears {
+		return outcome{refused: true, decision: l.note(ctx, from, reason("call-refused", "a call without an id can't be asked about"))}
 	}
 	v := l.mediate(ctx, from, parser, m, asked{method: m.Method})
 	if v.denied {
-		return outcome{refused: true} // nobody waits for an answer; the log tells
+		return outcome{refused: true, decision: v.decision} // nobody waits for an answer; the log tells
 	}
 	return outcome{forward: v.raw}
 }
@@ -308,10 +319,10 @@ func (l *link) answer(ctx context.Context, from *side, parser *mcp.Parser, m *mc
 			if twice {
 				r = reason("answered-twice", "the %s answered a request twice; the second answer is dropped", from.name)
 			}
-			l.note(ctx, from, r)
-			return outcome{refused: true}
+			return outcome{refused: true, decision: l.note(ctx, from, r)}
 		}
 	}
+	m.Note = a.note
 	v := l.mediate(ctx, from, parser, m, a)
 	if from == server && !v.denied {
 		l.told(ctx, v.s, m, a)
@@ -320,23 +331,22 @@ func (l *link) answer(ctx context.Context, from *side, parser *mcp.Parser, m *mc
 	case !v.denied:
 		return outcome{forward: v.raw, id: m.ID}
 	case m.ID == mcp.NullID:
-		return outcome{refused: true}
-	case a.method == "tools/call":
-		return outcome{forward: mcp.NewRefusal(m.ID, a.typed, v.refusal()), id: m.ID, refused: true}
+		return outcome{refused: true, decision: v.decision}
 	default:
-		return outcome{forward: mcp.NewFailure(m.ID, mcp.CodeDenied, v.text(), v.code, v.decision), id: m.ID, refused: true}
+		return outcome{forward: v.reply(m.ID, &a, a.method == "tools/call"), id: m.ID, refused: true}
 	}
 }
 
 // verdict is what the mediator made of a message.
 type verdict struct {
-	raw            []byte
+	raw            *cut.Released
 	denied         bool
 	code, decision string
 	why            string
 	told           string // the mediator's own words for the model
 	s              *mediator.Session
 	args           string // of a call, as they go on
+	note           string // for the model, with the call's result
 }
 
 func (v *verdict) text() string {
@@ -347,12 +357,19 @@ func (v *verdict) text() string {
 	return s
 }
 
-// refusal is text for a model.
-func (v *verdict) refusal() string {
-	if v.told != "" {
-		return v.told
+// reply answers a request that is denied: a call with a text for the model,
+// another one with an error.
+func (v *verdict) reply(id mcp.ID, a *asked, call bool) *cut.Released {
+	if call {
+		return cut.Own(mcp.NewRefusal(id, a.typed, cmp.Or(v.told, "["+v.text()+"]")))
 	}
-	return "[" + v.text() + "]"
+	return cut.Own(mcp.NewFailure(id, mcp.CodeDenied, v.text(), v.code, v.decision))
+}
+
+// unstored is the verdict where the store fails.
+func (l *link) unstored(ctx context.Context, from *side, why string) verdict {
+	r := reason("store-failed", "%s", why)
+	return verdict{denied: true, code: r.Code, why: why + "; run margay doctor", decision: l.note(ctx, from, r)}
 }
 
 // mediate decides about a message of a side's. a is the request that it is or
@@ -361,65 +378,48 @@ func (l *link) mediate(ctx context.Context, from *side, parser *mcp.Parser, m *m
 	s, err := l.open(ctx)
 	if err != nil {
 		l.p.cfg.Log.Error("denied", "server", l.p.cfg.Name, "error", err)
-		return verdict{denied: true, code: "store-failed", why: err.Error() + "; run margay doctor"}
+		return l.unstored(ctx, from, err.Error())
 	}
 	parts := m.Parts(a.method)
-	tm := mediator.ToolMessage{Tool: a.target, Texts: make([]mediator.Text, len(parts)), Arguments: m.Arguments(), Names: m.Names(), States: m.States()}
-	if tm.Tool == "" {
-		tm.Tool = a.method
-	}
+	tm := mediator.Message{Tool: cmp.Or(a.target, a.method), Texts: make([]flow.Text, len(parts)), Arguments: m.Arguments(), Names: m.Names(), States: m.States()}
 	for i := range parts {
 		p := &parts[i]
-		tm.Texts[i] = mediator.Text{
+		tm.Texts[i] = flow.Text{
 			ID: p.ID, Text: p.Text, Field: p.Field, Tool: a.target, Fixed: p.Key, Opaque: p.Opaque, JSON: p.JSON,
 			Path: func() string { return strings.TrimSuffix(a.method+" "+m.Path(p), " ") },
 		}
 	}
-	var res mediator.ToolResult
-	if from == client {
-		res = s.Send(ctx, &tm)
-	} else {
-		commit := func() error { return nil }
-		if m.Kind == mcp.Response && a.method == "tools/list" {
-			if commit, err = l.p.pins.check(ctx, m, &tm); err != nil {
-				return verdict{denied: true, code: "store-failed", why: "the store failed: " + err.Error() + "; run margay doctor"}
-			}
+	list := &pin.Seen{}
+	if from == server && m.Kind == mcp.Response && a.method == "tools/list" {
+		if list, err = l.p.pins.Check(ctx, m.Tools(), m.More()); err != nil {
+			return l.unstored(ctx, from, "the store failed: "+err.Error())
 		}
-		res.Result = s.Observe(ctx, &tm)
-		if err := commit(); err != nil {
-			return verdict{denied: true, code: "store-failed", why: "the store failed: " + err.Error() + "; run margay doctor"}
-		}
+		tm.Notes, tm.Denied = list.Notes, list.Denied
+	}
+	res := s.Decide(ctx, from.verb, &tm)
+	if err := list.Keep(ctx); err != nil {
+		return l.unstored(ctx, from, "the store failed: "+err.Error())
 	}
 	if res.Denied() {
-		return verdict{denied: true, code: "denied", decision: res.Decision.ID, why: why(&res.Decision), told: res.Refusal}
+		return verdict{denied: true, code: "denied", decision: res.Decision.ID, why: res.Decision.Why(), told: res.Refusal}
 	}
-	raw, err := parser.Rewrite(m, res.Edits)
+	raw := &cut.Released{}
+	err = raw.Encode(&res, func(dst []byte) ([]byte, error) {
+		edited, err := parser.Rewrite(m, res.Edits)
+		return append(dst, edited...), err
+	})
 	if err != nil {
 		r := reason("not-editable", "a message of the %s's holds a secret and can't be edited", from.name)
 		return verdict{denied: true, code: r.Code, decision: l.note(ctx, from, r), why: r.Detail}
 	}
-	v := verdict{raw: raw, s: s}
-	if from == client && a.method == "tools/call" && s.Clears() {
+	v := verdict{raw: raw, s: s, note: res.Told}
+	if a.calls(from) && s.Clears {
 		v.args = m.CallArguments()
 		if edited, ok := res.Edits[tm.Arguments]; ok {
 			v.args = edited
 		}
 	}
 	return v
-}
-
-// why sums a denial up.
-func why(d *flow.Decision) string {
-	var out []string
-	for _, r := range d.Reasons {
-		if r.Action != flow.ActReport && len(out) < 3 {
-			out = append(out, r.Detail)
-		}
-	}
-	if len(out) == 0 {
-		return "denied"
-	}
-	return strings.Join(out, "; ")
 }
 
 // drop takes a request of the client's off the list, and reports whether it
@@ -434,20 +434,15 @@ func (l *link) drop(id mcp.ID) bool {
 
 // ended takes all requests of the client's off the list and returns an error
 // for each.
-func (l *link) ended(ctx context.Context, why flow.Reason) [][]byte {
+func (l *link) ended(ctx context.Context, why flow.Reason) []*cut.Released {
 	l.mu.Lock()
 	open := l.calls.open
 	l.calls.open = nil
 	l.mu.Unlock()
-	if len(open) == 0 {
-		return nil
-	}
-	decision := l.note(ctx, server, why)
-	var out [][]byte
-	for id, a := range open {
-		if !a.cancelled {
-			out = append(out, mcp.NewFailure(id, mcp.CodeClosed, "margay: "+why.Detail, why.Code, decision))
-		}
+	maps.DeleteFunc(open, func(_ mcp.ID, a asked) bool { return a.cancelled }) // nobody waits for these
+	var out []*cut.Released
+	for id := range open {
+		out = append(out, failure(id, mcp.CodeClosed, why, l.note(ctx, server, why)))
 	}
 	return out
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/gateway/gatewaytest"
 )
 
 // What an agent remembers in the tools of a server.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/mcpproxy/pin"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -90,7 +91,7 @@ func TestChangedToolsAreDenied(t *testing.T) {
 	e.hear(e.atClient, `"id":5,"result"`, `"isError":true`, "changed")
 	e.say(e.client, `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"b","arguments":{}}}`)
 	e.hear(e.atServer, `"id":6`)
-	if n, err := store.Unpin(context.Background(), Server(p.cfg.Key, p.cfg.Identity)); n == 0 || err != nil {
+	if n, err := store.Unpin(context.Background(), pin.Server(p.cfg.Key, p.cfg.Identity)); n == 0 || err != nil {
 		t.Fatal(n, err)
 	}
 	if got, codes := listed(t, e, store, `{"tools":[`+toolA2+`]}`); !strings.Contains(got, "http://x") || len(codes) > 0 {
@@ -110,11 +111,11 @@ func TestEndlessTools(t *testing.T) {
 		for i := range 2000 {
 			tools = append(tools, fmt.Sprintf(`{"name":"t%d-%d"}`, round, i))
 		}
-		if _, codes := listed(t, e, store, `{"tools":[`+strings.Join(tools, ",")+`]}`); len(codes) > maxNotes {
+		if _, codes := listed(t, e, store, `{"tools":[`+strings.Join(tools, ",")+`]}`); len(codes) > pin.MaxNotes {
 			t.Errorf("%d notes", len(codes))
 		}
 	}
-	if pins, _ := store.Pinned(context.Background(), Server(p.cfg.Key, p.cfg.Identity)); len(pins) > maxPins+1 {
+	if pins, _ := store.Pinned(context.Background(), pin.Server(p.cfg.Key, p.cfg.Identity)); len(pins) > pin.MaxTools+1 {
 		t.Errorf("%d pins", len(pins))
 	}
 }

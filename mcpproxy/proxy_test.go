@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/margaydev/margay/mediator"
+	known "github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -49,7 +50,7 @@ func newProxy(t testing.TB, change func(*Config, *mediator.Config), registered .
 		t.Fatal(err)
 	}
 	store := memory.New()
-	mc := mediator.Config{Rules: set, Keys: keys, Store: store, Family: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}
+	mc := mediator.Config{Config: known.Config{Rules: set, Keys: keys, Store: store, Family: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}}
 	for i, v := range registered {
 		r, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
 		if err != nil {

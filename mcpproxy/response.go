@@ -2,42 +2,37 @@ package mcpproxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
-	"net/url"
 	"strings"
 
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/httpedge"
 	"github.com/margaydev/margay/internal/sse"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/outlet"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire/mcp"
 )
 
 // forward sends a request to the server and passes on what it answers.
-func (x *exchange) forward(body []byte) {
+func (x *exchange) forward(message *cut.Released) {
 	defer func() { x.link.drop(x.id) }() // where nothing has answered it
-	resp, err := x.h.cfg.Transport.RoundTrip(x.request(x.r.Context(), x.r.Method, body))
+	resp, err := x.h.cfg.Transport.RoundTrip(x.request(x.r.Context(), x.r.Method, message))
 	if err != nil {
 		if x.r.Context().Err() != nil {
 			return // the client went away
 		}
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err // without the URL
-		}
-		x.fail(http.StatusBadGateway, "server-failed", "the server can't be reached: "+err.Error())
+		x.fail(http.StatusBadGateway, "server-failed", "the server can't be reached: "+httpedge.Reason(err))
 		return
 	}
 	defer resp.Body.Close()
 	if x.r.Method == http.MethodDelete && resp.StatusCode < 300 {
-		x.h.mu.Lock()
-		if el := x.h.sessions[x.sid]; el != nil {
-			x.h.used.Remove(el)
-			delete(x.h.sessions, x.sid)
-		}
-		x.h.mu.Unlock()
+		x.h.sessions.Delete(x.sid)
 	}
+	enc := strings.ToLower(strings.Join(resp.Header["Content-Encoding"], ","))
 	switch {
 	case resp.StatusCode < 200:
 		x.fail(http.StatusBadGateway, "server-failed", "the server switched to a protocol that can't be looked at")
@@ -45,47 +40,61 @@ func (x *exchange) forward(body []byte) {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified:
 		x.fail(http.StatusBadGateway, "redirect", "the server redirects, which is not followed: set its final URL")
 		return
-	}
-	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+	case enc != "" && enc != "identity":
 		x.fail(http.StatusBadGateway, "content-encoding", "the server compressed its answer, which was not asked for")
 		return
 	}
+	resp.Header.Del("Content-Encoding")
 	if !x.copyHeaders(resp) {
 		return
 	}
-	typ, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if typ == "text/event-stream" && resp.StatusCode < 300 {
-		x.w.WriteHeader(resp.StatusCode)
-		x.stream(resp.Body)
+	typ := httpedge.MediaType(resp.Header)
+	if httpedge.IsEvents(typ) && resp.StatusCode < 300 {
+		x.stream(resp.StatusCode, resp.Body) // events as they come, and nothing else
 		return
 	}
-	most := x.h.p.cfg.MaxMessage
-	b, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
+	b, err := httpedge.ReadAll(resp.Body, x.h.p.cfg.MaxMessage)
 	switch {
+	case errors.Is(err, httpedge.ErrTooLarge):
+		x.fail(http.StatusBadGateway, "too-large", "the server's answer is larger than margay decides (limits.body)")
+	case err != nil && x.r.Context().Err() != nil: // the client went away
 	case err != nil:
 		x.fail(http.StatusBadGateway, "server-ended", "the server's answer broke off")
-	case len(b) > most:
-		x.fail(http.StatusBadGateway, "too-large", "the server's answer is larger than margay decides (limits.body)")
 	case len(bytes.TrimSpace(b)) == 0:
 		x.w.WriteHeader(resp.StatusCode)
-	case typ == "application/json" || strings.HasSuffix(typ, "+json"):
-		x.document(resp.StatusCode, b)
-	case strings.HasPrefix(typ, "text/"):
-		x.text(resp.StatusCode, b, false)
 	default:
-		x.fail(http.StatusBadGateway, "content-type", "the server answered with a content type that can't be looked at")
+		x.body(resp.StatusCode, typ, b)
+	}
+}
+
+// body passes on a body that is there as a whole, as what it is, whatever its
+// label says.
+func (x *exchange) body(status int, typ string, b []byte) {
+	switch form := httpedge.FormOf(b); {
+	case form == httpedge.Events && status < 300:
+		x.stream(status, bytes.NewReader(b))
+	case form == httpedge.Document:
+		form.Label(x.w.Header())
+		out, decision := x.document(status, b)
+		x.pass(status, out, decision)
+	case form == httpedge.Prose && (status >= 300 || strings.HasPrefix(typ, "text/")):
+		form.Label(x.w.Header())
+		out, decision := x.page(b, false)
+		x.pass(status, out, decision)
+	default:
+		x.fail(http.StatusBadGateway, "content-type", "the server answered with a body that can't be looked at")
 	}
 }
 
 // fail answers the client with an error of Margay's own.
 func (x *exchange) fail(status int, code, detail string) {
-	decision := x.link.note(x.r.Context(), server, reason(code, "%s", detail))
+	x.denied(status, code, detail, x.link.note(x.r.Context(), server, reason(code, "%s", detail)))
+}
+
+// denied answers the client with what a decision refuses.
+func (x *exchange) denied(status int, code, detail, decision string) {
 	x.w.Header().Del("Content-Length")
-	id := x.id
-	if id == "" {
-		id = mcp.NullID
-	}
-	refuse(x.w, status, id, code, detail, decision)
+	refuse(x.w, status, cmp.Or(x.id, mcp.NullID), code, detail, decision)
 }
 
 // copyHeaders passes the server's headers on, without those that hold a
@@ -97,14 +106,13 @@ func (x *exchange) copyHeaders(resp *http.Response) bool {
 		return false
 	}
 	var names []string
-	var texts []mediator.Text
+	var texts []flow.Text
 	for name, values := range resp.Header {
 		switch name {
 		case sessionHeader:
 			// A state: it may be a signed token.
-			seen := s.Observe(x.r.Context(), &mediator.ToolMessage{Arguments: -1, States: values})
-			if seen.Denied() {
-				x.fail(http.StatusBadGateway, "denied", why(&seen.Decision))
+			if seen := s.Decide(x.r.Context(), flow.Observe, &mediator.Message{Arguments: -1, States: values}); seen.Denied() {
+				x.denied(http.StatusBadGateway, "denied", seen.Decision.Why(), seen.Decision.ID)
 				return false
 			}
 			x.w.Header()[name] = values
@@ -114,11 +122,11 @@ func (x *exchange) copyHeaders(resp *http.Response) bool {
 			continue
 		}
 		names = append(names, name)
-		texts = append(texts, mediator.Text{ID: len(texts), Text: name + ": " + strings.Join(values, "\n"), Path: func() string { return "header" }})
+		texts = append(texts, flow.Text{ID: len(texts), Text: name + ": " + strings.Join(values, "\n"), Path: func() string { return "header" }})
 	}
-	res := s.Headers(x.r.Context(), texts)
+	res := s.Decide(x.r.Context(), flow.Generate, &mediator.Message{Headers: texts})
 	if res.Denied() {
-		x.fail(http.StatusBadGateway, "denied", why(&res.Decision))
+		x.denied(http.StatusBadGateway, "denied", res.Decision.Why(), res.Decision.ID)
 		return false
 	}
 	for i, name := range names {
@@ -129,53 +137,74 @@ func (x *exchange) copyHeaders(resp *http.Response) bool {
 	return true
 }
 
-// document passes a JSON body on.
-func (x *exchange) document(status int, body []byte) {
+// document decides about a JSON body. It returns nil where nothing of it may go
+// on, and the decision.
+func (x *exchange) document(status int, body []byte) (*cut.Released, string) {
 	// An error body may be something else than a message, such as OAuth's, or
 	// one with an id that nobody asked with.
 	if status >= 300 {
-		x.text(status, body, true)
-		return
+		return x.page(body, true)
 	}
 	out := x.link.take(x.r.Context(), server, &mcp.Parser{}, body, false)
 	for _, reply := range out.replies {
 		x.reply(reply)
 	}
-	if out.forward == nil {
-		x.fail(http.StatusBadGateway, "denied", "the server's answer was not passed on; margay log tells why")
+	return out.forward, out.decision
+}
+
+// pass passes a body on; nil for one that may not be, by a decision.
+func (x *exchange) pass(status int, out *cut.Released, decision string) {
+	const code, detail = "denied", "the server's answer was not passed on; margay log tells why"
+	switch {
+	case out == nil && decision == "":
+		x.fail(http.StatusBadGateway, code, detail)
+		return
+	case out == nil:
+		x.denied(http.StatusBadGateway, code, detail, decision)
 		return
 	}
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(out.forward)
+	_, _ = out.WriteTo(x.w)
 }
 
-// text passes a body that is no message on.
-func (x *exchange) text(status int, body []byte, json bool) {
-	out, ok := x.observe(string(body), json)
-	if !ok {
-		x.fail(http.StatusBadGateway, "denied", "the server's answer was not passed on; margay log tells why")
-		return
+// page mediates a body that is no message, such as an error's. A model may read
+// it as the result of its call.
+func (x *exchange) page(text []byte, json bool) (*cut.Released, string) {
+	x.link.mu.Lock()
+	a, ok := x.link.calls.open[x.id]
+	x.link.mu.Unlock()
+	if ok {
+		s, err := x.link.open(x.r.Context())
+		if err != nil {
+			return nil, ""
+		}
+		x.link.returned(x.r.Context(), s, a, []string{string(text)})
 	}
-	x.w.WriteHeader(status)
-	_, _ = io.WriteString(x.w, out)
+	return x.observe(text, json)
 }
 
-// observe mediates a text of the server's.
-func (x *exchange) observe(text string, json bool) (string, bool) {
+// observe mediates a text of the server's. It returns nil where nothing of it
+// may go on, and the decision.
+func (x *exchange) observe(text []byte, json bool) (*cut.Released, string) {
 	s, err := x.link.open(x.r.Context())
 	if err != nil {
-		return "", false
+		return nil, ""
 	}
-	res := s.Observe(x.r.Context(), &mediator.ToolMessage{Arguments: -1, Texts: []mediator.Text{{Text: text, JSON: json, Path: func() string { return "body" }}}})
+	res := s.Decide(x.r.Context(), flow.Observe, &mediator.Message{Arguments: -1, Texts: []flow.Text{{Text: string(text), JSON: json, Path: func() string { return "body" }}}})
 	if edited, ok := res.Edits[0]; ok {
-		text = edited
+		text = []byte(edited)
 	}
-	return text, !res.Denied()
+	out := &cut.Released{}
+	if out.Encode(&res, func(dst []byte) ([]byte, error) { return append(dst, text...), nil }) != nil {
+		return nil, res.Decision.ID
+	}
+	return out, res.Decision.ID
 }
 
 // stream passes events on as they come, and each whole.
-func (x *exchange) stream(body io.Reader) {
-	control := http.NewResponseController(x.w)
+func (x *exchange) stream(status int, body io.Reader) {
+	httpedge.Events.Label(x.w.Header())
+	x.w.WriteHeader(status)
 	in, parser := sse.NewReader(body, x.h.p.cfg.MaxMessage+1024), &mcp.Parser{}
 	replayed := x.r.Header.Get("Last-Event-Id") != ""
 	resumable := false
@@ -184,7 +213,8 @@ func (x *exchange) stream(body io.Reader) {
 			x.id = ""
 		}
 	}()
-	_ = control.Flush()
+	_ = outlet.Send(x.w, &cut.Released{}) // the headers
+	var out cut.Released
 	for {
 		ev, err := in.Next()
 		switch {
@@ -201,53 +231,65 @@ func (x *exchange) stream(body io.Reader) {
 		if ev.Incomplete {
 			continue // a client drops it; so it is no loss
 		}
-		resumable = resumable || len(ev.ID) > 0
-		for _, raw := range x.event(ev, parser, replayed) {
-			if _, err := x.w.Write(raw); err != nil {
-				return
+		if !sse.FramedAll(ev.Raw) { // clients of another format might read the line
+			const unframed = "an event of the server's has a line that is not of the format"
+			if x.id == "" {
+				x.link.note(x.r.Context(), server, reason("framing", unframed))
 			}
+			x.end("framing", unframed)
+			return
+		}
+		resumable = resumable || len(ev.ID) > 0
+		x.event(&out, ev, parser, replayed)
+		if _, err := out.WriteTo(x.w); err != nil {
+			return
 		}
 		if !in.Buffered() {
-			_ = control.Flush()
+			_ = outlet.Send(x.w, &out)
 		}
 	}
 }
 
-// event decides about one event and returns what goes on of it.
-func (x *exchange) event(ev *sse.Event, parser *mcp.Parser, replayed bool) [][]byte {
+// event decides about one event and appends what goes on of it: what was
+// released, in lines that framing has looked at.
+func (x *exchange) event(out *cut.Released, ev *sse.Event, parser *mcp.Parser, replayed bool) {
+	blank := len(bytes.TrimSpace(ev.Data)) == 0
 	if !x.framing(ev.Raw) {
-		if len(bytes.TrimSpace(ev.Data)) == 0 {
-			return nil
+		if blank {
+			return
 		}
 		// The data goes on alone.
-		ev = &sse.Event{Raw: sse.Append(nil, []byte("\n"), ev.Data), Data: ev.Data, Type: ev.Type}
+		ev = &sse.Event{Raw: sse.Append(nil, lineEnd, ev.Data), Data: ev.Data, Type: ev.Type}
 	}
-	if len(bytes.TrimSpace(ev.Data)) == 0 {
-		return [][]byte{ev.Raw}
+	if blank {
+		out.Own(ev.Raw)
+		return
 	}
 	if len(ev.Type) > 0 && string(ev.Type) != "message" {
-		if text, ok := x.observe(string(ev.Data), false); !ok || text != string(ev.Data) {
-			return nil // no client waits for it
+		// No client waits for it, so it goes on as it came or not at all.
+		if seen, _ := x.observe(ev.Data, false); seen == nil {
+			return
+		} else if !bytes.Equal(seen.Bytes(), ev.Data) {
+			x.link.note(x.r.Context(), server, reason("not-editable", "an event of the server's holds a secret and can't be edited"))
+			return
 		}
-		return [][]byte{ev.Raw}
+		out.Own(ev.Raw)
+		return
 	}
-	out := x.link.take(x.r.Context(), server, parser, ev.Data, replayed)
-	for _, reply := range out.replies {
+	does := x.link.take(x.r.Context(), server, parser, ev.Data, replayed)
+	for _, reply := range does.replies {
 		x.reply(reply)
 	}
 	switch {
-	case out.forward == nil:
-		return nil
-	case out.refused:
-		var events [][]byte
-		for m := range bytes.SplitSeq(out.forward, lineEnd) {
-			events = append(events, sse.Append(nil, ev.Raw, m))
+	case does.forward == nil:
+	case does.refused:
+		for m := range bytes.SplitSeq(does.forward.Bytes(), lineEnd) {
+			out.Own(sse.Append(nil, ev.Raw, m))
 		}
-		return events
-	case bytes.Equal(out.forward, ev.Data):
-		return [][]byte{ev.Raw}
+	case bytes.Equal(does.forward.Bytes(), ev.Data):
+		out.Own(ev.Raw)
 	default:
-		return [][]byte{sse.Append(nil, ev.Raw, out.forward)}
+		out.Own(sse.Append(nil, ev.Raw, does.forward.Bytes()))
 	}
 }
 
@@ -266,7 +308,7 @@ func (x *exchange) framing(raw []byte) bool {
 	if err != nil {
 		return false
 	}
-	res := s.Observe(x.r.Context(), &mediator.ToolMessage{Arguments: -1, States: names})
+	res := s.Decide(x.r.Context(), flow.Observe, &mediator.Message{Arguments: -1, States: names})
 	return !res.Denied()
 }
 
@@ -277,6 +319,5 @@ func (x *exchange) end(code, detail string) {
 	}
 	decision := x.link.note(x.r.Context(), server, reason(code, "%s", detail))
 	m := mcp.NewFailure(x.id, mcp.CodeClosed, "margay: "+detail, code, decision)
-	_, _ = x.w.Write(sse.Append(nil, []byte("\n"), m))
-	_ = http.NewResponseController(x.w).Flush()
+	_ = outlet.Send(x.w, cut.Own(sse.Append(nil, lineEnd, m)))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire/mcp"
 )
 
@@ -35,11 +36,10 @@ func (p *Proxy) Stdio(ctx context.Context, io Pipes) error {
 	defer cancel()
 	req := mediator.SessionRequest{Trajectory: string(io.Trajectory), Sink: p.sink}
 	s := &stdio{
-		proxy:    p,
-		link:     newLink(p, func(ctx context.Context) (*mediator.Session, error) { return p.cfg.Engine.Session(ctx, &req) }),
+		link:     &link{p: p, open: func(ctx context.Context) (*mediator.Session, error) { return p.cfg.Engine.Session(ctx, &req) }},
 		toClient: &lines{w: io.ToClient},
 		toServer: &lines{w: io.ToServer},
-		replies:  make(chan []byte, 16),
+		replies:  make(chan *cut.Released, 16),
 	}
 	var writing sync.WaitGroup
 	writing.Go(s.answerServer)
@@ -52,7 +52,7 @@ func (p *Proxy) Stdio(ctx context.Context, io Pipes) error {
 	s.finish()
 	s.toServer.close()
 	// What the client still sends is answered by nobody: its requests that
-	// were under way are told so.
+	// were under way get an error.
 	for _, reply := range s.link.ended(context.WithoutCancel(ctx), reason("server-ended", "the server ended before it answered")) {
 		err = errors.Join(err, s.toClient.write(reply, nil))
 	}
@@ -60,10 +60,9 @@ func (p *Proxy) Stdio(ctx context.Context, io Pipes) error {
 }
 
 type stdio struct {
-	proxy              *Proxy
 	link               *link
 	toClient, toServer *lines
-	replies            chan []byte // of Margay's to the server
+	replies            chan *cut.Released // of Margay's to the server
 
 	mu   sync.Mutex
 	over bool
@@ -79,7 +78,7 @@ func (s *stdio) hold(h *held) {
 		return
 	}
 	s.held.Go(func() {
-		out := h.settle(func(message []byte) { _ = s.toClient.write(message, nil) })
+		out := h.settle(func(message *cut.Released) { _ = s.toClient.write(message, nil) })
 		for _, reply := range out.replies {
 			_ = s.toClient.write(reply, nil)
 		}
@@ -101,14 +100,13 @@ func (s *stdio) finish() {
 type lines struct {
 	mu     sync.Mutex
 	w      io.Writer
-	buf    []byte
 	closed bool
 }
 
 var lineEnd = []byte{'\n'}
 
 // write writes a message and the end that it came with, or else a line feed.
-func (l *lines) write(raw, end []byte) error {
+func (l *lines) write(message *cut.Released, end []byte) error {
 	if end == nil {
 		end = lineEnd
 	}
@@ -117,11 +115,8 @@ func (l *lines) write(raw, end []byte) error {
 	if l.closed {
 		return nil
 	}
-	l.buf = append(append(l.buf[:0], raw...), end...)
-	_, err := l.w.Write(l.buf)
-	if cap(l.buf) > 1<<20 {
-		l.buf = nil
-	}
+	message.Own(end)
+	_, err := message.WriteTo(l.w)
 	return err
 }
 
@@ -162,19 +157,20 @@ func (s *stdio) next(ctx context.Context, from *side, in *mcp.Reader, parser *mc
 	return out, raw[n:], nil
 }
 
-func (s *stdio) fromClient(ctx context.Context, r io.Reader, server io.Closer) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // nobody waits for what is held
-	in, parser := mcp.NewReader(r, s.proxy.cfg.MaxMessage), &mcp.Parser{}
+// carry decides about a side's messages, one after the other, until its stream
+// ends. What goes on is written to the other side, and answers are given to reply.
+func (s *stdio) carry(ctx context.Context, from *side, r io.Reader, to *lines, reply func(*cut.Released)) error {
+	in, parser := mcp.NewReader(r, s.link.p.cfg.MaxMessage), &mcp.Parser{}
 	for {
-		out, end, err := s.next(ctx, client, in, parser)
-		if err != nil || ctx.Err() != nil {
-			break
+		out, end, err := s.next(ctx, from, in, parser)
+		if err == nil && from == client {
+			err = ctx.Err() // nobody is there any more
 		}
-		for _, reply := range out.replies {
-			if s.toClient.write(reply, nil) != nil {
-				break
-			}
+		if err != nil {
+			return err
+		}
+		for _, message := range out.replies {
+			reply(message)
 		}
 		if out.held != nil {
 			s.hold(out.held)
@@ -185,37 +181,30 @@ func (s *stdio) fromClient(ctx context.Context, r io.Reader, server io.Closer) {
 		if out.refused {
 			end = nil
 		}
-		if s.toServer.write(out.forward, end) != nil {
-			break // it has ended, or will: reading from it tells
+		if err := to.write(out.forward, end); err != nil {
+			return err
 		}
 	}
+}
+
+func (s *stdio) fromClient(ctx context.Context, r io.Reader, server io.Closer) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // nobody waits for what is held
+	// Where the server does not read any more, it has ended, or will: reading
+	// from it tells.
+	_ = s.carry(ctx, client, r, s.toServer, func(message *cut.Released) { _ = s.toClient.write(message, nil) })
 	_ = server.Close()
 }
 
 func (s *stdio) fromServer(ctx context.Context, r io.Reader) error {
-	in, parser := mcp.NewReader(r, s.proxy.cfg.MaxMessage), &mcp.Parser{}
-	for {
-		out, end, err := s.next(ctx, server, in, parser)
-		if errors.Is(err, io.EOF) {
-			return nil
+	err := s.carry(ctx, server, r, s.toClient, func(message *cut.Released) {
+		select {
+		case s.replies <- message:
+		default: // it does not read: it knows that nobody answers
 		}
-		if err != nil {
-			return err
-		}
-		for _, reply := range out.replies {
-			select {
-			case s.replies <- reply:
-			default: // it does not read: it knows that nobody answers
-			}
-		}
-		if out.forward == nil {
-			continue
-		}
-		if out.refused {
-			end = nil
-		}
-		if err := s.toClient.write(out.forward, end); err != nil {
-			return err
-		}
+	})
+	if errors.Is(err, io.EOF) {
+		return nil
 	}
+	return err
 }

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"net/http"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/sse"
+	"github.com/margaydev/margay/outlet"
+	"github.com/margaydev/margay/stream/cut"
 	"github.com/margaydev/margay/wire/mcp"
 )
 
@@ -30,7 +33,7 @@ func (x *exchange) wait(h *held) (outcome, func()) {
 	if !h.elicits {
 		return h.settle(nil), func() {}
 	}
-	e := &events{to: x.w, id: h.id, header: http.Header{}}
+	e := &events{to: x.w, id: h.id, header: http.Header{}, note: func(r flow.Reason) string { return x.link.note(x.r.Context(), server, r) }}
 	x.w.Header().Set("Content-Type", "text/event-stream")
 	x.w.Header().Set("Cache-Control", "no-cache")
 	x.w.WriteHeader(http.StatusOK)
@@ -44,6 +47,7 @@ type events struct {
 	to     http.ResponseWriter
 	id     mcp.ID
 	header http.Header
+	note   func(flow.Reason) string // records a refusal
 	stream bool
 	body   bytes.Buffer
 }
@@ -64,21 +68,21 @@ func (e *events) Write(b []byte) (int, error) {
 	return e.body.Write(b)
 }
 
-func (e *events) event(message []byte) {
-	if _, err := e.to.Write(sse.Append(nil, lineEnd, message)); err == nil {
-		_ = http.NewResponseController(e.to).Flush()
-	}
+// event sends what was released as an event.
+func (e *events) event(message *cut.Released) {
+	_ = outlet.Send(e.to, cut.Own(sse.Append(nil, lineEnd, message.Bytes())))
 }
 
-// done writes a document as an event. What is no message becomes an error.
+// done writes a document as an event. What is not a message becomes an error.
 func (e *events) done() {
 	if e.stream || e.body.Len() == 0 {
 		return
 	}
-	b := bytes.TrimSpace(e.body.Bytes())
+	message := cut.Own(bytes.TrimSpace(e.body.Bytes())) // Write has it from a cut.Released
 	var parser mcp.Parser
-	if _, err := parser.Parse(b); err != nil || bytes.ContainsAny(b, "\r\n") {
-		b = mcp.NewFailure(e.id, mcp.CodeClosed, "margay: the server's answer is no message", "server-failed", "")
+	if _, err := parser.Parse(message.Bytes()); err != nil || bytes.ContainsAny(message.Bytes(), "\r\n") {
+		r := reason("server-failed", "the server's answer is not a message")
+		message = failure(e.id, mcp.CodeClosed, r, e.note(r))
 	}
-	e.event(b)
+	e.event(message)
 }

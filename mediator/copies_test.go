@@ -9,21 +9,21 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
 )
 
 // repeating is a generation of a wire that repeats texts and tells the end of
 // items, with what came out of it: by event, its texts, nil for a dropped one.
 type repeating struct {
 	g   *mediator.Generation
-	evs []mediator.Event
+	evs []answer.Event
 	out [][]string
-	say []flow.Say
+	say []flow.Notice
 	err error
 }
 
 func repeat(s *mediator.Session) *repeating {
-	r := &repeating{g: s.Generate(context.Background())}
-	r.g.Ends, r.g.Repeats = true, true
+	r := &repeating{g: s.Generate(context.Background(), answer.Options{Ends: true, Repeats: true})}
 	return r
 }
 
@@ -32,21 +32,21 @@ func (r *repeating) push(ended bool, ds ...flow.Delta) {
 		return
 	}
 	n := fmt.Append(nil, len(r.evs))
-	ev := mediator.Event{Raw: n, Data: n, Deltas: ds, Choices: []int{0}}
+	ev := answer.Event{Raw: n, Data: n, Deltas: ds, Choices: []int{0}}
 	if ended {
 		ev.Ended = []flow.Item{{Item: ds[0].Key.Item}}
 	}
 	r.evs = append(r.evs, ev)
-	out, err := r.g.Push(&ev)
+	out, err := mediator.Push(r.g, &ev)
 	r.take(out, err)
 }
 
-func (r *repeating) take(out []flow.Outgoing, err error) {
+func (r *repeating) take(out []answer.Outgoing, err error) {
 	r.err = err
 	for _, o := range out {
 		var n int
 		_, _ = fmt.Sscan(string(o.Data), &n)
-		r.say = append(r.say, o.Say...)
+		r.say = append(r.say, o.Notices...)
 		var texts []string
 		for i, d := range r.evs[n].Deltas {
 			text := string(d.Text)
@@ -76,8 +76,8 @@ func TestCallsWithSeveralArguments(t *testing.T) {
 	value := random(300, 24)
 	e, _ := engine(t, nil, value)
 	s := session(t, e, nil)
-	in := []mediator.Text{{Text: "use " + value, Path: func() string { return "x" }}}
-	r := s.Prompt(context.Background(), in)
+	in := []flow.Text{{Text: "use " + value, Path: func() string { return "x" }}}
+	r := s.Texts(context.Background(), in)
 	name := strings.TrimPrefix(r.Edits[0], "use ")
 	const args = flow.FieldToolArguments
 	for what, second := range map[string]string{"clean": "make check", "secret": "echo " + value, "pseudonym": "echo " + name} {
@@ -127,13 +127,13 @@ func TestCopies(t *testing.T) {
 		t.Errorf("%v: %q", g.err, g.out)
 	}
 	// A call that is another one in a copy, and may not be made, ends it all.
-	in := []mediator.Text{{Text: "use " + value, Path: func() string { return "x" }}}
-	r := s.Prompt(context.Background(), in)
+	in := []flow.Text{{Text: "use " + value, Path: func() string { return "x" }}}
+	r := s.Texts(context.Background(), in)
 	g = repeat(s)
 	g.push(false, piece(0, flow.FieldToolArguments, "", "{}", false))
 	g.push(true, piece(0, flow.FieldToolArguments, "", "{}", true))
 	g.push(false, piece(0, flow.FieldToolArguments, "", `{"k":"`+r.Edits[0]+`"}`, true))
-	if !errors.Is(g.err, mediator.ErrDenied) {
+	if !errors.Is(g.err, answer.ErrDenied) {
 		t.Errorf("another call: %v", g.err)
 	}
 }
@@ -165,19 +165,19 @@ func TestNamesOfAnswers(t *testing.T) {
 		return session(t, e, &mediator.SessionRequest{Caller: "me", Messages: [][]byte{[]byte(text)}, Roles: []flow.Role{flow.RoleUser}, Previous: previous})
 	}
 	one, two := ask("one", ""), ask("two", "")
-	one.Named("me", "resp_1")
-	if got := ask("go on", "resp_1").Trajectory(); got != one.Trajectory() {
+	one.Named("resp_1")
+	if got := ask("go on", "resp_1").ID(); got != one.ID() {
 		t.Error("the name does not find its trajectory")
 	}
-	two.Named("me", "resp_1")
-	two.Named("me", "resp_2")
-	if got := ask("go on", "resp_1").Trajectory(); got != two.Trajectory() {
+	two.Named("resp_1")
+	two.Named("resp_2")
+	if got := ask("go on", "resp_1").ID(); got != two.ID() {
 		t.Error("a name that was given twice is not the later one's")
 	}
-	if ask("one", "").Trajectory() != one.Trajectory() || ask("two", "").Trajectory() != two.Trajectory() {
+	if ask("one", "").ID() != one.ID() || ask("two", "").ID() != two.ID() {
 		t.Error("the conversations are mixed up")
 	}
-	if s := session(t, e, &mediator.SessionRequest{Caller: "you", Previous: "resp_2"}); s.Trajectory() == two.Trajectory() {
+	if s := session(t, e, &mediator.SessionRequest{Caller: "you", Previous: "resp_2"}); s.ID() == two.ID() {
 		t.Error("one caller's name finds another's trajectory")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
 	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -132,7 +134,7 @@ func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := mediator.Config{Rules: set, Keys: keys, Store: store, Values: store, Declassify: d}
+		cfg := mediator.Config{Config: mediator.SessionConfig{Rules: set, Keys: keys, Store: store, Values: store}, Declassify: d}
 		if change != nil {
 			change(&cfg)
 		}
@@ -149,14 +151,14 @@ func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator
 func TestDeclassify(t *testing.T) {
 	e, store := trip(t, nil, nil)
 	in := texts("I am Maria Silva, born 1985-03-02. Book me a seat.")
-	r := session(t, e, nil).Prompt(context.Background(), in)
+	r := session(t, e, nil).Texts(context.Background(), in)
 	got := result(&r, in, 0)
 	words := strings.FieldsFunc(got, func(r rune) bool { return r == ' ' || r == ',' || r == '.' })
 	if r.Decision.Outcome != flow.Rewrite || strings.Contains(got, "Maria") || strings.Contains(got, "1985") || len(words) != 9 {
 		t.Fatalf("%s %q", r.Decision.Outcome, got)
 	}
 	name, dob := words[2], words[4]
-	again := session(t, e, nil).Prompt(context.Background(), in)
+	again := session(t, e, nil).Texts(context.Background(), in)
 	if result(&again, in, 0) != got {
 		t.Errorf("the same text becomes %q", result(&again, in, 0))
 	}
@@ -211,10 +213,9 @@ func TestDeclassify(t *testing.T) {
 		t.Errorf("%v", r.Decision.Reasons)
 	}
 	log, _ := logged(t, store)
-	for _, s := range []string{"Maria", "Silva", "1985"} {
-		if strings.Contains(log, s) {
-			t.Errorf("the log holds %q", s)
-		}
+	// Ids and times can have these digits inside longer words.
+	if s := regexp.MustCompile(`Maria|Silva|\b1985\b`).FindString(log); s != "" {
+		t.Errorf("the log holds %q", s)
 	}
 }
 
@@ -233,9 +234,9 @@ func TestDeclassifyAnswers(t *testing.T) {
 			t.Fatalf("%v %v %v", a.err, a.text, a.refused)
 		}
 	}
-	whole := session(t, e, nil).Answer(context.Background(), &mediator.Answer{
-		Texts: []mediator.Text{{ID: 0, Text: src[1].text, Field: flow.FieldToolArguments}, {ID: 1, Text: src[3].text, Field: flow.FieldToolArguments}},
-		Calls: []mediator.ToolCallText{{Name: "find", Arguments: 0}, {Name: "book", Arguments: 1}},
+	whole := session(t, e, nil).Answer(context.Background(), &answer.Whole{
+		Texts: []flow.Text{{ID: 0, Text: src[1].text, Field: flow.FieldToolArguments}, {ID: 1, Text: src[3].text, Field: flow.FieldToolArguments}},
+		Calls: []answer.ToolCallText{{Name: "find", Arguments: 0}, {Name: "book", Arguments: 1}},
 	})
 	if whole.Edits[0] != `{"from":"SFO","passengers":[{"name":"[REDACTED]"}]}` || whole.Refused[1] == "" || whole.Refused[0] != "" {
 		t.Errorf("%v %v", whole.Edits, whole.Refused)
@@ -248,9 +249,9 @@ func TestDeclassifyObservations(t *testing.T) {
 	for _, trusted := range []bool{true, false} {
 		e, _ := trip(t, func(c *mediator.Config) { c.Declassify.Trusted = func(string) bool { return trusted } }, nil)
 		in := texts("I am Maria Silva")
-		r := session(t, e, nil).Prompt(context.Background(), in)
+		r := session(t, e, nil).Texts(context.Background(), in)
 		known := strings.TrimPrefix(result(&r, in, 0), "I am ")
-		m := &mediator.ToolMessage{Tool: "mail", Arguments: -1, Texts: []mediator.Text{
+		m := &mediator.Message{Tool: "mail", Arguments: -1, Texts: []flow.Text{
 			{ID: 0, Text: "Is it Maria Silva or John Doe?", Field: flow.FieldContent, Tool: "mail"},
 			{ID: 1, Text: `{"who": "Maria Silva", "n": 7}`, JSON: true, Field: flow.FieldContent, Tool: "mail"},
 		}}
@@ -282,7 +283,7 @@ func TestDeclassifyFailsClosed(t *testing.T) {
 	if _, r := session(t, e, nil).Call(context.Background(), call); !r.Denied() {
 		t.Error("a call went out undecided")
 	}
-	if r := session(t, e, nil).Prompt(context.Background(), texts("hello there")); !r.Denied() {
+	if r := session(t, e, nil).Texts(context.Background(), texts("hello there")); !r.Denied() {
 		t.Error("a prompt went out undecided")
 	}
 	// Nor is what was decided with reasons, and can't be written down.
@@ -303,7 +304,7 @@ func TestDeclassifyFailsClosed(t *testing.T) {
 	e, _ = trip(t, nil, nil)
 	fixed := texts("I am Maria Silva", "an aisle seat")
 	fixed[0].Fixed = true
-	if r := session(t, e, nil).Prompt(context.Background(), fixed); !r.Denied() || len(r.Edits) > 0 {
+	if r := session(t, e, nil).Texts(context.Background(), fixed); !r.Denied() || len(r.Edits) > 0 {
 		t.Errorf("a fixed text went out: %s %v", r.Decision.Outcome, r.Edits)
 	}
 	e, _ = trip(t, func(c *mediator.Config) { c.OnErrorPass = true }, nobody)
@@ -312,7 +313,7 @@ func TestDeclassifyFailsClosed(t *testing.T) {
 	}
 	e, _ = trip(t, func(c *mediator.Config) { c.Declassify.Report = true }, nil)
 	in := texts("I am Maria Silva")
-	if r := session(t, e, nil).Prompt(context.Background(), in); result(&r, in, 0) != in[0].Text || r.Denied() {
+	if r := session(t, e, nil).Texts(context.Background(), in); result(&r, in, 0) != in[0].Text || r.Denied() {
 		t.Errorf("%v", r.Edits)
 	}
 	c, r := session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: "post", Arguments: `{"notes":"Maria Silva"}`})
@@ -322,7 +323,7 @@ func TestDeclassifyFailsClosed(t *testing.T) {
 	// Who only looks on changes nothing either, whatever rubrics say.
 	e, _ = trip(t, func(c *mediator.Config) { c.Observe = true }, nil)
 	in = texts("I am Maria Silva")
-	if r := session(t, e, nil).Prompt(context.Background(), in); result(&r, in, 0) != in[0].Text || r.Denied() {
+	if r := session(t, e, nil).Texts(context.Background(), in); result(&r, in, 0) != in[0].Text || r.Denied() {
 		t.Errorf("%s %v", r.Decision.Outcome, r.Edits)
 	}
 	c, r = session(t, e, nil).Call(context.Background(), flow.ToolCall{Name: "post", Arguments: `{"notes":"Maria Silva"}`})

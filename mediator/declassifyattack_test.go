@@ -15,7 +15,7 @@ var nameRE = regexp.MustCompile(`margay-[a-z-]+-[a-z2-7]{14}`)
 // A guess is not confirmed: what a model says, and what a tool tells whose name
 // is not known, is never given the name of a value.
 func TestDeclassifyGuesses(t *testing.T) {
-	for name, guess := range map[string]mediator.Text{
+	for name, guess := range map[string]flow.Text{
 		"an answer":                {Role: flow.RoleAssistant, Field: flow.FieldContent},
 		"reasoning":                {Role: flow.RoleAssistant, Field: flow.FieldReasoning},
 		"a call":                   {Role: flow.RoleAssistant, Field: flow.FieldToolArguments, Tool: "find"},
@@ -26,7 +26,7 @@ func TestDeclassifyGuesses(t *testing.T) {
 		in := append(texts("I am Maria Silva"), guess)
 		in[0].Role = flow.RoleUser
 		in[1].ID, in[1].Text, in[1].Path = 1, "Maria Silva or John Doe", in[0].Path
-		r := session(t, e, nil).Prompt(context.Background(), in)
+		r := session(t, e, nil).Texts(context.Background(), in)
 		if got := result(&r, in, 0); !strings.HasPrefix(got, "I am margay-legal-name-") {
 			t.Fatalf("%s: %q", name, got)
 		}
@@ -36,15 +36,15 @@ func TestDeclassifyGuesses(t *testing.T) {
 	}
 	e, _ := trip(t, nil, nil)
 	in := texts("I am Maria Silva")
-	given := session(t, e, nil).Prompt(context.Background(), in)
+	given := session(t, e, nil).Texts(context.Background(), in)
 	// What it was told, it may go on with.
 	said := texts("I book for "+strings.TrimPrefix(result(&given, in, 0), "I am "), "Is it Maria Silva?")
 	said[0].Role, said[1].Role = flow.RoleAssistant, flow.RoleAssistant
-	again := session(t, e, nil).Prompt(context.Background(), said)
+	again := session(t, e, nil).Texts(context.Background(), said)
 	if got := result(&again, said, 0); got != said[0].Text || result(&again, said, 1) != "Is it [REDACTED]?" {
 		t.Errorf("a name that was given became %q", got)
 	}
-	r := session(t, e, nil).Observe(context.Background(), &mediator.ToolMessage{Arguments: -1, Texts: texts("It is Maria Silva")})
+	r := session(t, e, nil).Observe(context.Background(), &mediator.Message{Arguments: -1, Texts: texts("It is Maria Silva")})
 	if got := r.Edits[0]; got != "It is [REDACTED]" {
 		t.Errorf("what no tool said: %q", got)
 	}
@@ -136,7 +136,7 @@ func TestDeclassifyForgedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := texts("I am Maria Silva, born 1985-03-02.")
-		r := s.Prompt(t.Context(), in)
+		r := s.Texts(t.Context(), in)
 		got := nameRE.FindAllString(result(&r, in, 0), -1)
 		return got[0], got[1]
 	}

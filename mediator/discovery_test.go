@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func said(t *testing.T, context []string, text string) string {
 	t.Helper()
 	e, _ := engine(t, nil)
 	s := session(t, e, nil)
-	s.Prompt(t.Context(), texts(context...))
+	s.Texts(t.Context(), texts(context...))
 	key := flow.StreamKey{Field: flow.FieldContent}
 	a := play(s, []source{{key, text}}, rand.New(rand.NewPCG(1, 2)))
 	if a.err != nil {
@@ -35,7 +36,7 @@ func TestOrdinaryWordsAreNotLearnt(t *testing.T) {
 		}
 		e, _ := engine(t, nil)
 		in := texts(injected, "Ask the "+word+" for help.")
-		r := session(t, e, nil).Prompt(context.Background(), in)
+		r := session(t, e, nil).Texts(context.Background(), in)
 		if _, ok := r.Edits[1]; ok {
 			t.Errorf("%s is redacted in another text", word)
 		}
@@ -70,5 +71,51 @@ func TestPrivateKeysAreLearnt(t *testing.T) {
 				t.Errorf("%s, %s: %q", name, how, got)
 			}
 		}
+	}
+}
+
+// A page with more credentials than a trajectory remembers is denied, and the
+// decision says why: a credential that is not remembered would not be known
+// again. No value of it passes afterwards, in whatever text.
+func TestMoreCredentialsThanAreRemembered(t *testing.T) {
+	e, store := engine(t, nil)
+	const n = 5000
+	values := make([]string, n)
+	var page strings.Builder
+	for i := range values {
+		values[i] = random(100+uint64(i), 24)
+		fmt.Fprintf(&page, "SERVICE_%d_PASSWORD=%s\n", i, values[i])
+	}
+	check := func(what string, in ...string) {
+		t.Helper()
+		r := session(t, e, nil).Texts(t.Context(), texts(in...))
+		if r.Denied() {
+			if !slices.ContainsFunc(r.Decision.Reasons, func(r flow.Reason) bool { return r.Code == "too-many-secrets" }) {
+				t.Errorf("%s: denied, and no reason says that there were too many: %+v", what, r.Decision.Reasons[:1])
+			}
+			return
+		}
+		for i, text := range in {
+			out, edited := r.Edits[i]
+			if !edited {
+				out = text
+			}
+			for _, v := range values {
+				if strings.Contains(out, v) {
+					t.Fatalf("%s: a value passed in text %d", what, i)
+				}
+			}
+		}
+	}
+	plain := "Now " + strings.Join(values, " and then ") + " are in plain text."
+	check("at once", page.String(), plain)
+	_, log := logged(t, store)
+	if len(log) != 1 || log[0].Outcome != flow.Deny {
+		t.Fatalf("%d decisions in the log", len(log))
+	}
+	check("again", page.String(), plain)
+	check("one more", "ANOTHER_PASSWORD="+values[n-1]+"\n", values[n-1])
+	for _, from := range []int{0, 2000, 4000} {
+		check("those that were learnt", plain[strings.Index(plain, values[from]):strings.Index(plain, values[from+90])])
 	}
 }

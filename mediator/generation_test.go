@@ -1,6 +1,7 @@
 package mediator_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store/memory"
 )
 
 // source is one text of a scripted answer.
@@ -20,8 +23,8 @@ type source struct {
 	text string
 }
 
-// answer is what came out of a generation, by text.
-type answer struct {
+// outcome is what came out of a generation, by text.
+type outcome struct {
 	text    map[flow.StreamKey]string
 	refused map[int]bool // by tool call
 	err     error
@@ -30,12 +33,12 @@ type answer struct {
 // play cuts texts into deltas and events as rng says, sends them through a
 // generation and joins what comes out. Texts of tool calls come one after the
 // other, as the API has it.
-func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
-	a := answer{text: map[flow.StreamKey]string{}, refused: map[int]bool{}}
-	g := s.Generate(context.Background())
+func play(s *mediator.Session, sources []source, rng *rand.Rand) outcome {
+	a := outcome{text: map[flow.StreamKey]string{}, refused: map[int]bool{}}
+	g := s.Generate(context.Background(), answer.Options{})
 	defer g.Free()
-	var events []mediator.Event
-	take := func(out []flow.Outgoing) {
+	var events []answer.Event
+	take := func(out []answer.Outgoing) {
 		for _, o := range out {
 			var n int
 			_, _ = fmt.Sscan(string(o.Data), &n)
@@ -64,7 +67,7 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 		lent = append(lent, append([]byte(nil), b...))
 		return lent[len(lent)-1]
 	}
-	push := func(ev mediator.Event) {
+	push := func(ev answer.Event) {
 		if a.err != nil {
 			return
 		}
@@ -78,7 +81,7 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 		if a.err = g.Add(&in); a.err != nil || rng.IntN(3) > 0 {
 			return
 		}
-		var out []flow.Outgoing
+		var out []answer.Outgoing
 		out, a.err = g.Release()
 		take(out)
 		for _, b := range lent {
@@ -91,7 +94,7 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 	left := append([]source(nil), sources...)
 	choices := map[int]bool{}
 	for len(left) > 0 {
-		ev := mediator.Event{}
+		ev := answer.Event{}
 		for range 1 + rng.IntN(2) {
 			if len(left) == 0 {
 				break
@@ -112,14 +115,14 @@ func play(s *mediator.Session, sources []source, rng *rand.Rand) answer {
 		}
 		push(ev)
 		if rng.IntN(9) == 0 {
-			push(mediator.Event{}) // about no choice
+			push(answer.Event{}) // about no choice
 		}
 	}
 	for c := range choices {
-		push(mediator.Event{Choices: []int{c}, Finished: []int{c}})
+		push(answer.Event{Choices: []int{c}, Finished: []int{c}})
 	}
 	if a.err == nil {
-		var out []flow.Outgoing
+		var out []answer.Outgoing
 		out, a.err = g.Close()
 		take(out)
 	}
@@ -147,18 +150,18 @@ func contains(s []int, n int) bool {
 }
 
 // whole is what Answer makes of the same texts.
-func whole(s *mediator.Session, sources []source) answer {
-	a := answer{text: map[flow.StreamKey]string{}, refused: map[int]bool{}}
-	in := &mediator.Answer{}
+func whole(s *mediator.Session, sources []source) outcome {
+	a := outcome{text: map[flow.StreamKey]string{}, refused: map[int]bool{}}
+	in := &answer.Whole{}
 	var items []int
 	name := ""
 	for i, src := range sources {
-		in.Texts = append(in.Texts, mediator.Text{ID: i, Text: src.text, Field: src.key.Field, Path: func() string { return "x" }})
+		in.Texts = append(in.Texts, flow.Text{ID: i, Text: src.text, Field: src.key.Field, Path: func() string { return "x" }})
 		if src.key.Field == flow.FieldToolName {
 			name = src.text
 		}
 		if src.key.Field == flow.FieldToolArguments {
-			in.Calls = append(in.Calls, mediator.ToolCallText{Name: name, Arguments: i})
+			in.Calls = append(in.Calls, answer.ToolCallText{Name: name, Arguments: i})
 			items = append(items, src.key.Item)
 		}
 	}
@@ -180,7 +183,7 @@ func whole(s *mediator.Session, sources []source) answer {
 	return a
 }
 
-func agree(t *testing.T, streamed, buffered answer) {
+func agree(t *testing.T, streamed, buffered outcome) {
 	t.Helper()
 	if streamed.err != nil {
 		t.Fatalf("stream: %v", streamed.err)
@@ -219,7 +222,7 @@ func FuzzGeneration(f *testing.F) {
 	registered, unknown := random(50, 22), token(51)
 	e, _ := engine(f, nil, registered)
 	s := session(f, e, nil)
-	p := s.Prompt(context.Background(), texts(registered))
+	p := s.Texts(context.Background(), texts(registered))
 	pseudonym := p.Edits[0]
 	fill := strings.NewReplacer("\x00", registered, "\x01", unknown, "\x02", pseudonym)
 	f.Add("it is \x00, yes", "think \x01", `{"k":"\x00","n":12}`, uint64(1))
@@ -295,13 +298,13 @@ func TestHaltIsRecorded(t *testing.T) {
 	for name, k := range map[string]flow.StreamKey{"content": key(0, flow.FieldContent, 0), "outside": key(-1, flow.FieldOther, 0), "arguments": key(0, flow.FieldToolArguments, 0)} {
 		t.Run(name, func(t *testing.T) {
 			e, store := engine(t, func(m *mediator.Config) { m.Policy.Halt = true }, value)
-			g := session(t, e, nil).Generate(context.Background())
-			ev := mediator.Event{Deltas: []flow.Delta{{Key: k, Text: []byte("it is " + value + " and more")}}}
-			_, err := g.Push(&ev)
+			g := session(t, e, nil).Generate(context.Background(), answer.Options{})
+			ev := answer.Event{Deltas: []flow.Delta{{Key: k, Text: []byte("it is " + value + " and more")}}}
+			_, err := mediator.Push(g, &ev)
 			if err == nil {
 				_, err = g.Close()
 			}
-			if !errors.Is(err, mediator.ErrHalted) {
+			if !errors.Is(err, answer.ErrHalted) {
 				t.Errorf("not halted: %v", err)
 			}
 			if all, en := logged(t, store); len(en) != 1 || en[0].Outcome != flow.Deny || strings.Contains(all, value) {
@@ -315,15 +318,15 @@ func TestHaltIsRecorded(t *testing.T) {
 func TestHaltEndsABatch(t *testing.T) {
 	value := random(57, 24)
 	e, _ := engine(t, func(m *mediator.Config) { m.Policy.Halt = true }, value)
-	g := session(t, e, nil).Generate(context.Background())
+	g := session(t, e, nil).Generate(context.Background(), answer.Options{})
 	for i, text := range []string{"it is ", value, " and more ", "and more ", "of it. "} {
-		ev := mediator.Event{Raw: fmt.Append(nil, i), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(text)}}}
+		ev := answer.Event{Raw: fmt.Append(nil, i), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(text)}}}
 		if err := g.Add(&ev); err != nil {
 			t.Fatal(err)
 		}
 	}
 	out, err := g.Release()
-	if !errors.Is(err, mediator.ErrHalted) || len(out) != 2 || out[0].Edit != nil || out[1].Edit == nil {
+	if !errors.Is(err, answer.ErrHalted) || len(out) != 2 || out[0].Edit != nil || out[1].Edit == nil {
 		t.Errorf("%d events went out: %v", len(out), err)
 	}
 }
@@ -337,18 +340,18 @@ func TestHaltIsWhereItsFindingIs(t *testing.T) {
 		e, _ := engine(t, func(m *mediator.Config) {
 			m.Policy.Generate = map[secret.Kind]flow.Action{secret.KindToken: flow.ActBlock}
 		}, value)
-		g := session(t, e, nil).Generate(context.Background())
+		g := session(t, e, nil).Generate(context.Background(), answer.Options{})
 		var out []string
 		var err error
 		for i, text := range []string{value, " is one; ", "it is ", fatal, " and more. "} {
-			ev := mediator.Event{Raw: fmt.Append(nil, i), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(text)}}}
+			ev := answer.Event{Raw: fmt.Append(nil, i), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(text)}}}
 			if err = g.Add(&ev); err != nil {
 				t.Fatal(err)
 			}
 			if together && i < 4 {
 				continue
 			}
-			var released []flow.Outgoing
+			var released []answer.Outgoing
 			released, err = g.Release()
 			for _, o := range released {
 				out = append(out, fmt.Sprintf("%s %v", o.Raw, o.Edit != nil))
@@ -357,7 +360,7 @@ func TestHaltIsWhereItsFindingIs(t *testing.T) {
 				break
 			}
 		}
-		if !errors.Is(err, mediator.ErrHalted) || strings.Join(out, ", ") != "0 true, 1 false, 2 false, 3 true" {
+		if !errors.Is(err, answer.ErrHalted) || strings.Join(out, ", ") != "0 true, 1 false, 2 false, 3 true" {
 			t.Errorf("together %v: %v, %v", together, out, err)
 		}
 	}
@@ -370,18 +373,18 @@ func TestFreedRoomIsClean(t *testing.T) {
 	src := []source{{key(0, flow.FieldContent, 0), "it is " + value + ", yes"}, {key(0, flow.FieldToolName, 0), "f"}, {key(0, flow.FieldToolArguments, 0), `{"k":"` + value + `"}`}}
 	want := whole(s, src)
 	for seed := range uint64(20) {
-		g := s.Generate(context.Background())
-		ev := mediator.Event{Raw: []byte("x"), Choices: []int{3}, Deltas: []flow.Delta{{Key: key(3, flow.FieldContent, 0), Text: []byte(value[:9])}}}
-		if _, err := g.Push(&ev); err != nil {
+		g := s.Generate(context.Background(), answer.Options{})
+		ev := answer.Event{Raw: []byte("x"), Choices: []int{3}, Deltas: []flow.Delta{{Key: key(3, flow.FieldContent, 0), Text: []byte(value[:9])}}}
+		if _, err := mediator.Push(g, &ev); err != nil {
 			t.Fatal(err)
 		}
 		g.Free()
 		agree(t, play(s, src, rand.New(rand.NewPCG(seed, 1))), want)
 	}
-	g := s.Generate(context.Background())
-	ev := mediator.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("word ")}}}
+	g := s.Generate(context.Background(), answer.Options{})
+	ev := answer.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("word ")}}}
 	push := func() {
-		if _, err := g.Push(&ev); err != nil {
+		if _, err := mediator.Push(g, &ev); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -395,12 +398,12 @@ func TestFreedRoomIsClean(t *testing.T) {
 
 func TestTextBehindItsEndIsDenied(t *testing.T) {
 	e, store := engine(t, nil)
-	g := session(t, e, nil).Generate(context.Background())
+	g := session(t, e, nil).Generate(context.Background(), answer.Options{})
 	d := []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("a b")}}
-	if _, err := g.Push(&mediator.Event{Deltas: d, Choices: []int{0}, Finished: []int{0}}); err != nil {
+	if _, err := mediator.Push(g, &answer.Event{Deltas: d, Choices: []int{0}, Finished: []int{0}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.Push(&mediator.Event{Deltas: d, Choices: []int{0}}); !errors.Is(err, mediator.ErrDenied) {
+	if _, err := mediator.Push(g, &answer.Event{Deltas: d, Choices: []int{0}}); !errors.Is(err, answer.ErrDenied) {
 		t.Errorf("not denied: %v", err)
 	}
 	if _, en := logged(t, store); len(en) != 1 || en[0].Reasons[0].Code != "text-after-end" {
@@ -411,10 +414,10 @@ func TestTextBehindItsEndIsDenied(t *testing.T) {
 // What a stream holds back is bounded, whatever comes.
 func TestHeldIsBounded(t *testing.T) {
 	e, _ := engine(t, nil, random(55, 24))
-	g := session(t, e, nil).Generate(context.Background())
+	g := session(t, e, nil).Generate(context.Background(), answer.Options{})
 	long := []byte(strings.Repeat("A", 1000))
 	for range 200 {
-		if _, err := g.Push(&mediator.Event{Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: long}}, Choices: []int{0}}); err != nil {
+		if _, err := mediator.Push(g, &answer.Event{Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: long}}, Choices: []int{0}}); err != nil {
 			t.Fatal(err)
 		}
 		if h := g.Held(); h > 16<<10 {
@@ -425,16 +428,56 @@ func TestHeldIsBounded(t *testing.T) {
 
 func BenchmarkGeneration(b *testing.B) {
 	e, _ := engine(b, nil, random(56, 24))
-	g := session(b, e, nil).Generate(context.Background())
+	g := session(b, e, nil).Generate(context.Background(), answer.Options{})
 	words := strings.SplitAfter("The committee met again in the long hall by the river and went through the papers ", " ")
-	ev := mediator.Event{Choices: []int{0}, Deltas: make([]flow.Delta, 1), Raw: make([]byte, 200), Data: make([]byte, 190)}
+	ev := answer.Event{Choices: []int{0}, Deltas: make([]flow.Delta, 1), Raw: make([]byte, 200), Data: make([]byte, 190)}
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		ev.Deltas[0] = flow.Delta{Key: key(0, flow.FieldContent, 0), Text: []byte(words[n%(len(words)-1)])}
 		n++
-		if _, err := g.Push(&ev); err != nil {
+		if _, err := mediator.Push(g, &ev); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// An event of a streamed answer goes out only under a result that was committed.
+// Where failures pass, the edits stay, and a client that has gone gets nothing.
+func TestEventsGoOutUnderCommit(t *testing.T) {
+	value := random(31, 24)
+	for _, c := range []struct {
+		name               string
+		fails, pass, gone  bool
+		releases, redacted bool
+	}{
+		{name: "kept", releases: true, redacted: true},
+		{name: "not kept", fails: true},
+		{name: "not kept, failures pass", fails: true, pass: true, releases: true, redacted: true},
+		{name: "gone", gone: true},
+		{name: "gone, failures pass", pass: true, gone: true},
+	} {
+		b := &broken{Store: memory.New(), method: "append"}
+		e, _ := engine(t, func(m *mediator.Config) { m.Store, m.OnErrorPass = b, c.pass }, value)
+		b.on = c.fails
+		ctx, cancel := context.WithCancel(t.Context())
+		g := session(t, e, nil).Generate(ctx, answer.Options{})
+		if c.gone {
+			cancel()
+		}
+		out, err := mediator.Push(g, &answer.Event{Raw: []byte("x"), Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("it is " + value)}}, Choices: []int{0}, Finished: []int{0}})
+		cancel()
+		if got := err == nil && len(out) == 1 && out[0].Releases(); got != c.releases {
+			t.Errorf("%s: %d events, released: %v, %v", c.name, len(out), got, err)
+		}
+		if err != nil && !errors.Is(err, answer.ErrDenied) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.redacted && (len(out) != 1 || out[0].Edit == nil || bytes.Contains(out[0].Edit.Text[0], []byte(value))) {
+			t.Errorf("%s: the value goes out", c.name)
+		}
+	}
+	if (&answer.Outgoing{}).Releases() {
+		t.Error("an event that nobody decided goes out")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
@@ -55,7 +58,7 @@ func engine(t testing.TB, change func(*mediator.Config), registered ...string) (
 		t.Fatal(err)
 	}
 	store := memory.New()
-	cfg := mediator.Config{Rules: rules, Keys: keys, Store: store}
+	cfg := mediator.Config{Config: mediator.SessionConfig{Rules: rules, Keys: keys, Store: store}}
 	for i, v := range registered {
 		cfg.Ephemeral = append(cfg.Ephemeral, record(t, i, secret.KindAPIKey, v))
 	}
@@ -81,16 +84,16 @@ func session(t testing.TB, e *mediator.Engine, r *mediator.SessionRequest) *medi
 	return s
 }
 
-func texts(ss ...string) []mediator.Text {
-	var out []mediator.Text
+func texts(ss ...string) []flow.Text {
+	var out []flow.Text
 	for i, s := range ss {
-		out = append(out, mediator.Text{ID: i, Text: s, Field: flow.FieldContent, Path: func() string { return fmt.Sprintf("messages[%d].content", i) }})
+		out = append(out, flow.Text{ID: i, Text: s, Field: flow.FieldContent, Path: func() string { return fmt.Sprintf("messages[%d].content", i) }})
 	}
 	return out
 }
 
 // logged is everything that a store keeps, as it would be written.
-func logged(t testing.TB, s mediator.Log) (string, []mediator.LogEntry) {
+func logged(t testing.TB, s audit.Log) (string, []audit.Entry) {
 	t.Helper()
 	en, err := s.Decisions(context.Background(), "", 10000)
 	if err != nil {
@@ -104,7 +107,7 @@ func logged(t testing.TB, s mediator.Log) (string, []mediator.LogEntry) {
 }
 
 // result is a text as it goes on.
-func result(r *mediator.Result, in []mediator.Text, i int) string {
+func result(r *mediator.Result, in []flow.Text, i int) string {
 	if e, ok := r.Edits[i]; ok {
 		return e
 	}
@@ -117,7 +120,7 @@ func TestPromptFindsWhatItLearnsEverywhere(t *testing.T) {
 	s := session(t, e, nil)
 	// The bare value stands before the text that gives it away.
 	in := texts("the value "+password+" was seen", "DB_PASSWORD="+password+"\n")
-	r := s.Prompt(context.Background(), in)
+	r := s.Texts(context.Background(), in)
 	if r.Decision.Outcome != flow.Rewrite || len(r.Edits) != 2 {
 		t.Fatalf("outcome %s with %d edits", r.Decision.Outcome, len(r.Edits))
 	}
@@ -132,12 +135,12 @@ func TestPromptFindsWhatItLearnsEverywhere(t *testing.T) {
 		t.Error("one value has two pseudonyms")
 	}
 	later := texts("and " + password + " again")
-	r = session(t, e, nil).Prompt(context.Background(), later)
+	r = session(t, e, nil).Texts(context.Background(), later)
 	if strings.Contains(result(&r, later, 0), password) {
 		t.Error("forgotten in the next request of the trajectory")
 	}
 	other := texts("and " + password + " again")
-	r = session(t, e, &mediator.SessionRequest{Caller: "caller", Trajectory: "01ARZ3NDEKTSV4RRFFQ69G5FAW"}).Prompt(context.Background(), other)
+	r = session(t, e, &mediator.SessionRequest{Caller: "caller", Trajectory: "01ARZ3NDEKTSV4RRFFQ69G5FAW"}).Texts(context.Background(), other)
 	if len(r.Edits) != 0 {
 		t.Error("a discovery reached another trajectory")
 	}
@@ -157,7 +160,7 @@ func TestPromptsThatLearnAtTheSameTime(t *testing.T) {
 			wg.Go(func() {
 				s := session(t, e, nil)
 				in := texts("the value "+password+" was seen", "DB_PASSWORD="+password+"\n")
-				r := s.Prompt(context.Background(), in)
+				r := s.Texts(context.Background(), in)
 				for i := range in {
 					if strings.Contains(result(&r, in, i), password) {
 						t.Errorf("text %d went out with a secret that the same request gives away", i)
@@ -167,7 +170,7 @@ func TestPromptsThatLearnAtTheSameTime(t *testing.T) {
 		}
 		wg.Wait()
 		in := texts("the value " + password + " was seen")
-		r := session(t, e, nil).Prompt(context.Background(), in)
+		r := session(t, e, nil).Texts(context.Background(), in)
 		if strings.Contains(result(&r, in, 0), password) {
 			t.Error("remembered as clean")
 		}
@@ -178,9 +181,9 @@ func TestHistoryIsNeitherScannedNorReportedAgain(t *testing.T) {
 	value := random(3, 24)
 	e, store := engine(t, nil, value)
 	in := texts("it is "+value, "mail me at jane.doe@example.org", "prose")
-	first := session(t, e, nil).Prompt(context.Background(), in)
+	first := session(t, e, nil).Texts(context.Background(), in)
 	_, before := logged(t, store)
-	again := session(t, e, nil).Prompt(context.Background(), in)
+	again := session(t, e, nil).Texts(context.Background(), in)
 	_, after := logged(t, store)
 	if len(first.Findings) != 2 || len(again.Findings) != 0 || len(after) != len(before) {
 		t.Errorf("findings %d then %d; log %d then %d", len(first.Findings), len(again.Findings), len(before), len(after))
@@ -192,7 +195,7 @@ func TestHistoryIsNeitherScannedNorReportedAgain(t *testing.T) {
 	if err := store.PutSecrets(context.Background(), []secret.Record{record(t, 9, secret.KindPassword, "prose-and-more-of-it-77")}); err != nil {
 		t.Fatal(err)
 	}
-	if r := session(t, e, nil).Prompt(context.Background(), in); len(r.Findings) != 2 {
+	if r := session(t, e, nil).Texts(context.Background(), in); len(r.Findings) != 2 {
 		t.Errorf("after a change of the vault: %d findings", len(r.Findings))
 	}
 }
@@ -216,7 +219,7 @@ func TestPolicy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, _ := engine(t, func(m *mediator.Config) { m.Policy = c.policy }, value)
 			in := texts("see " + c.text + " there")
-			r := session(t, e, nil).Prompt(context.Background(), in)
+			r := session(t, e, nil).Texts(context.Background(), in)
 			if r.Decision.Outcome != c.outcome {
 				t.Errorf("outcome %s, want %s", r.Decision.Outcome, c.outcome)
 			}
@@ -233,8 +236,8 @@ func TestPolicy(t *testing.T) {
 func TestSecretWhereNothingCanBeEdited(t *testing.T) {
 	value := random(5, 24)
 	e, store := engine(t, nil, value)
-	in := []mediator.Text{{ID: 0, Text: value, Fixed: true, Path: func() string { return "metadata" }}}
-	r := session(t, e, nil).Prompt(context.Background(), in)
+	in := []flow.Text{{ID: 0, Text: value, Fixed: true, Path: func() string { return "metadata" }}}
+	r := session(t, e, nil).Texts(context.Background(), in)
 	if !r.Denied() || len(r.Decision.Reasons) == 0 || r.Decision.Reasons[0].Finding == "" {
 		t.Fatal("not denied with a finding")
 	}
@@ -243,7 +246,7 @@ func TestSecretWhereNothingCanBeEdited(t *testing.T) {
 		t.Errorf("the finding is not in the log: %v", err)
 	}
 	// The denial is not forgotten.
-	if again := session(t, e, nil).Prompt(context.Background(), in); !again.Denied() {
+	if again := session(t, e, nil).Texts(context.Background(), in); !again.Denied() {
 		t.Error("let through at the second try")
 	}
 }
@@ -255,7 +258,7 @@ func TestAllowances(t *testing.T) {
 	e, store := engine(t, func(m *mediator.Config) { m.Now = func() time.Time { return now } }, value)
 	in := texts("it is " + value)
 	edits := func() int {
-		r := session(t, e, nil).Prompt(ctx, in)
+		r := session(t, e, nil).Texts(ctx, in)
 		return len(r.Edits)
 	}
 	if edits() != 1 {
@@ -294,7 +297,7 @@ func TestTrajectories(t *testing.T) {
 			r.Messages = append(r.Messages, []byte(m))
 			r.Roles = append(r.Roles, []flow.Role{flow.RoleSystem, flow.RoleUser, flow.RoleAssistant, flow.RoleUser}[i%4])
 		}
-		return session(t, e, r).Trajectory()
+		return session(t, e, r).ID()
 	}
 	first := id("a", "", "sys", "one")
 	if id("a", "", "sys", "one", "two", "three") != first {
@@ -315,8 +318,8 @@ func TestTrajectories(t *testing.T) {
 	// What one caller's trajectory learnt is not told to another who names it.
 	password := random(7, 11) + "!q1"
 	named := "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-	session(t, e, &mediator.SessionRequest{Caller: "a", Trajectory: named}).Prompt(context.Background(), texts("DB_PASSWORD="+password+"\n"))
-	r := session(t, e, &mediator.SessionRequest{Caller: "b", Trajectory: named}).Prompt(context.Background(), texts("is it "+password+" ?"))
+	session(t, e, &mediator.SessionRequest{Caller: "a", Trajectory: named}).Texts(context.Background(), texts("DB_PASSWORD="+password+"\n"))
+	r := session(t, e, &mediator.SessionRequest{Caller: "b", Trajectory: named}).Texts(context.Background(), texts("is it "+password+" ?"))
 	if len(r.Edits) != 0 {
 		t.Error("another caller can ask a trajectory for its secrets")
 	}
@@ -326,7 +329,7 @@ func TestTrajectoriesAreBounded(t *testing.T) {
 	e, _ := engine(t, func(m *mediator.Config) { m.MaxTrajectories = 3 })
 	ids := map[flow.TrajectoryID]bool{}
 	open := func(i int) flow.TrajectoryID {
-		return session(t, e, &mediator.SessionRequest{Messages: [][]byte{fmt.Append(nil, i)}, Roles: []flow.Role{flow.RoleUser}}).Trajectory()
+		return session(t, e, &mediator.SessionRequest{Messages: [][]byte{fmt.Append(nil, i)}, Roles: []flow.Role{flow.RoleUser}}).ID()
 	}
 	first := open(0)
 	for i := range 10 {
@@ -341,7 +344,7 @@ func TestObserveModeChangesNothing(t *testing.T) {
 	value := random(8, 24)
 	e, store := engine(t, func(m *mediator.Config) { m.Observe = true }, value)
 	s := session(t, e, nil)
-	r := s.Prompt(context.Background(), texts("it is "+value))
+	r := s.Texts(context.Background(), texts("it is "+value))
 	if r.Decision.Outcome != flow.Allow || len(r.Edits) != 0 || len(r.Findings) != 1 || r.Findings[0].Action != flow.ActReport {
 		t.Errorf("prompt: %s with %d edits and %d findings", r.Decision.Outcome, len(r.Edits), len(r.Findings))
 	}
@@ -364,7 +367,7 @@ func TestCall(t *testing.T) {
 	if r.Decision.Outcome != flow.Rewrite || call.Arguments != `{"cmd":"echo [REDACTED:api-key]","n":[1]}` {
 		t.Errorf("outcome %s, valid %v", r.Decision.Outcome, json.Valid([]byte(call.Arguments)))
 	}
-	p := s.Prompt(ctx, texts("use "+value))
+	p := s.Texts(ctx, texts("use "+value))
 	name := strings.TrimPrefix(p.Edits[0], "use ")
 	args, err := json.Marshal(map[string]string{"key": pem})
 	if err != nil {
@@ -372,7 +375,7 @@ func TestCall(t *testing.T) {
 	}
 	for what, a := range map[string]string{"pseudonym": `{"k":"` + name + `"}`, "private key": string(args)} {
 		_, r = s.Call(ctx, flow.ToolCall{Name: "send", Arguments: a})
-		if !r.Denied() || !strings.Contains(r.Decision.Reasons[len(r.Decision.Reasons)-1].Detail, "was not made") {
+		if !r.Denied() || !slices.ContainsFunc(r.Decision.Reasons, func(x flow.Reason) bool { return strings.Contains(x.Detail, "was not made") }) {
 			t.Errorf("%s: outcome %s", what, r.Decision.Outcome)
 		}
 	}
@@ -393,7 +396,7 @@ func TestCall(t *testing.T) {
 func TestObserve(t *testing.T) {
 	value := random(11, 24)
 	e, _ := engine(t, nil, value)
-	r := session(t, e, nil).Observe(context.Background(), &mediator.ToolMessage{Tool: "cat", Texts: []mediator.Text{{Text: "KEY " + value, Path: func() string { return "cat" }}}})
+	r := session(t, e, nil).Observe(context.Background(), &mediator.Message{Tool: "cat", Texts: []flow.Text{{Text: "KEY " + value, Path: func() string { return "cat" }}}})
 	if !strings.HasPrefix(r.Edits[0], "KEY margay-api-key-") {
 		t.Errorf("outcome %s", r.Decision.Outcome)
 	}
@@ -442,7 +445,7 @@ func (b *broken) Allows(ctx context.Context) ([]secret.Allow, error) {
 	return b.Store.Allows(ctx)
 }
 
-func (b *broken) AppendDecisions(ctx context.Context, en []mediator.LogEntry) error {
+func (b *broken) AppendDecisions(ctx context.Context, en []audit.Entry) error {
 	if err := b.fail("append"); err != nil {
 		return err
 	}
@@ -470,7 +473,7 @@ func TestStoreFailsInEveryWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := s.Prompt(context.Background(), texts("it is "+value))
+				r := s.Texts(context.Background(), texts("it is "+value))
 				if !r.Denied() || len(r.Edits) != 0 {
 					t.Errorf("prompt: %s", r.Decision.Outcome)
 				}
@@ -481,15 +484,15 @@ func TestStoreFailsInEveryWay(t *testing.T) {
 				if c := r.Decision.Reasons[0]; c.Code != code || strings.Contains(c.Detail, "quotes") {
 					t.Errorf("reason %s: %s", c.Code, c.Detail)
 				}
-				if r = s.Prompt(context.Background(), texts("nothing to record")); r.Denied() {
+				if r = s.Texts(context.Background(), texts("nothing to record")); r.Denied() {
 					t.Error("a clean request needs no record")
 				}
-				g := s.Generate(context.Background())
-				_, err = g.Push(&mediator.Event{Raw: []byte("x"), Deltas: []flow.Delta{{Key: flow.StreamKey{Field: flow.FieldContent}, Text: []byte("it is " + value + " and more ")}}, Choices: []int{0}})
+				g := s.Generate(context.Background(), answer.Options{})
+				_, err = mediator.Push(g, &answer.Event{Raw: []byte("x"), Deltas: []flow.Delta{{Key: flow.StreamKey{Field: flow.FieldContent}, Text: []byte("it is " + value + " and more ")}}, Choices: []int{0}})
 				if err == nil {
 					_, err = g.Close()
 				}
-				if !errors.Is(err, mediator.ErrDenied) {
+				if !errors.Is(err, answer.ErrDenied) {
 					t.Errorf("generation: %v", err)
 				}
 			})
@@ -501,7 +504,7 @@ func TestDeadline(t *testing.T) {
 	e, store := engine(t, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r := session(t, e, nil).Prompt(ctx, texts("prose"))
+	r := session(t, e, nil).Texts(ctx, texts("prose"))
 	if !r.Denied() || r.Decision.Reasons[0].Code != "deadline" {
 		t.Errorf("outcome %s", r.Decision.Outcome)
 	}
@@ -513,13 +516,13 @@ func TestDeadline(t *testing.T) {
 
 func TestListener(t *testing.T) {
 	value := random(13, 24)
-	var got []mediator.LogEntry
+	var got []audit.Entry
 	e, store := engine(t, func(m *mediator.Config) {
-		m.Listener.Decided = func(en mediator.LogEntry) { got = append(got, en) }
+		m.Decided = func(en audit.Entry) { got = append(got, en) }
 	}, value)
 	s := session(t, e, nil)
-	s.Prompt(context.Background(), texts("clean"))
-	r := s.Prompt(context.Background(), texts("it is "+value))
+	s.Texts(context.Background(), texts("clean"))
+	r := s.Texts(context.Background(), texts("it is "+value))
 	if len(got) != 1 || got[0].ID != r.Decision.ID {
 		t.Fatalf("%d events", len(got))
 	}
@@ -536,9 +539,9 @@ func BenchmarkPromptHistory(b *testing.B) {
 		in = append(in, strings.Repeat(fmt.Sprintf("message %d has some words of prose in it. ", i), 20))
 	}
 	all := texts(in...)
-	session(b, e, nil).Prompt(context.Background(), all)
+	session(b, e, nil).Texts(context.Background(), all)
 	b.ReportAllocs()
 	for b.Loop() {
-		session(b, e, nil).Prompt(context.Background(), all)
+		session(b, e, nil).Texts(context.Background(), all)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -29,7 +29,7 @@ func remembering(t testing.TB, e *mediator.Engine, caller, trajectory string) *m
 func named(t testing.TB, s *mediator.Session) string {
 	t.Helper()
 	in := texts("I am Maria Silva")
-	r := s.Prompt(t.Context(), in)
+	r := s.Texts(t.Context(), in)
 	name := strings.TrimPrefix(result(&r, in, 0), "I am ")
 	if !nameRE.MatchString(name) {
 		t.Fatalf("she is %q", name)
@@ -64,7 +64,7 @@ func TestRemember(t *testing.T) {
 		t.Errorf("another memory: %s %v", other, r.Decision.Reasons)
 	}
 	// A later trajectory reads the name, and may use it where its value may go.
-	read := remembering(t, e, "a", second).Observe(t.Context(), &mediator.ToolMessage{Tool: "recall", Arguments: -1, Texts: []mediator.Text{{Text: kept + " likes aisles", Field: flow.FieldContent, Tool: "recall", Path: func() string { return "result" }}}})
+	read := remembering(t, e, "a", second).Observe(t.Context(), &mediator.Message{Tool: "recall", Arguments: -1, Texts: []flow.Text{{Text: kept + " likes aisles", Field: flow.FieldContent, Tool: "recall", Path: func() string { return "result" }}}})
 	if read.Denied() || len(read.Edits) > 0 {
 		t.Errorf("read back: %v %v", read.Edits, read.Decision.Reasons)
 	}
@@ -88,7 +88,7 @@ func TestRemember(t *testing.T) {
 			t.Fatalf("%d entries %v", len(got), err)
 		}
 		for i, want := range channels {
-			if en, err := ledger.Decode(got[i].Bytes); err != nil || en.Channel != want || len(en.Atoms) == 0 {
+			if en, err := charge.Decode(got[i].Bytes); err != nil || en.Channel != want || len(en.Atoms) == 0 {
 				t.Errorf("entry %d is of %s with %d atoms", i, en.Channel, len(en.Atoms))
 			}
 		}
@@ -113,7 +113,7 @@ func TestRememberedSecretsAreCharged(t *testing.T) {
 	if r.Denied() || !strings.HasPrefix(out, `{"passengers":[{"name":"Maria Silva"}]`) {
 		t.Fatalf("%s %v", out, r.Decision.Reasons)
 	}
-	read := remembering(t, e, "", second).Observe(t.Context(), &mediator.ToolMessage{Tool: "recall", Arguments: -1, Texts: []mediator.Text{{Text: out, JSON: true, Field: flow.FieldContent, Tool: "recall", Path: func() string { return "result" }}}})
+	read := remembering(t, e, "", second).Observe(t.Context(), &mediator.Message{Tool: "recall", Arguments: -1, Texts: []flow.Text{{Text: out, JSON: true, Field: flow.FieldContent, Tool: "recall", Path: func() string { return "result" }}}})
 	if strings.Contains(read.Edits[0], "Maria") || !strings.Contains(read.Edits[0], `"name":"[REDACTED]"`) {
 		t.Errorf("read back: %q %v", read.Edits[0], read.Decision.Reasons)
 	}
@@ -124,7 +124,7 @@ func TestRememberedSecretsAreCharged(t *testing.T) {
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%d entries %v", len(got), err)
 	}
-	if en, err := ledger.Decode(got[1].Bytes); err != nil || en.Charge < 20*flow.Bit {
+	if en, err := charge.Decode(got[1].Bytes); err != nil || en.Charge < 20*flow.Bit {
 		t.Errorf("charged %v: what another trajectory told is this one's to pay", en.Charge)
 	}
 }
@@ -194,7 +194,7 @@ func TestRememberNoCredentials(t *testing.T) {
 	token := token(91)
 	id := flow.NewID()
 	in := texts("deploy with " + token)
-	r := remembering(t, e, "", id).Prompt(t.Context(), in)
+	r := remembering(t, e, "", id).Texts(t.Context(), in)
 	name := nameRE.FindString(result(&r, in, 0))
 	if name == "" {
 		t.Fatalf("it has no name: %v", r.Decision.Reasons)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/stream"
 )
@@ -56,10 +57,10 @@ func probable(text string, p float64) flow.Token {
 // out.
 func say(t *testing.T, s *mediator.Session, told bool, tokens ...flow.Token) (string, error) {
 	t.Helper()
-	g := s.Generate(context.Background())
+	g := s.Generate(context.Background(), answer.Options{})
 	var out strings.Builder
 	texts := map[string]string{}
-	take := func(outs []flow.Outgoing) {
+	take := func(outs []answer.Outgoing) {
 		for _, o := range outs {
 			text := texts[string(o.Raw)]
 			if o.Edit != nil {
@@ -77,7 +78,7 @@ func say(t *testing.T, s *mediator.Session, told bool, tokens ...flow.Token) (st
 		if told {
 			d.Tokens = tokens[i : i+1]
 		}
-		outs, err := g.Push(&mediator.Event{Raw: raw, Deltas: []flow.Delta{d}, Choices: []int{0}})
+		outs, err := mediator.Push(g, &answer.Event{Raw: raw, Deltas: []flow.Delta{d}, Choices: []int{0}})
 		take(outs)
 		if err != nil {
 			return out.String(), err
@@ -131,14 +132,14 @@ func TestRisk(t *testing.T) {
 	})
 	t.Run("halt", func(t *testing.T) {
 		got, err := say(t, judged(t, mediator.RiskEnforce, true, nil), true, plain...)
-		if !errors.Is(err, mediator.ErrHalted) || strings.Contains(got, "zq") {
+		if !errors.Is(err, answer.ErrHalted) || strings.Contains(got, "zq") {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
 	t.Run("tokens that are not the text", func(t *testing.T) {
-		g := judged(t, mediator.RiskEnforce, false, nil).Generate(context.Background())
+		g := judged(t, mediator.RiskEnforce, false, nil).Generate(context.Background(), answer.Options{})
 		d := flow.Delta{Key: flow.StreamKey{Field: flow.FieldContent}, Text: []byte("plain words"), Tokens: []flow.Token{likely("other", true)}}
-		if outs, err := g.Push(&mediator.Event{Deltas: []flow.Delta{d}, Choices: []int{0}}); err != nil || len(outs) > 0 && outs[0].Edit != nil {
+		if outs, err := mediator.Push(g, &answer.Event{Deltas: []flow.Delta{d}, Choices: []int{0}}); err != nil || len(outs) > 0 && outs[0].Edit != nil {
 			t.Errorf("%+v, %v", outs, err)
 		}
 	})
@@ -162,7 +163,7 @@ func TestRiskOfWholeAnswers(t *testing.T) {
 	}
 	s := judged(t, mediator.RiskEnforce, false, watch)
 	tokens := []flow.Token{likely("the", false), likely(" key", false), likely(" is", false), likely(" zq", true), likely("xv", true)}
-	res := s.Answer(context.Background(), &mediator.Answer{Texts: []mediator.Text{{ID: 7, Text: "the key is zqxv", Field: flow.FieldContent, Tokens: tokens, Path: func() string { return "p" }}}})
+	res := s.Answer(context.Background(), &answer.Whole{Texts: []flow.Text{{ID: 7, Text: "the key is zqxv", Field: flow.FieldContent, Tokens: tokens, Path: func() string { return "p" }}}})
 	if got := res.Edits[7]; got != "the key is [REDACTED:risk]" || verdicts != 5 || edits != 1 {
 		t.Errorf("%q, %d verdicts, %d edits", got, verdicts, edits)
 	}

@@ -19,11 +19,11 @@ func TestToolNames(t *testing.T) {
 	known := random(61, 32)
 	e, _ := engine(t, nil, known)
 	ctx := context.Background()
-	for what, m := range map[string]mediator.ToolMessage{
+	for what, m := range map[string]mediator.Message{
 		"name":  {Arguments: -1, Names: []string{"ping", known}},
 		"state": {Arguments: -1, States: []string{"cursor=" + known}},
 		"form":  {Arguments: -1, Names: []string{token(62)}},
-		"key":   {Arguments: -1, Texts: []mediator.Text{{Text: "x " + known, Fixed: true, Path: at("k")}}},
+		"key":   {Arguments: -1, Texts: []flow.Text{{Text: "x " + known, Fixed: true, Path: at("k")}}},
 	} {
 		if r := session(t, e, nil).Observe(ctx, &m); !r.Denied() {
 			t.Errorf("%s: observed", what)
@@ -32,12 +32,30 @@ func TestToolNames(t *testing.T) {
 			t.Errorf("%s: sent", what)
 		}
 	}
-	clean := mediator.ToolMessage{Arguments: -1, Names: []string{"tools/list", random(63, 40)}, States: []string{random(64, 80)}, Texts: []mediator.Text{{Text: "hello", Path: at("x")}}}
+	clean := mediator.Message{Arguments: -1, Names: []string{"tools/list", random(63, 40)}, States: []string{random(64, 80)}, Texts: []flow.Text{{Text: "hello", Path: at("x")}}}
 	if r := session(t, e, nil).Observe(ctx, &clean); r.Denied() || len(r.Findings) > 0 {
 		t.Errorf("clean names: %+v", r.Decision)
 	}
 	if r := session(t, e, nil).Send(ctx, &clean); r.Denied() || len(r.Findings) > 0 {
 		t.Errorf("clean names: %+v", r.Decision)
+	}
+}
+
+// What was decided does not pass as it came because its client has gone, even
+// where failures pass: on_error: pass is for what could not be decided.
+func TestGoneIsNoFailure(t *testing.T) {
+	known := random(65, 32)
+	e, store := engine(t, func(c *mediator.Config) { c.OnErrorPass = true }, known)
+	for _, verb := range []flow.Verb{flow.Call, flow.Observe, flow.Generate} {
+		ctx, cancel := context.WithCancel(t.Context())
+		m := mediator.Message{Arguments: -1, Texts: []flow.Text{{Text: "x " + known, Field: flow.FieldContent, Path: func() string { cancel(); return "x" }}}}
+		r := session(t, e, nil).Decide(ctx, verb, &m)
+		if ctx.Err() == nil || !r.Denied() || r.Decision.Outcome != flow.Deny {
+			t.Errorf("%s: %+v", verb, r.Decision)
+		}
+		if en, err := store.Decision(t.Context(), r.Decision.ID); err != nil || en.Outcome != flow.Deny {
+			t.Errorf("%s: the log has %+v, %v", verb, en, err)
+		}
 	}
 }
 
@@ -49,14 +67,14 @@ func TestToolStateIsAToken(t *testing.T) {
 	jwt := func(claim string) string {
 		return enc([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc([]byte(`{"sub":"1234567890","iat":1516239022,"x":"`+claim+`"}`)) + "." + enc([]byte(random(69, 32)))
 	}
-	state := mediator.ToolMessage{Arguments: -1, States: []string{jwt("plain words")}}
-	name := mediator.ToolMessage{Arguments: -1, Names: state.States}
-	inside := mediator.ToolMessage{Arguments: -1, States: []string{jwt("the key is " + known)}}
-	for verb, do := range map[string]func(*mediator.ToolMessage) mediator.Result{
-		"observe": func(m *mediator.ToolMessage) mediator.Result {
+	state := mediator.Message{Arguments: -1, States: []string{jwt("plain words")}}
+	name := mediator.Message{Arguments: -1, Names: state.States}
+	inside := mediator.Message{Arguments: -1, States: []string{jwt("the key is " + known)}}
+	for verb, do := range map[string]func(*mediator.Message) mediator.Result{
+		"observe": func(m *mediator.Message) mediator.Result {
 			return session(t, e, nil).Observe(context.Background(), m)
 		},
-		"send": func(m *mediator.ToolMessage) mediator.Result {
+		"send": func(m *mediator.Message) mediator.Result {
 			r := session(t, e, nil).Send(context.Background(), m)
 			return r.Result
 		},
@@ -81,7 +99,7 @@ func TestToolJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mediator.ToolMessage{Arguments: -1, Texts: []mediator.Text{{ID: 3, Text: string(value), JSON: true, Path: at("v")}}}
+	m := &mediator.Message{Arguments: -1, Texts: []flow.Text{{ID: 3, Text: string(value), JSON: true, Path: at("v")}}}
 	sent := session(t, e, nil).Send(context.Background(), m)
 	for verb, r := range map[string]mediator.Result{"observe": session(t, e, nil).Observe(context.Background(), m), "send": sent.Result} {
 		got := r.Edits[3]
@@ -111,7 +129,7 @@ func TestToolNotes(t *testing.T) {
 	if err != nil || !r.Denied() || len(en.Reasons) != 1 || en.Reasons[0].Code != "odd" || strings.Contains(en.Reasons[0].Detail, known) {
 		t.Errorf("%v, %d reasons", err, len(en.Reasons))
 	}
-	m := &mediator.ToolMessage{Arguments: -1, Notes: []flow.Reason{{Code: "changed", Detail: known}}}
+	m := &mediator.Message{Arguments: -1, Notes: []flow.Reason{{Code: "changed", Detail: known}}}
 	if r := s.Observe(ctx, m); r.Denied() || len(r.Decision.Reasons) != 1 || strings.Contains(r.Decision.Reasons[0].Detail, known) {
 		t.Error("a note denies, is lost, or tells a secret")
 	}
@@ -128,7 +146,7 @@ func TestToolNotes(t *testing.T) {
 // Arguments that are too large to be decided are refused.
 func TestToolArgumentsTooLarge(t *testing.T) {
 	e, _ := engine(t, nil)
-	m := &mediator.ToolMessage{Tool: "t", Texts: []mediator.Text{{Text: `{"a":"` + strings.Repeat("word ", 2<<20) + `"}`, Path: at("a")}}}
+	m := &mediator.Message{Tool: "t", Texts: []flow.Text{{Text: `{"a":"` + strings.Repeat("word ", 2<<20) + `"}`, Path: at("a")}}}
 	if r := session(t, e, nil).Send(context.Background(), m); !r.Denied() || r.Refusal == "" {
 		t.Error("they were sent")
 	}

@@ -12,18 +12,21 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // seen gathers what those who look on are told.
 type seen struct {
 	mu  sync.Mutex
-	all []mediator.TraceEvent
+	all []audit.Event
 }
 
-func (s *seen) trace(texts bool) *mediator.Trace {
-	return &mediator.Trace{Texts: texts, Happened: func(e mediator.TraceEvent) {
+func (s *seen) trace(texts bool) *audit.Trace {
+	return &audit.Trace{Texts: texts, Happened: func(e audit.Event) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.all = append(s.all, e)
@@ -31,7 +34,7 @@ func (s *seen) trace(texts bool) *mediator.Trace {
 }
 
 // of returns the events of a kind, and forgets all.
-func (s *seen) of(k mediator.EventKind) (out []mediator.TraceEvent) {
+func (s *seen) of(k audit.Kind) (out []audit.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.all {
@@ -74,7 +77,7 @@ func TestTraceHoldsNoValue(t *testing.T) {
 			if text := told.json(t); strings.Contains(text, registered) || strings.Contains(text, unknown) || strings.Contains(text, registered[4:18]) {
 				t.Fatalf("observe=%v, seed %d: a value is told", observe, seed)
 			}
-			ev := told.of(mediator.EventAnswer)
+			ev := told.of(audit.KindAnswer)
 			if len(ev) != 1 || ev[0].Detail == nil || len(ev[0].Payload.Answer.Texts) != len(src) || ev[0].Payload.Answer.Broken {
 				t.Fatalf("%d events", len(ev))
 			}
@@ -119,7 +122,7 @@ func TestTraceWithoutTexts(t *testing.T) {
 			t.Errorf("%q is told", hush)
 		}
 	}
-	ev := told.of(mediator.EventAnswer)
+	ev := told.of(audit.KindAnswer)
 	if len(ev) != 1 || len(ev[0].Payload.Answer.Calls) != 1 || ev[0].Payload.Answer.Calls[0] != "look" || len(ev[0].Detail.Texts[0].Spans) != 1 {
 		t.Errorf("told %s", text)
 	}
@@ -131,12 +134,12 @@ func TestTraceOfABrokenStream(t *testing.T) {
 	var told seen
 	e, _ := engine(t, func(c *mediator.Config) { c.Trace = told.trace(true) }, registered)
 	s := session(t, e, nil)
-	g := s.Generate(context.Background())
-	if _, err := g.Push(&mediator.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("it is " + registered[:30])}}}); err != nil {
+	g := s.Generate(context.Background(), answer.Options{})
+	if _, err := mediator.Push(g, &answer.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte("it is " + registered[:30])}}}); err != nil {
 		t.Fatal(err)
 	}
 	g.Free()
-	ev := told.of(mediator.EventAnswer)
+	ev := told.of(audit.KindAnswer)
 	if len(ev) != 1 || !ev[0].Payload.Answer.Broken {
 		t.Fatalf("told %+v", ev)
 	}
@@ -157,7 +160,7 @@ func TestTraceTokens(t *testing.T) {
 	})
 	s := session(t, e, nil)
 	const n = 10_000
-	g := s.Generate(context.Background())
+	g := s.Generate(context.Background(), answer.Options{})
 	for i := range n {
 		tk := likely("wo ", i == 7000)
 		if i%3 == 0 {
@@ -166,7 +169,7 @@ func TestTraceTokens(t *testing.T) {
 		if i == 0 {
 			tk = likely("wo ", false)
 		}
-		if _, err := g.Push(&mediator.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(tk.Text), Tokens: []flow.Token{tk}}}}); err != nil {
+		if _, err := mediator.Push(g, &answer.Event{Raw: []byte("x"), Choices: []int{0}, Deltas: []flow.Delta{{Key: key(0, flow.FieldContent, 0), Text: []byte(tk.Text), Tokens: []flow.Token{tk}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +191,7 @@ func TestTraceTokens(t *testing.T) {
 	if live < 100 {
 		t.Errorf("%d pieces of progress", live)
 	}
-	ev := told.of(mediator.EventAnswer)
+	ev := told.of(audit.KindAnswer)
 	if len(ev) != 1 {
 		t.Fatalf("%d answers", len(ev))
 	}
@@ -207,7 +210,7 @@ func TestTraceTokens(t *testing.T) {
 // A step tells of new messages by label, without their text.
 func TestTraceStep(t *testing.T) {
 	var told seen
-	p, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{
+	p, err := taint.New(taint.Config{Scheme: observe.FourPoint(), Tools: []taint.Tool{
 		{Name: "read_mail", Rules: []taint.Rule{{Source: taint.ReachAny, Reader: taint.ReachAny}}},
 		{Name: "send_money", Args: []string{"to"}, Rules: []taint.Rule{{Reader: taint.ReachHigh}}},
 	}})
@@ -229,7 +232,7 @@ func TestTraceStep(t *testing.T) {
 	if text := told.json(t); strings.Contains(text, "mallory") || !strings.Contains(text, "read_mail") {
 		t.Errorf("told %s", text)
 	}
-	ev := told.of(mediator.EventStep)
+	ev := told.of(audit.KindStep)
 	if len(ev) != 1 || ev[0].Payload.Step.Messages != 3 || ev[0].Payload.Step.From != 0 {
 		t.Fatalf("told %+v", ev)
 	}
@@ -239,11 +242,11 @@ func TestTraceStep(t *testing.T) {
 	if _, less := st.First(context.Background()); !less {
 		t.Fatal("nothing was withheld")
 	}
-	if ev := told.of(mediator.EventWithheld); len(ev) != 1 || len(ev[0].Payload.Withheld.Messages)+len(ev[0].Payload.Withheld.Gone) == 0 {
+	if ev := told.of(audit.KindWithheld); len(ev) != 1 || len(ev[0].Payload.Withheld.Messages)+len(ev[0].Payload.Withheld.Gone) == 0 {
 		t.Errorf("told %+v", ev)
 	}
 	s.Step(append(turns, flow.Turn{Role: flow.RoleUser, Parts: []int{2}}), tools, false, func(i int) string { return parts[i] })
-	if ev := told.of(mediator.EventStep); len(ev) != 1 || ev[0].Payload.Step.From != 3 || len(ev[0].Payload.Step.Regions) != 1 {
+	if ev := told.of(audit.KindStep); len(ev) != 1 || ev[0].Payload.Step.From != 3 || len(ev[0].Payload.Step.Regions) != 1 {
 		t.Errorf("the next step: %+v", ev)
 	}
 }
@@ -254,24 +257,24 @@ func TestTraceDecisions(t *testing.T) {
 	e, _ := engine(t, func(c *mediator.Config) { c.Trace = told.trace(false) })
 	s := session(t, e, nil)
 	for _, in := range []string{"hello there", "token " + token(64)} {
-		s.Prompt(t.Context(), texts(in))
-		ev := told.of(mediator.EventDecision)
+		s.Texts(t.Context(), texts(in))
+		ev := told.of(audit.KindDecision)
 		if len(ev) != 1 || ev[0].Verb != flow.Prompt || ev[0].Payload.Size == nil || ev[0].Payload.Size.Bytes != len(in) || ev[0].ID != ev[0].Payload.Decision.ID {
 			t.Errorf("prompt: %+v", ev)
 		}
-		m := &mediator.ToolMessage{Tool: "web " + token(65), Texts: texts(in + "!"), Arguments: -1}
+		m := &mediator.Message{Tool: "web " + token(65), Texts: texts(in + "!"), Arguments: -1}
 		s.Observe(t.Context(), m)
-		if ev := told.of(mediator.EventDecision); len(ev) != 1 || ev[0].Verb != flow.Observe || strings.Contains(ev[0].Payload.Size.Tool, token(65)) {
+		if ev := told.of(audit.KindDecision); len(ev) != 1 || ev[0].Verb != flow.Observe || strings.Contains(ev[0].Payload.Size.Tool, token(65)) {
 			t.Errorf("observe: %+v", ev)
 		}
 		s.Send(t.Context(), m)
-		if ev := told.of(mediator.EventDecision); len(ev) != 1 || ev[0].Verb != flow.Call {
+		if ev := told.of(audit.KindDecision); len(ev) != 1 || ev[0].Verb != flow.Call {
 			t.Errorf("call: %+v", ev)
 		}
 	}
 }
 
-type kept mediator.Events
+type kept audit.Events
 
 type failing struct {
 	kept
@@ -281,7 +284,7 @@ type failing struct {
 	calls int
 }
 
-func (f *failing) AppendEvents(ctx context.Context, ev []mediator.TraceEvent) error {
+func (f *failing) AppendEvents(ctx context.Context, ev []audit.Event) error {
 	if f.gate != nil {
 		<-f.gate
 	}
@@ -298,13 +301,13 @@ func (f *failing) AppendEvents(ctx context.Context, ev []mediator.TraceEvent) er
 func TestRecorder(t *testing.T) {
 	store := memory.New()
 	var stored int
-	r := mediator.NewRecorder(mediator.RecorderConfig{Events: store, Every: time.Millisecond, Stored: func(e []mediator.TraceEvent) { stored += len(e) }})
+	r := audit.NewRecorder(audit.RecorderConfig{Events: store, Every: time.Millisecond, Stored: func(e []audit.Event) { stored += len(e) }})
 	for i := range 1000 {
-		r.Happened(mediator.TraceEvent{Kind: mediator.EventStep, Trajectory: "T", Sink: string(rune('a' + i%26))})
+		r.Happened(audit.Event{Kind: audit.KindStep, Trajectory: "T", Sink: string(rune('a' + i%26))})
 	}
 	r.Close()
 	r.Close()
-	ev, err := store.Events(t.Context(), mediator.EventQuery{Limit: 2000})
+	ev, err := store.Events(t.Context(), audit.Query{Limit: 2000})
 	if n, _ := r.Lost(); err != nil || len(ev) != 1000 || n != 0 || stored != 1000 {
 		t.Fatalf("%d events of 1000, %d lost, %d told, %v", len(ev), n, stored, err)
 	}
@@ -316,9 +319,9 @@ func TestRecorder(t *testing.T) {
 
 	f := &failing{kept: store, err: errors.New("no room"), gate: make(chan struct{})}
 	failed := 0
-	r = mediator.NewRecorder(mediator.RecorderConfig{Events: f, Every: time.Millisecond, Failed: func(error) { failed++ }})
+	r = audit.NewRecorder(audit.RecorderConfig{Events: f, Every: time.Millisecond, Failed: func(error) { failed++ }})
 	for range 10_000 { // it does not wait for the store
-		r.Happened(mediator.TraceEvent{Kind: mediator.EventStep})
+		r.Happened(audit.Event{Kind: audit.KindStep})
 	}
 	close(f.gate)
 	r.Close()

@@ -40,7 +40,7 @@ func TestValuesAreSealed(t *testing.T) {
 	v := &vals{err: errors.New("disk full"), kept: map[string][]byte{}}
 	e, _ := engine(t, func(c *mediator.Config) { c.Values = v }, value)
 	ask := func() mediator.Result {
-		return session(t, e, nil).Prompt(context.Background(), texts("the key is "+value))
+		return session(t, e, nil).Texts(context.Background(), texts("the key is "+value))
 	}
 	if res := ask(); !res.Denied() {
 		t.Fatal("a value that could not be kept was replaced and forwarded")
@@ -66,7 +66,7 @@ func TestValuesAreSealed(t *testing.T) {
 		t.Errorf("kept %d times", v.puts)
 	}
 	other := *v
-	session(t, e, &mediator.SessionRequest{Caller: "somebody else", Trajectory: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}).Prompt(context.Background(), texts("the key is "+value))
+	session(t, e, &mediator.SessionRequest{Caller: "somebody else", Trajectory: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}).Texts(context.Background(), texts("the key is "+value))
 	if v.by == other.by {
 		t.Error("two callers of one trajectory's name share their values")
 	}

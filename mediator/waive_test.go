@@ -10,7 +10,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -88,7 +88,7 @@ func TestWaive(t *testing.T) {
 	if err != nil || len(got) != 1 {
 		t.Fatalf("%d entries %v", len(got), err)
 	}
-	if en, err := ledger.Decode(got[0].Bytes); err != nil || en.Answer != asked[1] {
+	if en, err := charge.Decode(got[0].Bytes); err != nil || en.Answer != asked[1] {
 		t.Errorf("the entry has the answer %q", en.Answer)
 	}
 	// It is used.
@@ -170,7 +170,7 @@ func TestWaivedStaysInBudget(t *testing.T) {
 			rt.Fatal(err)
 		}
 		for i := range got {
-			en, err := ledger.Decode(got[i].Bytes)
+			en, err := charge.Decode(got[i].Bytes)
 			if err != nil || en.Total > 40*flow.Bit || en.Caps[1] > 40*flow.Bit {
 				rt.Fatalf("entry %d: %v of %v, %v", i, en.Total, en.Limits.B, err)
 			}

@@ -1,42 +1,12 @@
 package monitor
 
-import "math"
+import (
+	"math"
 
-// HStar is the bound of Theorem 1: the normalised entropy that a token of
-// fidelity q can't exceed, [h(q) + (1-q) ln(V-1)] / ln V for q in [1/V, 1]
-// and a vocabulary of V >= 2, where h is the binary entropy in nats. It falls
-// from 1 to 0.
-func HStar(q float64, vocabulary int) float64 {
-	v := float64(max(vocabulary, 2))
-	q = math.Min(math.Max(q, 1/v), 1)
-	h := 0.0
-	if q < 1 {
-		h = -q*math.Log(q) - (1-q)*math.Log1p(-q)
-	}
-	return (h + (1-q)*math.Log(v-1)) / math.Log(v)
-}
+	"github.com/margaydev/margay/monitor/cue"
+)
 
-// QStar is the inverse of HStar in q (Corollary 2): the fidelity that a token
-// of normalised entropy h can have at most, by bisection.
-func QStar(h float64, vocabulary int) float64 {
-	low, high := 1/float64(max(vocabulary, 2)), 1.0
-	switch {
-	case h <= 0:
-		return high
-	case h >= 1:
-		return low
-	}
-	for range 64 {
-		if q := (low + high) / 2; HStar(q, vocabulary) > h {
-			low = q
-		} else {
-			high = q
-		}
-	}
-	return (low + high) / 2
-}
-
-// distribution is what a truncated list of a token's alternatives tells.
+// distribution is what follows from a truncated list of a token's alternatives.
 type distribution struct {
 	least, most float64 // bounds of the normalised entropy
 	top3        float64 // mass of the three most probable
@@ -92,7 +62,7 @@ func (v *vocabulary) look(t *Token) (d distribution, ok bool) {
 		if p > 0 {
 			sum += p
 			entropy -= p * e.Logprob
-			if credentialLike(e.Text) {
+			if cue.CredentialLike(e.Text) {
 				d.unsafe += p
 			}
 		}
@@ -111,7 +81,7 @@ func (v *vocabulary) look(t *Token) (d distribution, ok bool) {
 		if p := math.Exp(t.Logprob); p > 0 {
 			sum += p
 			entropy -= p * t.Logprob
-			if credentialLike(t.Text) {
+			if cue.CredentialLike(t.Text) {
 				d.unsafe += p
 			}
 		}

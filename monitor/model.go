@@ -17,7 +17,7 @@ import (
 // ModelVersion is the version of the file's format.
 const ModelVersion = 1
 
-// ErrModel is returned for a file that is no model of this version, or whose
+// ErrModel is returned for a file that is not a model of this version, or whose
 // hash does not match its content.
 var ErrModel = errors.New("bad monitor model")
 
@@ -101,7 +101,7 @@ func NewModel(s Spec) (*Model, error) {
 		return nil, fmt.Errorf("%w: version %d, not %d", ErrModel, s.Version, ModelVersion)
 	}
 	if !slices.Equal(s.Features, Features()) || s.Window != Window {
-		return nil, fmt.Errorf("%w: other features, or another window, than this version's", ErrModel)
+		return nil, fmt.Errorf("%w: its features or its window differ from this version's", ErrModel)
 	}
 	if s.Trend != TrendWindow && s.Trend != TrendAll {
 		return nil, fmt.Errorf("%w: trend %q", ErrModel, s.Trend)
@@ -186,16 +186,6 @@ func Load(r io.Reader) (*Model, error) {
 	return m, err
 }
 
-// Write writes the model's file.
-func (m *Model) Write(w io.Writer) error {
-	b, err := json.MarshalIndent(m.spec, "", " ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
-}
-
 // Hash is the SHA-256, in hexadecimal, of the model's content.
 func (m *Model) Hash() string { return m.spec.Hash }
 
@@ -215,45 +205,3 @@ var loadDefault = sync.OnceValue(func() *Model {
 
 // Default is the model that Margay ships.
 func Default() *Model { return loadDefault() }
-
-// Without returns the model with the named features unavailable: they count
-// as their means. raw takes them as 0 instead, as the paper's ablations do.
-func (m *Model) Without(raw bool, names ...string) (*Model, error) {
-	s := m.spec
-	for _, fit := range []*Fit{&s.White, &s.Black} {
-		fit.Weights = slices.Clone(fit.Weights)
-		for _, name := range names {
-			i := slices.Index(s.Features, name)
-			if i < 0 {
-				return nil, fmt.Errorf("no feature %q", name)
-			}
-			if raw && fit.Scale[i] > 0 {
-				fit.Bias -= fit.Weights[i] * fit.Mean[i] / fit.Scale[i]
-			}
-			fit.Weights[i] = 0
-		}
-	}
-	return NewModel(s)
-}
-
-// PaperBlackBox is the paper's black-box variant: the white-box weights and
-// thresholds with the features that are then unavailable zeroed, which are
-// nine, or eight where the private context is known.
-func (m *Model) PaperBlackBox(contextKnown bool) (*Model, error) {
-	s := m.spec
-	s.Black = s.White
-	drop := slices.Concat(s.Features[:ngramOverlap], s.Features[divergence:unsafeTokens+1])
-	if !contextKnown {
-		drop = append(drop, s.Features[ngramOverlap])
-	}
-	copied, err := NewModel(s)
-	if err != nil {
-		return nil, err
-	}
-	out, err := copied.Without(true, drop...)
-	if err != nil {
-		return nil, err
-	}
-	s.Black = out.spec.Black
-	return NewModel(s)
-}

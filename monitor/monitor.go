@@ -2,23 +2,33 @@
 // of the generation, a logistic risk and a zone, after PRISM (Appendix A and
 // B; docs/format/monitor-model.md says where this differs).
 //
-// What it guarantees: a verdict takes a time that depends on the token alone,
-// not on what was written before, and allocates nothing; the risk is in
-// [0,1]; a black-box verdict does not depend on log-probabilities or
-// telemetry. What it can't: it judges a token when it comes, so what came
-// before has gone out, and its risk is a statistical one.
+// What it guarantees: the time of a verdict depends on the token alone, not
+// on earlier text, and a verdict allocates nothing; the risk is in [0,1]; a
+// black-box verdict does not depend on log-probabilities or telemetry. What
+// it can't: it judges a token as it arrives, so earlier tokens are already
+// released, and its risk is statistical.
 //
-// Servers tell at most the k most probable alternatives of a token, so its
+// Servers send at most the k most probable alternatives of a token, so its
 // entropy is only bounded. Both ends are scored and the larger risk holds: a
-// server that tells less never makes a text look safer. A token with fewer
-// than five alternatives makes the rest of its stream black box, one whose
-// numbers can't be probabilities only itself. A feature that is unavailable
-// counts as its mean in training, not as 0, which would claim maximal entropy.
+// server that sends less never makes a text look safer. A token with fewer
+// than five alternatives makes the rest of its stream black box; a token
+// whose numbers can't be probabilities makes only itself black box. A feature
+// that is unavailable counts as its mean in training, not as 0, which would
+// claim maximal entropy.
 //
-// The package does no input or output; it imports the nouns of package flow.
+// The package does no input or output. Package cue has what the texts show by
+// themselves.
 package monitor
 
-import "math"
+import (
+	"math"
+	"slices"
+
+	"github.com/margaydev/margay/monitor/cue"
+)
+
+// Window is how many tokens the features look back.
+const Window = cue.Window
 
 // Indices of the features, in the order of Features.
 const (
@@ -50,7 +60,7 @@ func Features() []string {
 	}
 }
 
-// DefaultVocabulary is the size of a vocabulary that nobody told.
+// DefaultVocabulary is the size of a vocabulary where it is not known.
 const DefaultVocabulary = 128_000
 
 // Options are what a stream is judged by, besides its tokens.
@@ -79,7 +89,7 @@ type Monitor struct {
 	scorer     Scorer
 	options    Options
 	sample     Sample
-	scan       scanner
+	scan       cue.Scanner
 	overlap    overlap
 	vocabulary vocabulary
 	recent     [repeatWithin]uint64 // hashes of the last tokens
@@ -114,7 +124,7 @@ func (m *Monitor) Reset(o Options) {
 		m.vocabulary = newVocabulary(o.Vocabulary)
 	}
 	m.scorer.Reset()
-	m.scan.reset()
+	m.scan.Reset()
 	m.overlap = overlap{source: o.Source}
 	m.tokens, m.sample = 0, Sample{}
 }
@@ -139,42 +149,33 @@ func (m *Monitor) Sample() *Sample { return &m.sample }
 func (m *Monitor) observe(t *Token) {
 	s := &m.sample
 	f := &s.Values
-	s.Available = always
+	*f, s.Available = [count]float64{}, always
 	s.BlackBox = m.blackBox || !m.observeInside(t)
-	if s.BlackBox {
-		f[lowEntropy], f[divergence], f[unsafeTokens] = 0, 0, 0
-		for i := hiddenStateMagnitude; i <= systemProvenance; i++ {
-			f[i] = 0
-		}
-	}
 
-	m.scan.begin()
-	m.scan.read(t.Text)
-	f[identifierPattern] = m.scan.seen(m.scan.identifier)
-	f[numericRuns] = m.scan.seen(m.scan.digits)
-	f[credentialStyle] = m.scan.seen(m.scan.credential)
-	f[semanticDensity] = float64(m.scan.density()) / float64(min(m.scan.now, Window))
+	cues := m.scan.Token(t.Text)
+	f[identifierPattern] = indicator(cues.Identifier)
+	f[numericRuns] = indicator(cues.Digits)
+	f[credentialStyle] = indicator(cues.Credential)
+	f[semanticDensity] = cues.Keywords
 
-	f[ngramOverlap] = 0
 	if m.options.Source != nil {
 		s.Available |= 1 << ngramOverlap
 		f[ngramOverlap] = m.overlap.next(t.Text)
 	}
 
 	h := hash(t.Text)
-	f[repetition] = 0
-	for _, r := range m.recent[:min(m.tokens, repeatWithin)] {
-		if r == h {
-			f[repetition] = 1
-		}
-	}
+	f[repetition] = indicator(slices.Contains(m.recent[:min(m.tokens, repeatWithin)], h))
 	m.recent[m.tokens%repeatWithin] = h
 	m.tokens++
 
-	f[toolUsage] = 0
-	if m.options.Tool {
-		f[toolUsage] = 1
+	f[toolUsage] = indicator(m.options.Tool)
+}
+
+func indicator(is bool) float64 {
+	if is {
+		return 1
 	}
+	return 0
 }
 
 // observeInside reads what only the server knows. It is false if that is
@@ -194,9 +195,6 @@ func (m *Monitor) observeInside(t *Token) bool {
 	s.AtLeast = Ends{1 - d.least, (1-d.least)/2 + d.top3/2}
 	s.AtMost = Ends{1 - d.most, (1-d.most)/2 + d.top3/2}
 	f[unsafeTokens] = d.unsafe
-	for i := hiddenStateMagnitude; i <= systemProvenance; i++ {
-		f[i] = 0
-	}
 	e := t.Telemetry
 	if e == nil || !e.valid() {
 		return true

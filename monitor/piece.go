@@ -1,5 +1,7 @@
 package monitor
 
+import "github.com/margaydev/margay/monitor/cue"
+
 // The pieces: a tokenizer without a vocabulary. Like the pre-tokenizers of
 // byte-pair encoders it keeps letters, digits and punctuation apart and joins
 // one space to what follows it. What such an encoder has no single token for
@@ -13,38 +15,6 @@ const (
 	sameRun    = 4 // equal punctuation marks in one piece
 )
 
-type class uint8
-
-const (
-	other class = iota // punctuation and control characters
-	space
-	newline
-	digit
-	lower
-	upper
-	wide // bytes of characters beyond ASCII, which count as letters
-)
-
-var classes = func() (c [256]class) {
-	for b := range c {
-		switch {
-		case b == ' ', b == '\t':
-			c[b] = space
-		case b == '\n', b == '\r':
-			c[b] = newline
-		case '0' <= b && b <= '9':
-			c[b] = digit
-		case 'a' <= b && b <= 'z':
-			c[b] = lower
-		case 'A' <= b && b <= 'Z':
-			c[b] = upper
-		case b >= 0x80:
-			c[b] = wide
-		}
-	}
-	return c
-}()
-
 // NextPiece returns the length of the first piece of text: how many bytes one
 // token of an unknown tokenizer would take. It is 0 for the empty text alone;
 // the pieces of a text, concatenated, are the text. A character of UTF-8 is
@@ -54,40 +24,38 @@ func NextPiece(text string) int {
 	return n
 }
 
-// CompletePiece returns the first piece's length and whether it is the same
-// whatever text may follow. Who receives a text in chunks takes pieces while
-// it says so and the rest with NextPiece at the end; the pieces do then not
-// depend on the chunks. It is always true of ten bytes and more.
-func CompletePiece(text string) (n int, complete bool) { return piece(text) }
-
+// piece returns the first piece's length and whether it is the same whatever
+// text may follow. Who receives a text in chunks takes pieces while it says so
+// and the rest with NextPiece at the end; the pieces do then not depend on the
+// chunks. It is always true of ten bytes and more.
 func piece[T string | []byte](text T) (n int, complete bool) {
 	if len(text) == 0 {
 		return 0, false
 	}
 	i := 0
-	switch classes[text[0]] {
-	case newline:
+	switch cue.ClassOf(text[0]) {
+	case cue.Newline:
 		i = run(text, 0, 2)
 		return i, i == 2 || i < len(text)
-	case space:
+	case cue.Space:
 		i = run(text, 0, spaceRun+1)
 		switch {
 		case i > spaceRun:
 			return spaceRun, true
 		case i == len(text):
 			return i, false
-		case classes[text[i]] == newline || text[i-1] != ' ':
+		case cue.ClassOf(text[i]) == cue.Newline || text[i-1] != ' ':
 			return i, true
 		case i > 1:
 			return i - 1, true // the last space belongs to what follows
 		}
 	}
 	// i is 1 if a space joins.
-	switch classes[text[i]] {
-	case digit:
+	switch cue.ClassOf(text[i]) {
+	case cue.Digit:
 		n = run(text, i, randomPart)
 		return n, n == i+randomPart || n < len(text)
-	case other:
+	case cue.Other:
 		n = i + 1
 		for n < len(text) && n < i+sameRun && text[n] == text[i] {
 			n++
@@ -98,12 +66,12 @@ func piece[T string | []byte](text T) (n int, complete bool) {
 }
 
 // word finds the piece of the letters at i. A capital after a small letter
-// begins a new word; capitals before a small letter stand alone but for the
+// starts a new word; capitals before a small letter stand alone but for the
 // last.
 func word[T string | []byte](text T, i int) (n int, complete bool) {
 	end := i + wholeWord + 1
 	n = i
-	for n < len(text) && n < end && classes[text[n]] == upper {
+	for n < len(text) && n < end && cue.ClassOf(text[n]) == cue.Upper {
 		n++
 	}
 	if n > i+1 { // capitals
@@ -112,13 +80,13 @@ func word[T string | []byte](text T, i int) (n int, complete bool) {
 			return i + randomPart, true
 		case n == len(text):
 			return n, false
-		case classes[text[n]] == lower:
+		case cue.ClassOf(text[n]) == cue.Lower:
 			return n - 1, true
 		}
 		return n, true
 	}
 	consonants, mute := 0, true
-	for n < len(text) && n < end && (classes[text[n]] == lower || classes[text[n]] == wide) {
+	for n < len(text) && n < end && (cue.ClassOf(text[n]) == cue.Lower || cue.ClassOf(text[n]) == cue.Wide) {
 		switch text[n] {
 		case 'a', 'e', 'i', 'o', 'u', 'y':
 			mute = false
@@ -151,8 +119,8 @@ func word[T string | []byte](text T, i int) (n int, complete bool) {
 // run returns the end of the characters from i on that are of the class of
 // the first, at most most of them.
 func run[T string | []byte](text T, i, most int) int {
-	end, of := i+most, classes[text[i]]
-	for i < len(text) && i < end && classes[text[i]] == of {
+	end, of := i+most, cue.ClassOf(text[i])
+	for i < len(text) && i < end && cue.ClassOf(text[i]) == of {
 		i++
 	}
 	return i

@@ -17,7 +17,7 @@ type Scorer struct {
 // NewScorer returns one for a new stream.
 func (m *Model) NewScorer() *Scorer { return &Scorer{model: m} }
 
-// Reset begins a new stream.
+// Reset starts a new stream.
 func (s *Scorer) Reset() { *s = Scorer{model: s.model} }
 
 // Score judges a sample: it fills in trajectory_trend from the risks before,
@@ -69,7 +69,7 @@ func (s *Scorer) share() float64 {
 	return float64(bits.OnesCount16(s.trend)) / float64(min(n, Window))
 }
 
-// step counts a risk; the first is no rise.
+// step counts a risk; the first is not a rise.
 func (s *Scorer) step(risk float64) {
 	s.trend = s.trend << 1 & (1<<Window - 1)
 	if s.steps > 0 && risk > s.last {

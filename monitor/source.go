@@ -1,5 +1,7 @@
 package monitor
 
+import "github.com/margaydev/margay/monitor/cue"
+
 // Source is the private material that ngram_overlap compares with, as a set
 // of hashed 3-grams of pieces. Any number of monitors may share it, while
 // nothing is added.
@@ -8,7 +10,7 @@ type Source struct {
 }
 
 // NewSource returns the 3-grams of what is private in texts that a model is
-// shown: of what stands there as credentials stand (credential_style), whole.
+// shown: of each whole word that looks like a credential (credential_style).
 // The rest of what tools return, prose, names and ids, is copied all the time
 // and says nothing. A space before a piece makes no difference, so that a value
 // is known again behind another separator.
@@ -21,32 +23,7 @@ func NewSource(texts ...string) *Source {
 }
 
 // Add reads a further text.
-func (s *Source) Add(text string) {
-	var scan scanner
-	scan.reset()
-	word, private := 0, false
-	for i := range len(text) {
-		c := text[i]
-		denied := scan.denied
-		scan.now++ // a byte is a token here
-		scan.next(c)
-		private = (private || scan.credential == scan.now) && scan.denied == denied
-		if ends(c) && !(c == ' ' && scan.value.phrased()) {
-			if private {
-				s.add(text[word:i])
-			}
-			word, private = i+1, false
-		}
-	}
-	if private {
-		s.add(text[word:])
-	}
-}
-
-// ends says whether c parts what is private from what is not.
-func ends(c byte) bool {
-	return classes[c] == space || classes[c] == newline || (wordEnds[c] || c == '@')
-}
+func (s *Source) Add(text string) { cue.Credentials(text, s.add) }
 
 // add takes the 3-grams of a private word.
 func (s *Source) add(word string) {
@@ -72,7 +49,7 @@ type grams struct {
 }
 
 // add returns the 3-gram that ends with the piece of hash h. Spaces and line
-// ends alone, where word is false, are no pieces here.
+// ends alone, where word is false, are not pieces here.
 func (g *grams) add(h uint64, word bool) (gram uint64, ok bool) {
 	if !word {
 		return 0, false
@@ -90,7 +67,7 @@ func (g *grams) with(h uint64) uint64 {
 
 // hashPiece hashes a piece without the space before it.
 func hashPiece[T string | []byte](p T) (h uint64, word bool) {
-	for len(p) > 0 && (classes[p[0]] == space || classes[p[0]] == newline) {
+	for len(p) > 0 && (cue.ClassOf(p[0]) == cue.Space || cue.ClassOf(p[0]) == cue.Newline) {
 		p = p[1:]
 	}
 	return hash(p), len(p) > 0

@@ -1,7 +1,7 @@
 package rubric
 
 import (
-	"errors"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"regexp"
@@ -11,45 +11,41 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/internal/yamldoc"
+	"github.com/margaydev/margay/rubric/dependency"
+	"github.com/margaydev/margay/rubric/document"
 	"github.com/margaydev/margay/rubric/population"
 	"github.com/margaydev/margay/rubric/predicate"
 )
 
 // Rubric is a compiled rubric. It is immutable and safe for concurrent use.
 type Rubric struct {
-	source    *yamldoc.Document
-	canonical []byte
-	hash      Hash
-	doc       document
+	doc  *document.Document
+	hash Hash
 
 	expires   time.Time
 	names     []string // of fields, sorted
 	fields    map[string]*field
-	clauses   []predicate.Clause
 	covers    *predicate.Set
 	residual  [4][]*regexp.Regexp
 	limits    Limits
 	presence  flow.Bits
 	equality  flow.Bits
 	utility   [4][]Need
-	templates map[string]template
+	templates map[string]document.Template
 	ties      []*tie
 }
 
 // field is a secret field.
 type field struct {
-	name   string
-	root   *field // whose population it has; itself where it is not a view of another
-	pop    *population.Population
-	chain  *population.Chain
-	levels []string // their names, the finest first
-	group  string
-	shape  Hash
-	needs  [4]Necessity
-	ops    [4][]Op // in disclosure order, Drop and Redact among them
-	tie    *tie    // of a root: what its population is tied to, or nil
-	memo   memo    // of a root: joint costs of views over its population
+	dependency.Field
+
+	root  *field // whose population it has; itself where it is not a view of another
+	group string
+	shape Hash
+	needs [4]Necessity
+	ops   [4][]Op // in disclosure order, Drop and Redact among them
+	tie   *tie    // of a root: what its population is tied to, or nil
+	memo  memo    // of a root: joint costs of views over its population
 }
 
 // Name returns the category that the rubric is for.
@@ -65,14 +61,24 @@ func (r *Rubric) Revision() int { return r.doc.Revision }
 func (r *Rubric) Expires() time.Time { return r.expires }
 
 // Signature returns what the rubric is for.
-func (r *Rubric) Signature() Signature { return r.doc.Signature }
+func (r *Rubric) Signature() document.Signature { return r.doc.Signature }
 
 // LevelNames returns the names of a field's levels, the finest first.
 func (r *Rubric) LevelNames(name string) []string {
 	if f := r.fields[name]; f != nil {
-		return slices.Clone(f.levels)
+		return slices.Clone(f.Levels)
 	}
 	return nil
+}
+
+// CellCount returns how many cells a level of a field has; 0 for an unknown
+// level.
+func (r *Rubric) CellCount(name string, level int) int {
+	f := r.fields[name]
+	if f == nil || level < 0 || level > len(f.Levels) {
+		return 0
+	}
+	return f.Chain.Cells(level)
 }
 
 // String names the rubric for people.
@@ -83,7 +89,6 @@ func (r *Rubric) String() string {
 var classOrder = [...]flow.Class{flow.RequiredService, flow.SemiTrusted, flow.Adversarial}
 
 func (r *Rubric) compile() (err error) {
-	r.hash = hashOf(r.canonical)
 	if r.expires, err = expiry(r.doc.Expires); err != nil {
 		return where(err, "expires")
 	}
@@ -101,6 +106,10 @@ func (r *Rubric) compile() (err error) {
 	return nil
 }
 
+// reserved are the operators that every field has: no level or template has
+// such a name.
+var reserved = []string{"identity", Pseudonym, "redact", "drop"}
+
 // compileFields makes the populations and levels. Fields that are views of one
 // population need it fine enough for all of them.
 func (r *Rubric) compileFields() error {
@@ -110,59 +119,52 @@ func (r *Rubric) compileFields() error {
 		root := name
 		if d.Of != "" {
 			if o, ok := r.doc.Fields[d.Of]; !ok || o.Of != "" {
-				return where(fmt.Errorf("%q is no field with a population of its own", d.Of), "fields", name, "of")
+				return where(fmt.Errorf("%q is not a field with a population of its own", d.Of), "fields", name, "of")
 			}
 			root = d.Of
-			uses[root] = append(uses[root], population.By(d.Reads))
+			uses[root] = append(uses[root], d.Reads)
 		}
 		for i := range d.Levels {
-			uses[root] = append(uses[root], population.By(d.Levels[i].By))
+			uses[root] = append(uses[root], d.Levels[i].By)
 		}
 	}
 	for _, name := range r.names {
-		d := r.doc.Fields[name]
-		if d.Of != "" {
-			continue
+		if d := r.doc.Fields[name]; d.Of == "" {
+			pop, err := population.New(d.Population, uses[name])
+			if err != nil {
+				return where(err, "fields", name, "population")
+			}
+			f := &field{Field: dependency.Field{Name: name, Population: pop}}
+			f.root = f
+			r.fields[name] = f
 		}
-		pop, err := population.New(d.Population, uses[name])
-		if err != nil {
-			return where(err, "fields", name, "population")
-		}
-		f := &field{name: name, pop: pop}
-		f.root = f
-		r.fields[name] = f
 	}
 	for _, name := range r.names {
 		d := r.doc.Fields[name]
 		f := r.fields[name]
 		if f == nil {
 			root := r.fields[d.Of]
-			f = &field{name: name, root: root, pop: root.pop}
+			f = &field{Field: dependency.Field{Name: name, Population: root.Population}, root: root}
 			r.fields[name] = f
 		}
 		var levels []population.Level
 		for i, l := range d.Levels {
-			bits, err := bitsOf(l.Bits, 0)
-			if err == nil && slices.Contains(f.levels, l.Name) {
+			bits, err := document.Bits(l.Bits)
+			if err == nil && slices.Contains(f.Levels, l.Name) {
 				err = fmt.Errorf("the level %q comes twice", l.Name)
 			}
-			if err == nil && slices.Contains([]string{"identity", Pseudonym, "redact", "drop"}, l.Name) {
-				err = fmt.Errorf("%s is no name for a level", l.Name)
+			if err == nil && slices.Contains(reserved, l.Name) {
+				err = fmt.Errorf("%s is reserved: give the level another name", l.Name)
 			}
 			if err != nil {
 				return where(err, "fields", name, "levels", strconv.Itoa(i))
 			}
-			f.levels = append(f.levels, l.Name)
-			levels = append(levels, population.Level{Name: l.Name, By: population.By(l.By), Bits: bits, As: l.As, Rest: l.Rest})
+			f.Levels = append(f.Levels, l.Name)
+			levels = append(levels, population.Level{Name: l.Name, By: l.By, Bits: bits, As: l.As, Rest: l.Rest})
 		}
 		var err error
-		if f.chain, err = f.pop.Chain(population.By(d.Reads), levels); err != nil {
-			at := []string{"fields", name}
-			var le *population.LevelError
-			if errors.As(err, &le) {
-				at = append(at, "levels", strconv.Itoa(le.Level))
-			}
-			return where(err, at...)
+		if f.Chain, err = f.Population.Chain(d.Reads, levels); err != nil {
+			return where(err, "fields", name)
 		}
 		f.shape = r.shape(name)
 	}
@@ -178,46 +180,50 @@ func (r *Rubric) shape(name string) Hash {
 			parts = append(parts, f.Population, f.Reads, f.Levels)
 		}
 	}
-	return hashOf(fmt.Appendf(nil, "%s", mustJSON(parts)))
+	return sha256.Sum256(mustJSON(parts))
+}
+
+// field returns a declared field.
+func (r *Rubric) field(name string) (*field, error) {
+	if f := r.fields[name]; f != nil {
+		return f, nil
+	}
+	return nil, fmt.Errorf("unknown field %q; the fields are %s", name, strings.Join(r.names, ", "))
 }
 
 func (r *Rubric) compileCoverage() error {
+	var clauses []predicate.Clause
 	seen := map[string]bool{}
 	for i := range r.doc.Coverage {
 		c := &r.doc.Coverage[i]
 		at := []string{"coverage", strconv.Itoa(i)}
-		switch {
-		case r.fields[c.Field] == nil:
-			return where(fmt.Errorf("there is no field %q", c.Field), append(at, "field")...)
-		case seen[c.ID]:
+		if _, err := r.field(c.Field); err != nil {
+			return where(err, append(at, "field")...)
+		}
+		if seen[c.ID] {
 			return where(fmt.Errorf("the clause %q comes twice", c.ID), append(at, "id")...)
 		}
 		seen[c.ID] = true
-		p := predicate.Clause{ID: c.ID, Path: c.Path, Text: c.Text, Entity: c.Entity, Lexicon: c.Lexicon.list}
-		if c.Lexicon.values {
+		p := predicate.Clause{ID: c.ID, Path: c.Path, Text: c.Text, Entity: c.Entity, Lexicon: c.Lexicon.List}
+		if c.Lexicon.Values {
 			spec := r.doc.Fields[c.Field].Population
 			if spec != nil {
 				p.Lexicon = spec.Values()
 			}
 			if p.Lexicon == nil {
-				return where(fmt.Errorf("the population of %s is no table of values", c.Field), append(at, "lexicon")...)
+				return where(fmt.Errorf("the population of %s is not a table of values", c.Field), append(at, "lexicon")...)
 			}
 		}
-		r.clauses = append(r.clauses, p)
+		clauses = append(clauses, p)
 	}
 	for _, name := range r.names {
-		if !slices.ContainsFunc(r.doc.Coverage, func(c clauseDoc) bool { return c.Field == name }) {
+		if !slices.ContainsFunc(r.doc.Coverage, func(c document.Clause) bool { return c.Field == name }) {
 			return where(fmt.Errorf("nothing finds %s: it has no clause of coverage", name), "fields", name)
 		}
 	}
 	var err error
-	if r.covers, err = predicate.New(r.clauses); err != nil {
-		at := []string{"coverage"}
-		var pe *predicate.Error
-		if errors.As(err, &pe) {
-			at = append(at, strconv.Itoa(pe.Clause))
-		}
-		return where(err, at...)
+	if r.covers, err = predicate.New(clauses); err != nil {
+		return where(err, "coverage")
 	}
 	for class, list := range r.doc.Residual {
 		for i, s := range list {
@@ -232,14 +238,13 @@ func (r *Rubric) compileCoverage() error {
 }
 
 func (r *Rubric) compileNecessity() error {
-	words := map[string]Necessity{"required": Required, "useful": Useful, "unnecessary": Unnecessary}
 	for _, name := range slices.Sorted(maps.Keys(r.doc.Necessity)) {
-		f := r.fields[name]
-		if f == nil {
-			return where(fmt.Errorf("there is no field %q", name), "necessity", name)
+		f, err := r.field(name)
+		if err != nil {
+			return where(err, "necessity", name)
 		}
 		for class, word := range r.doc.Necessity[name] {
-			f.needs[classNames[class]] = words[word]
+			f.needs[classNames[class]] = Necessity(slices.Index(necessities, word)) //nolint:gosec // the schema has no other words
 		}
 	}
 	return nil
@@ -250,7 +255,7 @@ func (r *Rubric) op(f *field, name string) (Op, error) {
 	if name == "identity" {
 		return Op{Kind: Identity}, nil
 	}
-	if i := slices.Index(f.levels, name); i >= 0 {
+	if i := slices.Index(f.Levels, name); i >= 0 {
 		return Op{Kind: Generalize, Level: i + 1}, nil
 	}
 	if _, ok := r.templates[name]; ok || name == Pseudonym {
@@ -262,8 +267,8 @@ func (r *Rubric) op(f *field, name string) (Op, error) {
 	case "drop":
 		return Op{Kind: Drop}, nil
 	}
-	known := slices.Concat([]string{"identity"}, f.levels, []string{Pseudonym}, slices.Sorted(maps.Keys(r.templates)))
-	return Op{}, fmt.Errorf("%q is no operator on %s: they are %s", name, f.name, strings.Join(known, ", "))
+	known := slices.Concat([]string{"identity"}, f.Levels, []string{Pseudonym}, slices.Sorted(maps.Keys(r.templates)))
+	return Op{}, fmt.Errorf("unknown operator %q on %s; known ones are %s", name, f.Name, strings.Join(known, ", "))
 }
 
 func (r *Rubric) compileOperators() error {
@@ -273,9 +278,9 @@ func (r *Rubric) compileOperators() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.doc.Operators)) {
-		f := r.fields[name]
-		if f == nil {
-			return where(fmt.Errorf("there is no field %q", name), "operators", name)
+		f, err := r.field(name)
+		if err != nil {
+			return where(err, "operators", name)
 		}
 		for _, class := range slices.Sorted(maps.Keys(r.doc.Operators[name])) {
 			k := classNames[class]
@@ -302,18 +307,18 @@ func (r *Rubric) compileUtility() error {
 		k := classNames[class]
 		for _, name := range slices.Sorted(maps.Keys(r.doc.Utility[class])) {
 			at := []string{"utility", class, name}
-			f := r.fields[name]
-			if f == nil {
-				return where(fmt.Errorf("there is no field %q", name), at...)
+			f, err := r.field(name)
+			if err != nil {
+				return where(err, at...)
 			}
 			n := Need{Field: name}
 			if word := r.doc.Utility[class][name]; word != "identity" {
-				if n.Level = slices.Index(f.levels, word) + 1; n.Level == 0 {
-					return where(fmt.Errorf("%q is no level of %s", word, name), at...)
+				if n.Level = slices.Index(f.Levels, word) + 1; n.Level == 0 {
+					return where(fmt.Errorf("unknown level %q of %s; its levels are %s", word, name, strings.Join(f.Levels, ", ")), at...)
 				}
 			}
 			if !serves(f.ops[k], n.Level) {
-				return where(fmt.Errorf("%s must survive, and no operator for %s sinks lets it", name, class), at...)
+				return where(fmt.Errorf("%s must survive, and no operator for %s sinks keeps it", name, class), at...)
 			}
 			if f.needs[k] == Unnecessary {
 				return where(fmt.Errorf("%s must survive, and is unnecessary for %s sinks", name, class), at...)
@@ -344,10 +349,52 @@ func (r *Rubric) cost(f *field, op Op) flow.Bits {
 		}
 		return r.presence
 	case Generalize:
-		return f.chain.Cost(op.Level)
+		return f.Chain.Cost(op.Level)
 	default:
-		return f.chain.Cost(0)
+		return f.Chain.Cost(0)
 	}
+}
+
+// tie is a component of fields that depend on each other, with what views of
+// them disclose.
+type tie struct {
+	*dependency.Component
+
+	memo memo // by the levels that are seen
+}
+
+// compileTies makes the components of the dependencies, and names each group
+// after the first of its fields.
+func (r *Rubric) compileTies() error {
+	components, err := dependency.New(r.doc.Dependencies, func(name string) (*dependency.Field, error) {
+		f, err := r.field(name)
+		if err != nil {
+			return nil, err
+		}
+		if f.root != f {
+			return nil, fmt.Errorf("%s is a view of %s: declare the dependency of that", name, f.root.Name)
+		}
+		return &f.Field, nil
+	})
+	if err != nil {
+		return where(err, "dependencies")
+	}
+	for _, c := range components {
+		t := &tie{Component: c}
+		r.ties = append(r.ties, t)
+		for _, name := range c.Fields() {
+			r.fields[name].tie = t
+		}
+	}
+	same := func(a, b *field) bool {
+		return a.root == b.root || a.root.tie != nil && a.root.tie == b.root.tie
+	}
+	for _, name := range r.names {
+		f := r.fields[name]
+		first := slices.IndexFunc(r.names, func(o string) bool { return same(r.fields[o], f) })
+		f.group = r.names[first]
+	}
+	return nil
 }
 
 // monotone checks that costs don't fall along the disclosure order of all that
@@ -356,7 +403,7 @@ func (r *Rubric) monotone() error {
 	for _, name := range r.names {
 		f := r.fields[name]
 		ops := []Op{{Kind: Drop}, {Kind: Redact}, {Kind: Substitute, Template: Pseudonym}, {Kind: Identity}}
-		for l := range f.levels {
+		for l := range f.Levels {
 			ops = append(ops, Op{Kind: Generalize, Level: l + 1})
 		}
 		for t := range r.templates {

@@ -1,7 +1,6 @@
 package rubric_test
 
 import (
-	"crypto/sha256"
 	"slices"
 	"strings"
 	"testing"
@@ -55,26 +54,5 @@ func TestFallbackMatches(t *testing.T) {
 	// Residual text passes nowhere, and no field may be shown.
 	if r.Residual("q", flow.RequiredService) || len(r.Fields()) > 0 || !r.IsFallback() {
 		t.Error("the fallback lets more pass than it may")
-	}
-}
-
-// The bytes that entries name say what holds, and are named by their hash.
-func TestFallbackBytes(t *testing.T) {
-	b := rubric.FallbackBytes()
-	if rubric.FallbackHash() != rubric.Hash(sha256.Sum256(b)) || !rubric.IsFallback(b) {
-		t.Error("the fallback is not what it says")
-	}
-	for _, clause := range []string{"card", "private-key", "birth", "passport", "ghp"} {
-		if !strings.Contains(string(b), clause) {
-			t.Errorf("the bytes don't have %s", clause)
-		}
-	}
-	for _, other := range []string{"", string(b[1:]), string(b) + "\n", "{}"} {
-		if rubric.IsFallback([]byte(other)) {
-			t.Errorf("%.20q is a fallback", other)
-		}
-	}
-	if !rubric.IsFallback([]byte("margay fallback rubric v1: redact, drop; 1 bit\n")) {
-		t.Error("what older ledgers name is none")
 	}
 }

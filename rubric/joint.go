@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric/population"
 )
 
-// joint is what views of one value, with its parts and dependent fields, tell
-// together. All of them are of fields and levels that there are.
+// joint is what views of one value, with its parts and dependent fields, disclose
+// together. All their fields and levels exist.
 func (r *Rubric) joint(views []View) flow.Bits {
 	seen := map[*field]levels{} // by root
 	for _, v := range views {
@@ -28,13 +29,13 @@ func (r *Rubric) joint(views []View) flow.Bits {
 			sum = sum.Add(seen[f].cost(f))
 		default:
 			done[f.tie] = true
-			sum = sum.Add(f.tie.cost(seen))
+			sum = sum.Add(r.tied(f.tie, seen))
 		}
 	}
 	return sum
 }
 
-// levels are the finest levels that are seen of the fields over one
+// levels are the finest levels that were shown of the fields over one
 // population, in the order of the fields' names.
 type levels []seenLevel
 
@@ -51,14 +52,14 @@ func (ls levels) add(f *field, level int) levels {
 		}
 	}
 	ls = append(ls, seenLevel{f, level})
-	slices.SortFunc(ls, func(a, b seenLevel) int { return strings.Compare(a.field.name, b.field.name) })
+	slices.SortFunc(ls, func(a, b seenLevel) int { return strings.Compare(a.field.Name, b.field.Name) })
 	return ls
 }
 
 func (ls levels) key() string {
 	var b strings.Builder
 	for _, l := range ls {
-		fmt.Fprintf(&b, "%s@%d ", l.field.name, l.level)
+		fmt.Fprintf(&b, "%s@%d ", l.field.Name, l.level)
 	}
 	return b.String()
 }
@@ -66,68 +67,72 @@ func (ls levels) key() string {
 func (ls levels) view(root *field) population.View {
 	vs := make([]population.View, len(ls))
 	for i, l := range ls {
-		vs[i] = l.field.chain.View(l.level)
+		vs[i] = l.field.Chain.View(l.level)
 	}
-	return root.pop.Meet(vs...)
+	return root.Population.Meet(vs...)
 }
 
 // cost of views over the population of a root field. Within one chain it is
 // that of the finest level.
 func (ls levels) cost(root *field) flow.Bits {
 	if len(ls) == 1 {
-		return ls[0].field.chain.Cost(ls[0].level)
+		return ls[0].field.Chain.Cost(ls[0].level)
 	}
-	return root.memo.get(ls.key(), func() flow.Bits { return root.pop.Joint(ls.view(root)) })
+	return root.memo.get(ls.key(), func() flow.Bits { return root.Population.Joint(ls.view(root)) })
 }
 
-// cost of views over the populations of a component; never less than that of
-// one population alone.
-func (t *tie) cost(seen map[*field]levels) flow.Bits {
+// tied is the cost of views over the populations of a component; never less
+// than that of one population alone.
+func (r *Rubric) tied(t *tie, seen map[*field]levels) flow.Bits {
 	key, least := "", flow.Bits(0)
-	for _, f := range t.fields {
-		if seen[f] != nil {
+	views := map[string]population.View{}
+	for _, name := range t.Fields() {
+		if f := r.fields[name]; seen[f] != nil {
 			key += seen[f].key()
 			least = max(least, seen[f].cost(f))
+			views[name] = seen[f].view(f)
 		}
 	}
 	if key == "" {
 		return 0
 	}
-	return max(least, t.memo.get(key, func() flow.Bits {
-		views := map[*field]population.View{}
-		for _, f := range t.fields {
-			if seen[f] != nil {
-				views[f] = seen[f].view(f)
-			}
-		}
-		return t.joint(views)
-	}))
+	return max(least, t.memo.get(key, func() flow.Bits { return t.Joint(views) }))
 }
 
 // generalize names a value's cell at a level.
 func (f *field) generalize(level int, value string) (string, error) {
-	if level < 0 || level > len(f.levels) {
+	if level < 0 || level > len(f.Levels) {
 		return "", ErrLevel
 	}
-	s, err := f.chain.Label(level, value)
+	s, err := f.Chain.Label(level, value)
 	if errors.Is(err, population.ErrOutside) {
 		return "", ErrOutside
 	}
 	return s, err
 }
 
-// observe says what a view leaves of the graph's variable.
-func (f *field) observe(level int, value string) ([]Seen, error) {
-	t := f.root.tie
-	if t == nil {
-		return nil, nil
+// memo keeps what was computed once.
+type memo struct {
+	mu sync.RWMutex
+	of map[string]flow.Bits
+}
+
+func (m *memo) get(key string, compute func() flow.Bits) flow.Bits {
+	m.mu.RLock()
+	b, ok := m.of[key]
+	m.mu.RUnlock()
+	if ok {
+		return b
 	}
-	if level < 0 || level > len(f.levels) {
-		return nil, ErrLevel
+	b = compute()
+	const most = 1 << 14
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.of == nil {
+		m.of = map[string]flow.Bits{}
 	}
-	left, err := t.states[slices.Index(t.fields, f.root)].Left(f.chain, level, value)
-	if err != nil {
-		return nil, ErrOutside
+	if len(m.of) < most {
+		m.of[key] = b
 	}
-	return []Seen{{f.root.name, left}}, nil
+	return b
 }

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric/document"
 )
 
 // Defaults of limits that a rubric does not set.
@@ -27,6 +29,18 @@ func mustJSON(v any) []byte {
 	return b
 }
 
+// Limits are the rubric's own, which those of a trajectory are fixed by.
+func (r *Rubric) Limits() Limits { return r.limits }
+
+// expiry is the end of the last day, so that a rubric holds on it.
+func expiry(day string) (time.Time, error) {
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return t, fmt.Errorf("%q is not a day of the calendar", day)
+	}
+	return t.AddDate(0, 0, 1), nil
+}
+
 func (r *Rubric) compileLimits() error {
 	d := &r.doc.Limits
 	var err error
@@ -35,13 +49,13 @@ func (r *Rubric) compileLimits() error {
 		n    json.Number
 		to   *flow.Bits
 	}{{"budget", d.Budget, &r.limits.B}, {"margin", d.Margin, &r.limits.Margin}, {"presence", d.Presence, &r.presence}, {"equality", d.Equality, &r.equality}} {
-		if *one.to, err = bitsOf(one.n, 0); err != nil {
+		if *one.to, err = document.Bits(one.n); err != nil {
 			return where(err, "limits", one.name)
 		}
 	}
 	r.limits.Lambda = defaultWeights()
 	for name, n := range d.Weights {
-		b, err := bitsOf(n, 0)
+		b, err := document.Bits(n)
 		if err == nil && (b%1000 != 0 || b < flow.Bit) {
 			err = errors.New("a weight is at least 1 and has at most three decimal places")
 		}
@@ -62,8 +76,9 @@ func (r *Rubric) compileCaps() error {
 	c := &r.limits.Cap
 	var err error
 	get := func(k flow.Class, unset flow.Bits) {
-		if err == nil {
-			if c[k], err = bitsOf(r.doc.Limits.Caps[k.String()], unset); err != nil {
+		n, set := r.doc.Limits.Caps[k.String()]
+		if c[k] = unset; err == nil && set {
+			if c[k], err = document.Bits(n); err != nil {
 				err = where(err, "limits", "caps", k.String())
 			}
 		}
@@ -72,7 +87,7 @@ func (r *Rubric) compileCaps() error {
 	get(flow.SemiTrusted, max(DefaultCapSemiTrusted, c[flow.Adversarial]))
 	first := c[flow.SemiTrusted]
 	for _, n := range r.utility[flow.RequiredService] {
-		first = first.Add(r.fields[n.Field].chain.Cost(n.Level))
+		first = first.Add(r.fields[n.Field].Chain.Cost(n.Level))
 	}
 	get(flow.RequiredService, first)
 	if err == nil && (c[1] < c[2] || c[2] < c[3]) {
@@ -85,24 +100,22 @@ func (r *Rubric) compileTemplates() error {
 	for _, name := range slices.Sorted(maps.Keys(r.templates)) {
 		t := r.templates[name]
 		at := []string{"templates", name}
-		if name == Pseudonym || name == "identity" || name == "redact" || name == "drop" {
-			return where(fmt.Errorf("%s is no name for a template", name), at...)
+		if slices.Contains(reserved, name) {
+			return where(fmt.Errorf("%s is reserved: give the template another name", name), at...)
 		}
 		for _, f := range r.names {
-			if slices.Contains(r.fields[f].levels, name) {
+			if slices.Contains(r.fields[f].Levels, name) {
 				return where(fmt.Errorf("%s has a level of this name", f), at...)
-			}
-		}
-		for _, key := range t.Context {
-			if r.fields[key] != nil {
-				return where(fmt.Errorf("%s is a secret field, so no context", key), at...)
-			}
-			if !strings.Contains(t.Text, "{"+key+"}") {
-				return where(fmt.Errorf("the text does not use {%s}", key), at...)
 			}
 		}
 		rest := t.Text
 		for _, key := range t.Context {
+			if r.fields[key] != nil {
+				return where(fmt.Errorf("%s is a secret field, so it can't be context", key), at...)
+			}
+			if !strings.Contains(t.Text, "{"+key+"}") {
+				return where(fmt.Errorf("the text does not use {%s}", key), at...)
+			}
 			rest = strings.ReplaceAll(rest, "{"+key+"}", "")
 		}
 		if strings.ContainsAny(rest, "{}") {

@@ -18,27 +18,27 @@ func TestMistakesHaveAPlace(t *testing.T) {
 	}{
 		{"version: 1", "version: 2", "format version is unknown"},
 		{"revision: 1", "revision: 1\nrevision: 2", "already defined"},
-		{"expires: 2040-01-01", "expires: 2040-02-31", "no day of the calendar"},
+		{"expires: 2040-01-01", "expires: 2040-02-31", "not a day of the calendar"},
 		{"rubric: example-booking", "rubric: &a example-booking", "anchors"},
 		{"{dates: [1930-01-01, 2009-12-31]}", "{dates: [2009-12-31, 1930-01-01]}", "first and the last day"},
-		{"{name: decade, by: decade, bits: 3.1}", "{name: decade, by: month, bits: 3.1}", "no function of the finer level"},
+		{"{name: decade, by: decade, bits: 3.1}", "{name: decade, by: month, bits: 3.1}", "not a function of the finer level"},
 		{"{name: decade, by: decade, bits: 3.1}", "{name: decade, by: decade, bits: 9}", "more than the finer level"},
 		{"{name: decade, by: decade, bits: 3.1}", "{name: year, by: decade, bits: 3.1}", "comes twice"},
 		{"{name: decade, by: decade, bits: 3.1}", "{name: decade, by: week, bits: 3.1}", "not \"week\""},
 		{"by: {end: last 4}, bits: 13.3", "by: {end: last 5}, bits: 13.3", "last 1 to last 4"},
-		{"as: \"card ending in {end}\"", "as: \"card ending in {ende}\"", "there is no part"},
-		{"    of: payment-token", "    of: nothing", "no field with a population"},
+		{"as: \"card ending in {end}\"", "as: \"card ending in {ende}\"", "unknown part"},
+		{"    of: payment-token", "    of: nothing", "not a field with a population"},
 		{"[Lyon, 250000, Rhône, France]", "[Lyon, 250000, Rhône]", "has 3 entries"},
 		{"[Lyon, 250000, Rhône, France]", "[Paris, 250000, Rhône, France]", "the same key"},
-		{"field: phone, entity: phone", "field: phones, entity: phone", "no field \"phones\""},
-		{"field: phone, entity: phone", "field: phone, entity: telephone", "entity is one of"},
+		{"field: phone, entity: phone", "field: phones, entity: phone", "unknown field \"phones\""},
+		{"field: phone, entity: phone", "field: phone, entity: telephone", "unknown entity \"telephone\""},
 		{"[^.\\n]{0,20}?", "[^.\\n]*?", "may be longer than"},
 		{"path: '(^|\\.)(passenger|full)_?name$'", "path: '('", "missing closing"},
-		{"payment-token: {required-service: useful}", "payment-tokens: {required-service: useful}", "no field"},
-		{"semi-trusted: [pseudonym]}", "semi-trusted: [surname]}", "no operator on legal-name"},
+		{"payment-token: {required-service: useful}", "payment-tokens: {required-service: useful}", "unknown field"},
+		{"semi-trusted: [pseudonym]}", "semi-trusted: [surname]}", "unknown operator \"surname\" on legal-name"},
 		{"card-brand: {required-service: [pseudonym]}", "card-brand: {required-service: [identity]}", "unnecessary for required-service sinks"},
 		{"{required-service: [identity, year], semi-trusted: [decade, traveller]}", "{required-service: [identity, year], semi-trusted: [traveller]}", "must survive"},
-		{"semi-trusted: {dob: decade}", "semi-trusted: {dob: week}", "no level of dob"},
+		{"semi-trusted: {dob: decade}", "semi-trusted: {dob: week}", "unknown level \"week\" of dob"},
 		{"context: [destination]", "context: [dob]", "secret field"},
 		{"a traveller to {destination}", "Maria Silva to {destination}", "coverage matches"},
 		{"  margin: 0.5", "  margin: 0.5\n  equality: 1.1", "not monotone: substitute(pseudonym) of diagnosis"},
@@ -47,7 +47,7 @@ func TestMistakesHaveAPlace(t *testing.T) {
 		{"  margin: 0.5", "  weights: {semi-trusted: 0.5}", "at least 1"},
 		{"  margin: 0.5", "  weights: {semi-trusted: 8}", "don't fall"},
 		{"address@country, phone@country", "address@country, card-brand@country", "is a view of"},
-		{"address@country, phone@country", "address@town, phone@country", "no level of address"},
+		{"address@country, phone@country", "address@town, phone@country", "unknown level \"town\" of address"},
 		{"[France, France, 0.95]", "[Spain, France, 0.95]", "has no cell \"Spain\""},
 		{"[France, France, 0.95]", "[France, France, 0.94]", "given France do not sum to one"},
 		{"[France, France, 0.95]", "[France, France, 0.95, 0.9]", "above the upper"},
@@ -76,47 +76,6 @@ func TestMistakesHaveAPlace(t *testing.T) {
 		}
 		if e.Line == 0 || e.Line < line-15 || e.Line > line+15 {
 			t.Errorf("%s: at line %d, it is at %d: %v", c.new, e.Line, line, err)
-		}
-	}
-}
-
-func TestLintFinds(t *testing.T) {
-	for _, c := range []struct {
-		old, new, code string
-	}{
-		{"  - {path: passenger_name, text: jane doe, find: {legal-name: jane doe}}\n", "", "dead-clause"},
-		{"{text: \"an aisle seat on flight 4711, please\", find: {}}", "{field: dob, value: 1985-03-02}", "no-negative-sample"},
-		{"{release: {action: book-seat, class: semi-trusted}, applies: true}", "{field: dob, value: 1985-03-02}", "no-release-sample"},
-		{"year: \"1985\"", "year: \"1986\"", "sample-fails"},
-		{"{field: dob, value: 1901-01-01, outside: true}", "{field: dob, value: 1985-01-01, outside: true}", "sample-fails"},
-		{"find: {phone: +33 6 12 34 56 78}", "find: {phone: +33 6 12 34 56 7}", "sample-fails"},
-		{"bits: 3.1}", "bits: 0.1}", "level-empty"},
-		{"{name: year, by: year, bits: 7}", "{name: year, by: year, bits: 3.1}", "level-twice"},
-		{"expires: 2040-01-01", "expires: 2030-01-01", "expired"},
-		{"budget: 60", "budget: 6", "budget-too-small"},
-		{"  margin: 0.5", "  caps: {required-service: 5}", "cap-too-small"},
-		{"card-brand: {required-service: [pseudonym]}", "card-brand: {required-service: [redact]}\nx", ""},
-		{"legal-name: {required-service: required, semi-trusted: useful}", "legal-name: {required-service: required, semi-trusted: required}", ""},
-		{"{part: account, uniform: 10^6, pattern: '\\d{5,9}'}", "{part: account, uniform: 10^6}", "no-pattern"},
-		{"payment-token: {required-service: useful}", "payment-token: {required-service: useful, adversarial: required}", "required-and-gone"},
-	} {
-		r, err := rubric.Parse("booking.yaml", edit(t, c.old, c.new))
-		if c.code == "" {
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", c.new, err)
-			continue
-		}
-		var codes []string
-		for _, f := range rubric.Lint(r, day) {
-			codes = append(codes, f.Code)
-			if f.Line == 0 {
-				t.Errorf("%s: no line: %s", c.new, f.String())
-			}
-		}
-		if !strings.Contains(strings.Join(codes, " "), c.code) {
-			t.Errorf("%s: finds %v, want %s", c.new, codes, c.code)
 		}
 	}
 }

@@ -1,11 +1,14 @@
 package rubric
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +16,8 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric/document"
+	"github.com/margaydev/margay/rubric/signed"
 )
 
 // ErrConflict says that rubrics leave no operator for a field that one of them
@@ -43,7 +48,7 @@ type Registry struct {
 	config Config
 
 	mu       sync.Mutex
-	latest   time.Time // that the clock has told
+	latest   time.Time // that the clock has shown
 	byHash   map[Hash]*Rubric
 	live     []*Rubric // of each name the latest revision
 	resolved map[string]*Resolved
@@ -68,7 +73,7 @@ func Load(folder fs.FS, c Config) (*Registry, []*Refusal, error) {
 	var refused []*Refusal
 	files := 0
 	for _, e := range entries {
-		if e.IsDir() || path.Ext(e.Name()) != Ext {
+		if e.IsDir() || path.Ext(e.Name()) != signed.Ext {
 			continue
 		}
 		if files++; files > maxFiles {
@@ -99,8 +104,8 @@ func readSome(folder fs.FS, name string) ([]byte, error) {
 //
 // One that has expired is refused, and remembered: releases that it would have
 // narrowed are refused, too, until there is a later revision.
-func (r *Registry) Add(file string, signed []byte) (*Rubric, error) {
-	one, err := Verify(file, signed, r.config.Keys)
+func (r *Registry) Add(file string, b []byte) (*Rubric, error) {
+	one, err := Verify(file, b, r.config.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +125,7 @@ func (r *Registry) Add(file string, signed []byte) (*Rubric, error) {
 	return one, nil
 }
 
-// now is the latest moment that the clock has told. The lock is held.
+// now is the latest moment that the clock has shown. The lock is held.
 func (r *Registry) now() time.Time {
 	if t := r.config.Now(); t.After(r.latest) {
 		r.latest = t
@@ -150,18 +155,9 @@ func (r *Registry) get(h Hash) (*Rubric, error) {
 func (r *Registry) All() []*Rubric {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []*Rubric
-	for _, one := range r.byHash {
-		out = append(out, one)
-	}
+	out := slices.Collect(maps.Values(r.byHash))
 	slices.SortFunc(out, func(a, b *Rubric) int {
-		if c := strings.Compare(a.doc.Rubric, b.doc.Rubric); c != 0 {
-			return c
-		}
-		if c := a.doc.Revision - b.doc.Revision; c != 0 {
-			return c
-		}
-		return strings.Compare(string(a.hash[:]), string(b.hash[:]))
+		return cmp.Or(strings.Compare(a.doc.Rubric, b.doc.Rubric), cmp.Compare(a.doc.Revision, b.doc.Revision), bytes.Compare(a.hash[:], b.hash[:]))
 	})
 	return out
 }
@@ -223,7 +219,7 @@ func (r *Registry) Resolve(q Query) (*Resolved, error) {
 		}
 		r.resolved[key] = out
 	}
-	if err := out.conflict(q.Class.Known()); err != nil {
+	if err := out.Conflict(q.Class); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -242,11 +238,10 @@ func keyOf(rules []*Rubric) string {
 // checks of signatures that overlap.
 func Combine(rules ...*Rubric) *Resolved { return combine(rules, nil) }
 
-// Conflict is the error that Resolve would return for sinks of a class.
-func (r *Resolved) Conflict(class flow.Class) error { return r.conflict(class.Known()) }
-
-// conflict looks for fields that a rubric requires, with no operator left.
-func (r *Resolved) conflict(class flow.Class) error {
+// Conflict is the error that Resolve returns for sinks of a class, where a rubric
+// requires a field and no operator is left.
+func (r *Resolved) Conflict(class flow.Class) error {
+	class = class.Known()
 	if r.fallback {
 		return nil
 	}
@@ -277,13 +272,9 @@ func shows(ops []Op) bool { return len(ops) > 0 && ops[len(ops)-1].Kind >= Subst
 // it.
 func (r *Resolved) between(a *Rubric, field string, class flow.Class, against func(*Rubric) bool) error {
 	b := a
-	for _, o := range r.rules {
-		if o != a && (b == a || against(o)) {
-			b = o
-			if against(o) {
-				break
-			}
-		}
+	others := slices.DeleteFunc(slices.Clone(r.rules), func(o *Rubric) bool { return o == a })
+	if len(others) > 0 {
+		b = others[max(slices.IndexFunc(others, against), 0)]
 	}
 	return fmt.Errorf("%w: %s requires %s for %s sinks, and %s does not leave it", ErrConflict, a, field, class, b)
 }
@@ -291,49 +282,7 @@ func (r *Resolved) between(a *Rubric, field string, class flow.Class, against fu
 // Applies reports whether the rubric's signature matches a release, by its
 // trusted metadata alone.
 func (r *Rubric) Applies(q Query) bool {
-	s := &r.doc.Signature
-	if len(s.Actions) > 0 && !slices.Contains(s.Actions, q.Action) ||
-		len(s.Channels) > 0 && !slices.Contains(s.Channels, q.Channel) ||
-		len(s.Classes) > 0 && !slices.Contains(s.Classes, q.Class.Known().String()) ||
-		!globs(s.Tools, q.Tool) || !globs(s.Sinks, q.Sink) {
-		return false
-	}
-	for _, f := range s.Fields {
-		if !slices.Contains(q.Fields, f) {
-			return false
-		}
-	}
-	return true
-}
-
-// globs reports whether one of the patterns matches, or there is none.
-func globs(patterns []string, s string) bool {
-	if len(patterns) == 0 {
-		return true
-	}
-	return slices.ContainsFunc(patterns, func(p string) bool { return glob(p, s) })
-}
-
-// glob matches a pattern in which * stands for anything, in linear time per
-// star.
-func glob(pattern, s string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return s == pattern
-	}
-	if !strings.HasPrefix(s, first) {
-		return false
-	}
-	s = s[len(first):]
-	for {
-		piece, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(s, piece)
-		}
-		i := strings.Index(s, piece)
-		if i < 0 {
-			return false
-		}
-		s, rest = s[i+len(piece):], after
-	}
+	return r.doc.Signature.Matches(&document.Release{
+		Action: q.Action, Tool: q.Tool, Sink: q.Sink, Channel: q.Channel, Class: q.Class.Known().String(), Fields: q.Fields,
+	})
 }

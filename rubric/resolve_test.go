@@ -13,6 +13,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/lint"
 )
 
 var classes = []flow.Class{flow.RequiredService, flow.SemiTrusted, flow.Adversarial}
@@ -211,7 +212,7 @@ func TestConflictNamesBoth(t *testing.T) {
 	if !errors.Is(err, rubric.ErrConflict) || !strings.Contains(err.Error(), a.String()) || !strings.Contains(err.Error(), b.String()) {
 		t.Errorf("%v does not name both rubrics", err)
 	}
-	found := rubric.LintOverlap(a, b)
+	found := lint.CheckPair(a, b)
 	if len(found) != 1 || found[0].Code != "no-operator-left" {
 		t.Errorf("%v", found)
 	}

@@ -1,15 +1,22 @@
 package rubric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric/dependency"
+	"github.com/margaydev/margay/rubric/domain"
+	"github.com/margaydev/margay/rubric/fallback"
+	"github.com/margaydev/margay/rubric/predicate"
 )
 
 // Errors of Resolved. None holds a value.
@@ -25,8 +32,8 @@ var (
 	ErrTemplate = errors.New("the template can't be filled")
 )
 
-// TopRiskLeast is the least that top risk costs, more than any budget.
-const TopRiskLeast = 256 * flow.Bit
+// MinTopRisk is the least cost of top risk, more than any budget.
+const MinTopRisk = 256 * flow.Bit
 
 // maxContext bounds a value of a template's context, in bytes.
 const maxContext = 200
@@ -48,8 +55,8 @@ type Resolved struct {
 	top      flow.Bits
 }
 
-// Fallback is what holds where no rubric does: redact and drop alone, and one
-// bit. It knows what is secret by its form alone.
+// Fallback holds where no rubric does: it admits only redact and drop, and one
+// bit. It recognises secrets by their form alone.
 func Fallback() *Resolved { return combine(nil, nil) }
 
 // combine makes what rubrics say together: those whose signatures match, and
@@ -58,7 +65,7 @@ func Fallback() *Resolved { return combine(nil, nil) }
 func combine(matched, named []*Rubric) *Resolved {
 	r := &Resolved{
 		fallback: len(matched) == 0, ops: map[string][4][]Op{}, needs: map[string][4]Necessity{}, agree: map[string]bool{},
-		plain: true, top: TopRiskLeast,
+		plain: true, top: MinTopRisk,
 	}
 	r.rules = slices.Concat(matched, named)
 	slices.SortFunc(r.rules, func(a, b *Rubric) int { return strings.Compare(string(a.hash[:]), string(b.hash[:])) })
@@ -67,10 +74,10 @@ func combine(matched, named []*Rubric) *Resolved {
 	for _, one := range r.rules {
 		for _, name := range one.names {
 			all[name] = true
-			r.top = max(r.top, one.fields[name].chain.Cost(0))
+			r.top = max(r.top, one.fields[name].Chain.Cost(0))
 		}
 		for _, t := range one.ties {
-			r.top = max(r.top, t.whole)
+			r.top = max(r.top, t.Whole())
 		}
 	}
 	r.names = slices.Sorted(maps.Keys(all))
@@ -83,27 +90,33 @@ func combine(matched, named []*Rubric) *Resolved {
 	return r
 }
 
+// having yields the rubrics that have a field.
+func (r *Resolved) having(name string) iter.Seq2[*Rubric, *field] {
+	return func(yield func(*Rubric, *field) bool) {
+		for _, one := range r.rules {
+			if f := one.fields[name]; f != nil && !yield(one, f) {
+				return
+			}
+		}
+	}
+}
+
 // combineField intersects operators and takes the least necessity. A rubric
 // that does not have the field admits nothing but redact and drop.
 func (r *Resolved) combineField(name string) {
 	var ops [4][]Op
 	var needs [4]Necessity
-	shapes := map[Hash]bool{}
-	everywhere := !r.fallback
-	for _, one := range r.rules {
-		if f := one.fields[name]; f != nil {
-			shapes[f.shape] = true
-		} else {
-			everywhere = false
-		}
+	n, shapes := 0, map[Hash]bool{}
+	for _, f := range r.having(name) {
+		n++
+		shapes[f.shape] = true
 	}
 	r.agree[name] = len(shapes) == 1
-	r.plain = r.plain && r.agree[name]
-	// Where rubrics differ in what a field's values tell of others, it can't
-	// be audited what showing one tells.
+	// Where rubrics differ in what a field's values disclose of others, the audit
+	// can't tell what showing one discloses.
 	tied := r.sameTies(name)
-	r.plain = r.plain && tied
-	everywhere = everywhere && tied
+	r.plain = r.plain && r.agree[name] && tied
+	everywhere := !r.fallback && n == len(r.rules) && tied
 	for _, class := range classOrder {
 		ops[class] = []Op{{Kind: Drop}, {Kind: Redact}}
 		if !everywhere {
@@ -134,17 +147,12 @@ func (r *Resolved) combineUtility() {
 		return
 	}
 	for _, class := range classOrder {
-		least := map[string]int{}
+		var all []Need
 		for _, one := range r.rules {
-			for _, n := range one.utility[class] {
-				if old, ok := least[n.Field]; !ok || n.Level < old {
-					least[n.Field] = n.Level
-				}
-			}
+			all = append(all, one.utility[class]...)
 		}
-		for _, name := range slices.Sorted(maps.Keys(least)) {
-			r.utility[class] = append(r.utility[class], Need{name, least[name]})
-		}
+		slices.SortFunc(all, func(a, b Need) int { return cmp.Or(strings.Compare(a.Field, b.Field), cmp.Compare(a.Level, b.Level)) })
+		r.utility[class] = slices.CompactFunc(all, func(a, b Need) bool { return a.Field == b.Field })
 	}
 }
 
@@ -166,11 +174,9 @@ func (r *Resolved) combineGroups() {
 			}
 		}
 	}
-	for _, one := range r.rules {
-		for name, g := range r.groups {
-			if f := one.fields[name]; f != nil && f.group != g {
-				r.plain = false
-			}
+	for name, g := range r.groups {
+		for _, f := range r.having(name) {
+			r.plain = r.plain && f.group == g
 		}
 	}
 }
@@ -179,13 +185,11 @@ func (r *Resolved) combineGroups() {
 // have it.
 func (r *Resolved) sameTies(name string) bool {
 	var first *field
-	for _, one := range r.rules {
-		f := one.fields[name]
-		switch {
-		case f == nil:
-		case first == nil:
+	for _, f := range r.having(name) {
+		if first == nil {
 			first = f
-		case !sameTie(first.root.tie, f.root.tie):
+		}
+		if !sameTie(first.root.tie, f.root.tie) {
 			return false
 		}
 	}
@@ -196,7 +200,7 @@ func sameTie(a, b *tie) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return string(mustJSON(a.graph)) == string(mustJSON(b.graph))
+	return dependency.Same(a.Component, b.Component)
 }
 
 func (r *Resolved) combineLimits() {
@@ -231,19 +235,33 @@ func (r *Resolved) IsFallback() bool { return r.fallback }
 // Fields returns the secret fields, sorted.
 func (r *Resolved) Fields() []string { return slices.Clone(r.names) }
 
+// LevelNames returns the names of a field's levels, the finest first, by the
+// rubric that has the most.
+func (r *Resolved) LevelNames(name string) (names []string) {
+	for _, f := range r.having(name) {
+		if len(f.Levels) > len(names) {
+			names = f.Levels
+		}
+	}
+	return slices.Clone(names)
+}
+
 // Match returns what the coverage predicates match in the text at a path, in
-// order. Of a text that is longer than what is looked at the whole is
-// AnyField, and so is what the fallback's match.
+// order. A text that is longer than what is searched is AnyField as a whole, and
+// so is every match of the fallback.
 func (r *Resolved) Match(path, text string) []Match {
 	var out []Match
 	if r.fallback {
-		out = fallbackMatch(path, text)
+		// It may be of any field, since none is declared: it is redacted or dropped.
+		if !fallback.Find(path, text, func(start, end int, clause string) { out = append(out, Match{start, end, AnyField, clause}) }) {
+			out = []Match{{0, len(text), AnyField, TooLong}}
+		}
 	}
 	known := map[Match]bool{} // of several rubrics
 	for _, one := range r.rules {
 		spans, ok := one.covers.Find(path, text)
 		if !ok {
-			return []Match{{0, len(text), AnyField, "too-long"}}
+			return []Match{{0, len(text), AnyField, TooLong}}
 		}
 		for _, s := range spans {
 			m := Match{s.Start, s.End, one.doc.Coverage[s.Clause].Field, one.doc.Coverage[s.Clause].ID}
@@ -265,15 +283,11 @@ func (r *Resolved) Match(path, text string) []Match {
 // Residual reports whether free text that no predicate matches may pass: where
 // every rubric lets it.
 func (r *Resolved) Residual(path string, class flow.Class) bool {
-	if r.fallback || len(path) > 1024 {
+	if r.fallback || len(path) > predicate.MaxPath {
 		return false
 	}
 	for _, one := range r.rules {
-		ok := false
-		for _, re := range one.residual[class.Known()] {
-			ok = ok || re.MatchString(path)
-		}
-		if !ok {
+		if !slices.ContainsFunc(one.residual[class.Known()], func(re *regexp.Regexp) bool { return re.MatchString(path) }) {
 			return false
 		}
 	}
@@ -301,10 +315,8 @@ func (r *Resolved) one(field string) *field {
 	if !r.agree[field] {
 		return nil
 	}
-	for _, one := range r.rules {
-		if f := one.fields[field]; f != nil {
-			return f
-		}
+	for _, f := range r.having(field) {
+		return f
 	}
 	return nil
 }
@@ -325,11 +337,9 @@ func (r *Resolved) Generalize(field string, level int, value string) (string, er
 // inAll returns a value that is in every rubric's population.
 func (r *Resolved) inAll(field, value string) (string, error) {
 	err := ErrLevel
-	for _, one := range r.rules {
-		if f := one.fields[field]; f != nil {
-			if _, err = f.generalize(0, value); err != nil {
-				return "", err
-			}
+	for _, f := range r.having(field) {
+		if _, err = f.generalize(0, value); err != nil {
+			return "", err
 		}
 	}
 	return value, err
@@ -338,32 +348,32 @@ func (r *Resolved) inAll(field, value string) (string, error) {
 // Fill fills a template from non-secret task fields. Errors wrap ErrTemplate.
 func (r *Resolved) Fill(template string, context map[string]string) (string, error) {
 	if r.fallback || len(r.rules) == 0 {
-		return "", fmt.Errorf("%w: there is no rubric", ErrTemplate)
+		return "", fmt.Errorf("%w: no rubric holds", ErrTemplate)
 	}
 	t, ok := r.rules[0].templates[template]
 	for _, one := range r.rules {
 		if o, has := one.templates[template]; !ok || !has || o.Text != t.Text {
-			return "", fmt.Errorf("%w: there is no template %q", ErrTemplate, template)
+			return "", fmt.Errorf("%w: unknown template %q", ErrTemplate, template)
 		}
 	}
 	pairs := make([]string, 0, 2*len(t.Context))
 	for _, key := range t.Context {
 		v, ok := context[key]
 		if !ok || v == "" || len(v) > maxContext || !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
-			return "", fmt.Errorf("%w: %s is missing, too long or no line of text", ErrTemplate, key)
+			return "", fmt.Errorf("%w: %s is missing, too long or not a line of text", ErrTemplate, key)
 		}
 		pairs = append(pairs, "{"+key+"}", v)
 	}
 	out := strings.NewReplacer(pairs...).Replace(t.Text)
-	// What the context says is no secret field, or the task's fields are not
-	// what they are said to be.
+	// The context holds no secret field, or the task's fields are not what the
+	// caller says they are.
 	if len(r.Match("", out)) > 0 {
 		return "", fmt.Errorf("%w: what it says of the task looks like a secret field", ErrTemplate)
 	}
 	return out, nil
 }
 
-// Cost is what an operator on a field tells at most, over all values of the
+// Cost is what an operator on a field discloses at most, over all values of the
 // population, to the Bayes-optimal adversary. It is TopRisk for an unknown
 // field or level.
 func (r *Resolved) Cost(field string, op Op) flow.Bits {
@@ -375,14 +385,10 @@ func (r *Resolved) Cost(field string, op Op) flow.Bits {
 		return cost
 	}
 	known := false
-	for _, one := range r.rules {
-		f := one.fields[field]
-		if f == nil {
-			continue
-		}
+	for one, f := range r.having(field) {
 		known = true
 		switch {
-		case op.Kind > Identity, op.Kind == Generalize && (op.Level < 1 || op.Level > len(f.levels) || !r.agree[field]):
+		case op.Kind > Identity, op.Kind == Generalize && (op.Level < 1 || op.Level > len(f.Levels) || !r.agree[field]):
 			return r.top
 		case op.Kind == Substitute && op.Template != Pseudonym && one.templates[op.Template].Text == "":
 			return r.top
@@ -395,10 +401,11 @@ func (r *Resolved) Cost(field string, op Op) flow.Bits {
 	return cost
 }
 
-// TopRisk is the cost of what can't be told, at least that of every field.
+// TopRisk is the cost of a release whose cost is unknown, at least that of every
+// field.
 func (r *Resolved) TopRisk() flow.Bits { return r.top }
 
-// Joint is what views of one value, with its parts and dependent fields, tell
+// Joint is what views of one value, with its parts and dependent fields, disclose
 // together at most: exact where the population can be enumerated, and
 // otherwise a sound bound. It is TopRisk where a field or level is unknown, or
 // where rubrics differ in what depends on what.
@@ -408,7 +415,7 @@ func (r *Resolved) Joint(views []View) flow.Bits {
 	}
 	for _, v := range views {
 		f := r.one(v.Field)
-		if f == nil || v.Level < 0 || v.Level > len(f.levels) {
+		if f == nil || v.Level < 0 || v.Level > len(f.Levels) {
 			return r.top
 		}
 	}
@@ -428,49 +435,55 @@ func (r *Resolved) Joint(views []View) flow.Bits {
 
 // Group names a field's dependency component; fields of one group share the
 // value's identity.
-func (r *Resolved) Group(field string) string {
-	if g, ok := r.groups[field]; ok {
-		return g
-	}
-	return field
-}
+func (r *Resolved) Group(field string) string { return cmp.Or(r.groups[field], field) }
 
 // Graph is the dependency graph for the audit; it may be empty. A component
 // that several rubrics have is in it once; one in which they differ is not,
 // since its fields are never shown.
-func (r *Resolved) Graph() Graph {
-	var g Graph
-	r.eachTie(func(t *tie) {
-		g.Variables = append(g.Variables, t.graph.Variables...)
-		g.Factors = append(g.Factors, t.graph.Factors...)
-	})
-	return g
-}
-
-// eachTie visits the components in which the rubrics agree.
-func (r *Resolved) eachTie(visit func(t *tie)) {
+func (r *Resolved) Graph() dependency.Graph {
+	var g dependency.Graph
 	seen := map[string]bool{}
 	for _, one := range r.rules {
 		for _, t := range one.ties {
-			name := t.fields[0].name
-			if seen[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return !r.sameTies(f.name) || !r.agree[f.name] }) {
+			names := t.Fields()
+			if seen[names[0]] || slices.ContainsFunc(names, func(name string) bool { return !r.sameTies(name) || !r.agree[name] }) {
 				continue
 			}
-			seen[name] = true
-			visit(t)
+			seen[names[0]] = true
+			g.Variables = append(g.Variables, t.Graph().Variables...)
+			g.Factors = append(g.Factors, t.Graph().Factors...)
 		}
 	}
+	return g
+}
+
+// Root names the field that a field is a view of, which is the one that the
+// graph has; itself where it is none.
+func (r *Resolved) Root(field string) string {
+	if f := r.one(field); f != nil {
+		return f.root.Name
+	}
+	return field
 }
 
 // Observe says what showing a value at a level leaves of the graph's
 // variables; nothing where the graph does not have the field. Level 0 is the
 // value itself. Errors are as of Generalize.
-func (r *Resolved) Observe(field string, level int, value string) ([]Seen, error) {
+func (r *Resolved) Observe(field string, level int, value string) ([]dependency.Seen, error) {
 	f := r.one(field)
-	if f == nil {
+	switch {
+	case f == nil:
+		return nil, ErrLevel
+	case f.root.tie == nil:
+		return nil, nil
+	case level < 0 || level > len(f.Levels):
 		return nil, ErrLevel
 	}
-	return f.observe(level, value)
+	seen, err := f.root.tie.Left(f.root.Name, f.Chain, level, value)
+	if err != nil {
+		return nil, ErrOutside
+	}
+	return []dependency.Seen{seen}, nil
 }
 
 // Cells says what a view at a level may leave of the graph's variable of a
@@ -479,10 +492,10 @@ func (r *Resolved) Observe(field string, level int, value string) ([]Seen, error
 // its levels.
 func (r *Resolved) Cells(field string, level int) [][]float64 {
 	f := r.one(field)
-	if f == nil || f.root.tie == nil || level < 0 || level > len(f.levels) {
+	if f == nil || f.root.tie == nil || level < 0 || level > len(f.Levels) {
 		return nil
 	}
-	return f.root.tie.states[slices.Index(f.root.tie.fields, f.root)].Kinds(f.chain, level)
+	return f.root.tie.Kinds(f.root.Name, f.Chain, level)
 }
 
 // Only reports whether the clause that made a match says that it is of its
@@ -505,12 +518,10 @@ func (r *Resolved) Only(m Match) bool {
 // Normal returns a value's normal form, by which it is recognised as the same
 // value however it is written. One that is not understood is folded.
 func (r *Resolved) Normal(field, value string) string {
-	for _, one := range r.rules {
-		if f := one.fields[field]; f != nil {
-			return f.chain.Normal(value)
-		}
+	for _, f := range r.having(field) {
+		return f.Chain.Normal(value)
 	}
-	return strings.Join(strings.Fields(strings.ToLower(value)), " ")
+	return domain.Fold(value)
 }
 
 // Shape names the meaning of a field's levels: where two Resolved differ in

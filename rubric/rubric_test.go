@@ -14,6 +14,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/signed"
 )
 
 // day is when tests take place.
@@ -57,12 +58,6 @@ func newKey(seed byte) (ed25519.PublicKey, ed25519.PrivateKey) {
 }
 
 func keysOf(k ...ed25519.PublicKey) []ed25519.PublicKey { return k }
-
-func TestExampleIsInOrder(t *testing.T) {
-	for _, f := range rubric.Lint(parse(t, example(t)), day) {
-		t.Error(f.String())
-	}
-}
 
 // TestCanonical: the bytes say all, are a fixpoint, and don't depend on how
 // the YAML was written.
@@ -117,13 +112,13 @@ func TestRegistryRefuses(t *testing.T) {
 	}{
 		{"good", good, nil, ""},
 		{"last day", last, nil, ""},
-		{"unsigned YAML", example(t), rubric.ErrUnsigned, "unsigned"},
-		{"unsigned bytes", r.Canonical(), rubric.ErrUnsigned, "unsigned"},
-		{"no signature line", bytes.Replace(good, []byte("signature"), []byte("sig"), 1), rubric.ErrUnsigned, "unsigned"},
-		{"empty", nil, rubric.ErrUnsigned, "unsigned"},
-		{"stranger's", rubric.Sign(r, stranger), rubric.ErrUnknownKey, "unknown-key"},
-		{"altered", bytes.Replace(good, []byte(`"budget":60`), []byte(`"budget":99`), 1), rubric.ErrAltered, "altered"},
-		{"cut", good[:len(good)-2], rubric.ErrAltered, "altered"},
+		{"unsigned YAML", example(t), signed.ErrUnsigned, "unsigned"},
+		{"unsigned bytes", r.Canonical(), signed.ErrUnsigned, "unsigned"},
+		{"no signature line", bytes.Replace(good, []byte("signature"), []byte("sig"), 1), signed.ErrUnsigned, "unsigned"},
+		{"empty", nil, signed.ErrUnsigned, "unsigned"},
+		{"stranger's", rubric.Sign(r, stranger), signed.ErrUnknownKey, "unknown-key"},
+		{"altered", bytes.Replace(good, []byte(`"budget":60`), []byte(`"budget":99`), 1), signed.ErrAltered, "altered"},
+		{"cut", good[:len(good)-2], signed.ErrAltered, "altered"},
 		{"expired", old, rubric.ErrExpired, "expired"},
 		{"future format", bytes.Replace(good, []byte("rubric-v1"), []byte("rubric-v2"), 1), rubric.ErrVersion, "unknown-version"},
 	} {
@@ -139,8 +134,8 @@ func TestRegistryRefuses(t *testing.T) {
 	}
 	// A signature over the bytes alone, as the key may make for something else,
 	// is none over a rubric.
-	bare := fmt.Appendf(nil, "margay-rubric-v1\nkey %s\nsignature %s\n\n%s\n", rubric.KeyID(pub), base64.StdEncoding.EncodeToString(ed25519.Sign(key, r.Canonical())), r.Canonical())
-	if _, err := rubric.Verify("bare", bare, []ed25519.PublicKey{pub}); !errors.Is(err, rubric.ErrAltered) {
+	bare := fmt.Appendf(nil, "margay-rubric-v1\nkey %s\nsignature %s\n\n%s\n", signed.KeyID(pub), base64.StdEncoding.EncodeToString(ed25519.Sign(key, r.Canonical())), r.Canonical())
+	if _, err := rubric.Verify("bare", bare, []ed25519.PublicKey{pub}); !errors.Is(err, signed.ErrAltered) {
 		t.Errorf("a signature over something else: %v", err)
 	}
 	// Every flipped bit is found.
@@ -163,7 +158,7 @@ func TestLoad(t *testing.T) {
 		"c.rubric/x": {Data: []byte("nonsense")},
 	}
 	reg, refused, err := rubric.Load(folder, rubric.Config{Keys: []ed25519.PublicKey{pub}, Now: func() time.Time { return day }})
-	if err != nil || len(reg.All()) != 1 || len(refused) != 1 || !errors.Is(refused[0], rubric.ErrUnsigned) {
+	if err != nil || len(reg.All()) != 1 || len(refused) != 1 || !errors.Is(refused[0], signed.ErrUnsigned) {
 		t.Fatal(reg, refused, err)
 	}
 	if _, err := reg.Get(rubric.Hash{}); !errors.Is(err, rubric.ErrUnknown) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
-	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/clear"
 )
 
 // last takes the last region for relevant.
@@ -23,17 +23,17 @@ func (l *last) Relevant(_ context.Context, q *Question) ([]bool, error) {
 	return out, l.err
 }
 
-func TestOver(t *testing.T) {
+func TestScreener(t *testing.T) {
 	untrusted := label.Label{Integrity: label.Untrusted}
 	private := label.Label{Confidentiality: label.Private}
-	h := &taint.History{Lattice: label.FourPoint, Messages: []taint.Message{
+	h := &clear.History{Lattice: label.FourPoint, Messages: []clear.Message{
 		{Message: flow.Message{Role: flow.RoleUser, Text: "Do it"}},
 		{Message: flow.Message{Role: flow.RoleTool, Text: "ab", Regions: []flow.Region{
 			{Start: 0, End: 1, Label: untrusted}, {Start: 1, End: 2, Label: private, From: flow.Provenance{Field: "b"}},
-		}}, Kind: taint.KindResult, Tool: "get"},
+		}}, Kind: clear.KindResult, Tool: "get"},
 	}}
 	l := &last{}
-	level, err := Over{l}.Screen(t.Context(), h)
+	level, err := Screener{l}.Screen(t.Context(), h)
 	if err != nil || level.Admits(h.Lattice, untrusted) || !level.Admits(h.Lattice, private) {
 		t.Errorf("level %s, %v", level.Format(h.Lattice), err)
 	}
@@ -41,7 +41,7 @@ func TestOver(t *testing.T) {
 		t.Errorf("asked %+v", q)
 	}
 	l.err = errors.New("no answer")
-	if level, err := (Over{l}).Screen(t.Context(), h); err == nil || !level.Admits(h.Lattice, untrusted) {
+	if level, err := (Screener{l}).Screen(t.Context(), h); err == nil || !level.Admits(h.Lattice, untrusted) {
 		t.Errorf("after an error: level %s, %v", level.Format(h.Lattice), err)
 	}
 }

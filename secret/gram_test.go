@@ -171,7 +171,7 @@ func TestThinnedFragments(t *testing.T) {
 		}
 	}
 	ix := b.done()
-	if got := len(ix.grams.tags); got > 2000*6 {
+	if got := len(ix.grams.tags); got > 2000*7 {
 		t.Fatalf("%d grams are kept", got)
 	}
 	missed := 0

@@ -24,7 +24,7 @@ const (
 // Besides whole secrets it finds fragments: runs of a secret's own characters,
 // anywhere in it, that ordinary text would not have by chance. A run is a
 // fragment when every gram of it is the secret's and its text is rarer than
-// 2^-b in the background (fragmentBits), b = max(24, 14 + log2 of the grams in
+// 2^-b in ordinary text (package rarity), b = max(24, 14 + log2 of the grams in
 // the index): six random letters and digits, seven hexadecimal digits, eight
 // decimal digits, eight letters of rare words, four common words.
 //
@@ -51,7 +51,7 @@ type Index struct {
 
 	prefix []uint64 // by the lower bits of a prefix's tag
 	dense  bool     // the filter is too full to be worth asking
-	checks buckets[uint32]
+	checks buckets
 	wholes []uint64 // tags of whole texts, sorted
 	recs   []uint32 // by tag: the record, and its edges in the top bits
 	wholeB []uint32 // bucket starts into wholes by the top bits
@@ -61,7 +61,7 @@ type Index struct {
 	wordLen  [wordLens]bool
 	longest  int // of words; 0: none
 	hasExact bool
-	hasLead  bool // some secret begins with a character that its text leaves out
+	hasLead  bool // some secret starts with a character that its text leaves out
 
 	metas []meta
 	names []byte
@@ -176,17 +176,15 @@ func (b *builder) add(r *Record) error {
 	default:
 		return ErrPrint
 	}
-	m := meta{fp: r.Fingerprint, name: uint32(len(ix.names))}
+	m := meta{
+		fp: r.Fingerprint, name: uint32(len(ix.names)),
+		kind: uint8(max(0, slices.Index(kindTable, r.Kind))), source: uint8(max(0, slices.Index(sourceTable, r.Source))),
+	}
 	copy(m.id[:], r.ID)
-	m.kind = uint8(max(0, slices.Index(kindTable, r.Kind)))
-	m.source = uint8(max(0, slices.Index(sourceTable, r.Source)))
 	if !r.Expires.IsZero() {
 		m.expires = r.Expires.UnixMilli()
 	}
-	name := r.Name
-	if len(name) > 255 {
-		name = name[:255]
-	}
+	name := r.Name[:min(len(r.Name), 255)]
 	ix.names = append(append(ix.names, byte(len(name))), name...)
 	ix.metas = append(ix.metas, m)
 	return nil
@@ -235,10 +233,8 @@ func (b *builder) done() *Index {
 	ix.grams = b.grams.done(ix)
 	ix.prefix, ix.dense = fold(b.prefix)
 	ix.checks = newBuckets(b.checks)
-	b.checks = nil
 	// Slices are copied to their length: growing left up to a quarter unused.
-	ix.names = append([]byte(nil), ix.names...)
-	ix.metas = append([]meta(nil), ix.metas...)
+	ix.names, ix.metas = slices.Clone(ix.names), slices.Clone(ix.metas)
 	slices.SortFunc(b.wholes, func(x, y wholeEntry) int {
 		return cmp.Or(cmp.Compare(x.tag, y.tag), cmp.Compare(x.rec, y.rec))
 	})
@@ -246,7 +242,6 @@ func (b *builder) done() *Index {
 	for i, w := range b.wholes {
 		ix.wholes[i], ix.recs[i] = w.tag, w.rec
 	}
-	b.wholes = nil
 	ix.wholeS, ix.wholeB = bucketStarts(len(ix.wholes), func(i int) uint64 { return ix.wholes[i] })
 	return ix
 }
@@ -302,25 +297,16 @@ func (ix *Index) hit(rec uint32, start, end int64) Hit {
 
 // buckets is a set of tags, sorted, with an index over the top bits. A tag
 // costs its size and about one byte more for the index.
-type buckets[T uint32 | uint64] struct {
-	tags   []T
+type buckets struct {
+	tags   []uint32
 	starts []uint32
 	shift  uint8
 }
 
-// top puts a tag's bits in the highest places.
-func top[T uint32 | uint64](t T) uint64 {
-	if ^T(0) == T(^uint32(0)) {
-		return uint64(t) << 32
-	}
-	return uint64(t)
-}
-
-func newBuckets[T uint32 | uint64](tags []T) buckets[T] {
+func newBuckets(tags []uint32) buckets {
 	slices.Sort(tags)
-	tags = append([]T(nil), slices.Compact(tags)...)
-	b := buckets[T]{tags: tags}
-	b.shift, b.starts = bucketStarts(len(tags), func(i int) uint64 { return top(tags[i]) })
+	b := buckets{tags: slices.Clone(slices.Compact(tags))}
+	b.shift, b.starts = bucketStarts(len(b.tags), func(i int) uint64 { return uint64(b.tags[i]) << 32 })
 	return b
 }
 
@@ -343,15 +329,26 @@ func bucketStarts(n int, tag func(int) uint64) (shift uint8, starts []uint32) {
 	return shift, starts
 }
 
-func (b *buckets[T]) has(tag T) bool {
+func (b *buckets) has(tag uint32) bool {
 	if len(b.tags) == 0 {
 		return false
 	}
-	i := top(tag) >> b.shift
-	for _, t := range b.tags[b.starts[i]:b.starts[i+1]] {
-		if t >= tag {
-			return t == tag
-		}
+	i := uint64(tag) << 32 >> b.shift
+	_, ok := slices.BinarySearch(b.tags[b.starts[i]:b.starts[i+1]], tag)
+	return ok
+}
+
+// Prepare makes the record of a value for a store or an index. The id is the
+// caller's (a ULID); now is its time of creation. The value is not kept.
+// Errors are ErrTooShort and ErrTooLong, wrapped.
+func Prepare(keys *Keys, id, name string, kind Kind, src Source, origin string, value []byte, now time.Time) (Record, Strength, error) {
+	prints, st, err := Print(keys, value)
+	if err != nil {
+		return Record{}, st, fmt.Errorf("%s: %w", name, err)
 	}
-	return false
+	return Record{
+		ID: id, Name: name, Kind: kind, Source: src, Origin: origin,
+		Fingerprint: keys.FingerprintOf(value), Print: prints, Length: len(value),
+		Created: now.UTC().Truncate(time.Millisecond),
+	}, st, nil
 }

@@ -1,6 +1,9 @@
 package secret
 
-import "github.com/margaydev/margay/secret/canon"
+import (
+	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/rarity"
+)
 
 // maxCandidates bounds the starts that are followed at once. Past it the
 // oldest is taken for a secret: an attacker who makes text that keeps
@@ -60,7 +63,7 @@ type tail struct {
 	hit  Hit
 	left uint8
 	more bool // the last one was a dot, which may have been put there
-	soft bool // it is a fragment's: only what stands right behind it and inside secrets
+	soft bool // it is a fragment's: only what follows it at once and occurs in secrets
 	pads uint8
 }
 
@@ -183,7 +186,7 @@ func (m *Matcher) reset() {
 	}
 }
 
-// forget ends everything that the kept characters so far have begun.
+// forget ends everything that the kept characters so far have started.
 func (s *alphaState) forget() { s.n, s.cands, s.run = 0, s.cands[:0], run{} }
 
 // Expire ends what can't go on because nothing of it was read for maxApart raw
@@ -236,13 +239,13 @@ func (s *alphaState) skip(hits []Hit, u *canon.Unit, lead bool) []Hit {
 	switch {
 	case s.tail.more:
 		s.tail.more = false
-		hits = s.tail.extend(hits, u)
 	case s.tail.left > 0:
 		s.tail.left--
 		s.tail.more = dot
-		hits = s.tail.extend(hits, u)
+	default:
+		return hits
 	}
-	return hits
+	return s.tail.extend(hits, u)
 }
 
 func (t *tail) extend(hits []Hit, u *canon.Unit) []Hit {
@@ -413,7 +416,7 @@ func (m *Matcher) extend(hits []Hit, s *alphaState, u *canon.Unit, rec uint32, o
 	return append(hits, r.hit)
 }
 
-// softTail lets what stands right behind a fragment go with it, unless the
+// softTail takes what follows a fragment at once with it, unless the
 // whole secret has just ended there and says itself what does.
 func (s *alphaState) softTail(h *Hit) {
 	if s.tail.pads == 0 {
@@ -433,7 +436,7 @@ func (s *alphaState) rarity(n, ago int) float64 {
 		k := (s.count - uint8(ago+n-i)) % recentLen
 		text[i], apart[i] = s.recent[k], s.apart[k]
 	}
-	return fragmentBits(text[:n], apart[:n])
+	return rarity.InText(text[:n], apart[:n])
 }
 
 // follow extends the candidates by one character.

@@ -12,11 +12,12 @@ import (
 	"github.com/dchest/siphash"
 
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/rarity"
 )
 
 // A print is what is kept of a value to find it again, or parts of it: keyed
 // tags of the grams of its canonical text; and for each way in which that text
-// may stand in a view (as it is, reversed, ROT13, both), tags of its prefixes
+// may occur in a view (as it is, reversed, ROT13, both), tags of its prefixes
 // at a few check points and of the whole. All tags are SipHash-2-4 under
 // subkeys of Keys.Fingerprint; texts longer than a gram go through a polynomial
 // over GF(2^61-1) at a secret point first (hash, then PRF). Without the key a
@@ -35,11 +36,11 @@ const (
 
 	gramSize = 8           // bytes of a gram in a print: 48 bits of tag, position and headBit
 	headBit  = 1 << 15     // the whole text may begin with this gram, in one of its forms
-	headOnly = headBit - 1 // the position of a gram that is no evidence of a part
+	headOnly = headBit - 1 // the position of a gram that is not evidence of a part
 )
 
 // checkAt are the lengths at which a candidate must still be a prefix of some
-// secret. They end the hold on text that only begins like one.
+// secret. They end the hold on text that only starts like one.
 var checkAt = [...]int{16, 32, 64, 128, 256}
 
 // alphabet is the canonical text that a secret is recognised by.
@@ -138,7 +139,7 @@ const (
 	// unless it is hard to guess.
 	shortLength = 12
 	maxWord     = 64
-	weakBits    = 30 // below it, whoever registers a value is told
+	weakBits    = 30 // below it, whoever registers a value gets a warning
 	// wordBits is below what a short value is only a word: eight digits are
 	// looked for in disguise, a word and a number are not.
 	wordBits = 26
@@ -154,17 +155,14 @@ var ErrTooLong = errors.New("too long to register as one value")
 // eight letters and digits are recognised with their punctuation; values that
 // are short and easy to guess, as whole words only.
 func Print(keys *Keys, value []byte) ([]byte, Strength, error) {
-	return printValue(newHasher(keys), value)
-}
-
-func printValue(h *hasher, value []byte) ([]byte, Strength, error) {
 	switch {
 	case len(value) < MinLength:
 		return nil, Strength{}, fmt.Errorf("%w (%d bytes; at least %d)", ErrTooShort, len(value), MinLength)
 	case len(value) > MaxLength:
 		return nil, Strength{}, fmt.Errorf("%w (%d bytes; at most %d)", ErrTooLong, len(value), MaxLength)
 	}
-	st := Strength{Bits: guessBits(value)}
+	h := newHasher(keys)
+	st := Strength{Bits: rarity.ToGuess(value)}
 	weak := st.Bits < wordBits && len(value) < shortLength
 	if text, a := canonicalForm(value); !weak && len(text) >= leastText {
 		st.Disguised = true
@@ -194,7 +192,7 @@ func canonicalForm(value []byte) ([]byte, alphabet) {
 // the canonical text keeps; a match takes them in.
 const maxEdge = 7
 
-// edges returns how many characters of value stand before and behind its
+// edges returns how many characters of value precede and follow its
 // canonical text, four bits each.
 func edges(value []byte, a alphabet) byte {
 	keep := canon.Alnum
@@ -222,7 +220,7 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte, from, to int)
 	seen := map[string]bool{}
 	for i, v := range variants(text) {
 		e := edge
-		if i >= 2 { // read backwards
+		if i == 2 || i == 3 { // read backwards
 			e = e>>4 | e<<4
 		}
 		if seen[string(v)] {
@@ -245,7 +243,7 @@ func printCanonical(h *hasher, text []byte, a alphabet, edge byte, from, to int)
 }
 
 // private returns the part of a value's canonical text whose parts are secret:
-// all of it but for a URL with a password, of which it is what stands before
+// all of it but for a URL with a password, of which it is what precedes
 // the host, and a JSON Web Token, whose header is everybody's.
 func private(value []byte, a alphabet) (from, to int) {
 	form := func(v []byte) int {
@@ -313,26 +311,31 @@ func gramOf(v []byte) (w uint64) {
 	return w
 }
 
+// recased reports whether a text in another case is rare enough to stand for a
+// secret. Words with a number behind them are not: ordinary text has them.
+func recased(text []byte) bool {
+	b := rarity.ToGuess(text)
+	return b >= weakBits && (b >= 3*float64(len(text)) || b >= 64)
+}
+
 // variants returns the forms of a canonical text that are looked for in every
-// view: itself, ROT13, and both read backwards.
+// view: itself, ROT13, both read backwards, and itself in one case.
 func variants(text []byte) [][]byte {
 	rot := make([]byte, len(text))
 	for i, c := range text {
-		switch {
-		case c >= 'a' && c <= 'z':
-			c = 'a' + (c-'a'+13)%26
-		case c >= 'A' && c <= 'Z':
-			c = 'A' + (c-'A'+13)%26
-		}
-		rot[i] = c
+		rot[i] = byte(rot13(uint64(c)))
 	}
-	return [][]byte{text, rot, reversed(text), reversed(rot)}
+	all := [][]byte{text, rot, reversed(text), reversed(rot)}
+	for _, cased := range [][]byte{bytes.ToLower(text), bytes.ToUpper(text)} {
+		if len(cased) == len(text) && recased(cased) {
+			all = append(all, cased)
+		}
+	}
+	return all
 }
 
 func reversed(text []byte) []byte {
 	r := []rune(string(text))
-	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
-		r[i], r[j] = r[j], r[i]
-	}
+	slices.Reverse(r)
 	return []byte(string(r))
 }

@@ -1,6 +1,5 @@
-// Package stream is the editor that stands in a stream of text: it holds back
-// what may still become a secret, lets everything else go on, and replaces
-// what has become one.
+// Package stream is the editor of streamed text: it holds back what may still
+// become a secret, releases everything else, and replaces secrets.
 //
 // # Guarantee
 //
@@ -11,8 +10,8 @@
 //
 // # Why it holds
 //
-// A detector D reads a text and reports spans. Three properties are asked of
-// each, and tested for each by properties and by fuzzing:
+// A detector D reads a text and reports spans. Each must have three
+// properties, which property tests and fuzzing check:
 //
 //  1. Chunk invariance. The spans that D reports for a text depend on its
 //     bytes alone. Every detector is an automaton that steps a byte at a time;
@@ -25,6 +24,12 @@
 //     the first byte that it has read and not yet written.
 //  3. Causality. A span is reported at the latest when hold passes its start.
 //
+// Package cut is the kernel that enforces this: it knows only spans and
+// offsets, moves the cut to the least hold, and cuts spans out. Only what it
+// releases goes out, and a detector that breaks property 3 breaks the text,
+// which is blocked. So the guarantee needs the detectors for what is matched
+// and held, and the kernel for the rest.
+//
 // The cut after P is the least hold of all detectors over all views. Take any
 // byte b of any matched span S=[s,e), and suppose b was emitted after P
 // unedited. Then b < cut(P), so s < cut(P) ≤ hold(P) of the detector that
@@ -34,21 +39,24 @@
 //
 // The edited text is a function of the set of spans alone: spans are joined
 // where they overlap, and a joined region is replaced by what its leader (the
-// span that starts first; see Finding) calls for. So the edited text, too, is
-// the same for every cut into chunks. Only how early it comes depends on them.
+// span that starts first) calls for. So the edited text, too, is the same for
+// every cut into chunks. Only its timing depends on them.
 //
 // # Bounds
 //
-// No detector holds more than Config.MaxHeld bytes: past it, what is held is
-// taken for a secret (Finding.Capped) and replaced. Characters that stand more
+// No detector holds more than Config.MaxHeld bytes: past that, held text is
+// taken for a secret (Finding.Capped) and replaced. Characters that are more
 // than canon.MaxApart raw bytes apart are not of one secret, for any detector
-// over canonical text, so separators alone hold nothing. Nothing is let go by
-// a timer. State is bounded for each text; decoding views get theirs only while
-// a run of encoded text lasts.
+// over canonical text, so separators alone hold nothing. If the detectors
+// fail to bound themselves, the kernel takes what they hold for a secret
+// (RuleUndecided). Nothing is released by a timer. State is bounded for each
+// text; decoding views get theirs only while a run of encoded text lasts.
 //
 // # Outside the guarantee
 //
-// A secret cut over two texts (blocks, choices, turns), or with more than
+// A secret split over two texts (blocks, choices, turns), or with more than
 // canon.MaxApart bytes between two of its characters; an encoding that no
-// view undoes; chains of more than two encodings.
+// view undoes; a list of fewer than eight numbers; a value in another case that
+// is easy to guess; chains of more than two encodings, and those of two that
+// docs/benchmarks.md lists as not found.
 package stream

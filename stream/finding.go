@@ -7,12 +7,15 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/stream/cut"
 )
 
 // Finding.Rule of what no recogniser's rule found.
 const (
 	RuleVault = "vault" // by fingerprint
 	RuleRisk  = "risk"  // by the risk model, through Mark
+
+	RuleUndecided = "undecided" // KindUndecided
 )
 
 // Finding is one matched span. It holds no value.
@@ -35,12 +38,12 @@ type Finding struct {
 	continues   bool    // goes on where a capped or open finding ended
 }
 
-// Edit replaces the raw bytes [Start, End) by Text. An edit whose Text is
-// empty goes on where the edit before it ended.
-type Edit struct {
-	Start, End int64
-	Text       []byte
-}
+// KindUndecided is the kind of text that was cut out because it could not be
+// decided: the package's own bounds failed, not the text.
+const KindUndecided secret.Kind = "undecided"
+
+// Edit replaces raw bytes by a text.
+type Edit = cut.Edit
 
 // Config says what is looked for and what is done. It is shared by all
 // scanners made from it and must not change.
@@ -55,9 +58,6 @@ type Config struct {
 	MaxHeld int
 	// Now decides about expired secrets. Zero means that none is expired.
 	Now time.Time
-	// Plain leaves the decoding and unescaping views out. It is for
-	// comparison in benchmarks; nothing else sets it.
-	Plain bool
 	// HoldURLs holds URLs whole and replaces a URL that holds a finding
 	// from its host on: whoever renders the text would fetch it.
 	HoldURLs bool
@@ -73,12 +73,13 @@ type Config struct {
 // DefaultMaxHeld is the cap on held bytes where Config names none.
 const DefaultMaxHeld = 4096
 
-func (c *Config) maxHeld() int64 {
-	if c.MaxHeld <= 0 {
-		return DefaultMaxHeld
-	}
-	return int64(c.MaxHeld)
-}
+// slack is how many raw bytes may stay undecided for each byte that a
+// detector may hold. A detector counts the bytes of its view: each may stand for
+// two encodings over each other, with canon.MaxApart bytes between characters.
+// The cut takes what is more for a secret, whatever the detectors say.
+const slack = 2048
+
+func (c *Config) maxHeld() int64 { return int64(cmp.Or(max(c.MaxHeld, 0), DefaultMaxHeld)) }
 
 func (c *Config) nowMilli() int64 {
 	if c.Now.IsZero() {
@@ -103,9 +104,7 @@ func (c *Config) replace(dst []byte, f *Finding, raw []byte) []byte {
 
 // AppendRedaction appends [REDACTED:<kind>].
 func AppendRedaction(dst []byte, kind secret.Kind) []byte {
-	dst = append(dst, "[REDACTED:"...)
-	dst = append(dst, kind...)
-	return append(dst, ']')
+	return append(append(append(dst, "[REDACTED:"...), kind...), ']')
 }
 
 // leads orders findings with the same start: the one that comes first says

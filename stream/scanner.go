@@ -8,6 +8,7 @@ import (
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/stream/cut"
 )
 
 // Scanner reads one text and says how far it is decided and which edits it
@@ -19,14 +20,9 @@ type Scanner struct {
 	blind bool
 	urls  *urls // nil unless Config.HoldURLs
 
-	win  []byte // raw bytes from base on
-	base int64
-	pos  int64 // everything before it is decided: the cut
-
-	pend   []Finding // not yet passed by the cut, unordered
-	region int64     // end of the region that the cut is in; ≤ pos: none
-	edits  []Edit
-	found  []Finding
+	text  cut.Text
+	pend  []Finding // not yet passed by the cut, unordered
+	found []Finding
 
 	sc     *scratches
 	closed bool
@@ -38,8 +34,11 @@ type scratches [maxDepth + 1]scratch
 var scratchPool = sync.Pool{New: func() any { return new(scratches) }}
 
 // NewScanner returns a scanner for one text.
-func (c *Config) NewScanner() *Scanner {
-	s := &Scanner{cfg: c, root: newView(c, "raw", 0)}
+func (c *Config) NewScanner() *Scanner { return c.newScanner(false) }
+
+// newScanner returns a scanner; one that keeps the text can release it.
+func (c *Config) newScanner(keep bool) *Scanner {
+	s := &Scanner{cfg: c, root: newView(c, "raw", 0), text: cut.NewText(slack*c.maxHeld(), keep)}
 	s.blind = s.root.raw == nil && len(s.root.vaults) == 0
 	if c.HoldURLs {
 		s.urls = &urls{}
@@ -51,37 +50,27 @@ func newRules(cfg *Config) *recognise.Scanner {
 	return cfg.Rules.NewScanner(recognise.WithPath(cfg.Path), recognise.WithMaxHeld(int(cfg.maxHeld())))
 }
 
-func (s *Scanner) scratch(depth int) *scratch { return &s.sc[depth] }
-
 // Write reads the next bytes of the text.
 func (s *Scanner) Write(p []byte) {
-	if s.blind {
-		off := s.base + int64(len(s.win))
-		s.win = append(s.win, p...)
-		if s.urls != nil {
-			s.urls.write(p, off)
-		}
-		s.advance(s.base + int64(len(s.win)))
-		return
-	}
 	s.sc = scratchPool.Get().(*scratches)
-	for len(p) > 0 {
-		n := min(len(p), batch)
-		s.write(p[:n])
-		p = p[n:]
+	for ; len(p) > 0; p = p[min(len(p), batch):] {
+		s.write(p[:min(len(p), batch)])
 	}
-	s.advance(s.hold())
+	s.advance()
 	scratchPool.Put(s.sc)
 	s.sc = nil
 }
 
 func (s *Scanner) write(p []byte) {
-	off := s.base + int64(len(s.win))
-	s.win = append(s.win, p...)
+	off := s.text.Len()
+	s.text.Write(p)
 	if s.urls != nil {
 		s.urls.write(p, off)
 	}
-	sc := s.scratch(0)
+	if s.blind {
+		return
+	}
+	sc := &s.sc[0]
 	sc.units = canon.Units(sc.units[:0], p, off)
 	s.root.write(s, sc.units) // before the raw rules read p: forms fork off from their state
 	if s.root.raw != nil {
@@ -89,14 +78,14 @@ func (s *Scanner) write(p []byte) {
 		s.takeRaw()
 	}
 	s.root.join()
-	if len(s.win) > 4*batch {
-		// A large write decides as it goes, so that the window stays small.
-		s.advance(s.hold())
+	if s.text.Len()-s.text.Decided() > 4*batch {
+		// A large write decides as it goes, so that little stays undecided.
+		s.advance()
 	}
 }
 
 func (s *Scanner) takeRaw() {
-	sc := s.scratch(0)
+	sc := &s.sc[0]
 	sc.matches = s.root.raw.Take(sc.matches[:0])
 	for i := range sc.matches {
 		m := &sc.matches[i]
@@ -119,44 +108,30 @@ func (s *Scanner) Close() {
 		s.root.end(s)
 	}
 	if s.urls != nil {
-		s.urls.close(s.base + int64(len(s.win)))
+		s.urls.close(s.text.Len())
 	}
-	s.advance(s.base + int64(len(s.win)))
+	s.advance()
 	scratchPool.Put(s.sc)
 	s.sc = nil
 }
 
-// hold returns the least hold of all detectors.
-func (s *Scanner) hold() int64 {
-	s.root.expire(s, s.base+int64(len(s.win)))
-	h := min(s.base+int64(len(s.win)), s.root.hold())
-	if s.root.raw != nil {
-		h = min(h, s.root.raw.Hold())
-	}
-	return h
-}
-
 // Cut returns the offset before which the text is decided: no byte before it
 // can still become part of a finding, and all edits before it are known.
-func (s *Scanner) Cut() int64 { return s.pos }
+func (s *Scanner) Cut() int64 { return s.text.Decided() }
 
 // Len returns the bytes read so far.
-func (s *Scanner) Len() int64 { return s.base + int64(len(s.win)) }
+func (s *Scanner) Len() int64 { return s.text.Len() }
 
 // Edits appends the edits that came before the cut since the last call, in
 // order. Their Text stays valid.
-func (s *Scanner) Edits(dst []Edit) []Edit {
-	dst = append(dst, s.edits...)
-	s.edits = s.edits[:0]
-	return dst
-}
+func (s *Scanner) Edits(dst []Edit) []Edit { return s.text.Edits(dst) }
 
 // Findings returns what was found before the cut, in order, with the action
 // that was taken. The slice is valid until the next call of a method.
 func (s *Scanner) Findings() []Finding { return s.found }
 
 func (s *Scanner) addMatch(m *recognise.Match, start, end int64, view string) {
-	s.add(Finding{
+	s.pend = append(s.pend, Finding{
 		Start: start, End: end, Kind: m.Kind(), Rule: m.Rule.ID, Class: m.Rule.Class, View: view,
 		Capped: m.Capped, continues: m.Continues,
 	})
@@ -168,51 +143,45 @@ func (s *Scanner) addMatch(m *recognise.Match, start, end int64, view string) {
 // kind ended if continues says so.
 func (s *Scanner) Mark(f Finding, continues bool) {
 	f.continues = continues
-	s.add(f)
-}
-
-func (s *Scanner) add(f Finding) {
-	if f.Start < s.pos {
-		// Only what goes on from a region that is being cut out may.
-		f.Start, f.continues = s.pos, true
-		if f.End <= s.pos {
-			return
-		}
-	}
 	s.pend = append(s.pend, f)
 }
 
-// advance moves the cut to safe, an offset before which no detector will
-// start another finding.
-func (s *Scanner) advance(safe int64) {
+// advance moves the cut as far as the holds of all detectors let it.
+func (s *Scanner) advance() {
+	if !s.blind && !s.closed {
+		s.root.expire(s, s.text.Len())
+		s.root.hold(&s.text)
+	}
 	if s.urls != nil {
-		safe = s.holdURLs(safe)
+		s.holdURLs()
 	}
 	if len(s.pend) > 0 {
 		slices.SortFunc(s.pend, func(a, b Finding) int { return leads(&a, &b) })
 	}
-	i := 0
+	i, safe := 0, s.text.Least()
 	for ; i < len(s.pend) && s.pend[i].Start < safe; i++ {
-		s.take(&s.pend[i], safe)
+		s.take(&s.pend[i])
 	}
 	s.pend = s.pend[:copy(s.pend, s.pend[i:])]
-	if s.region > s.pos {
-		s.drop(min(s.region, safe))
+	if from, leads := s.text.Advance(); from >= 0 {
+		f := undecided(from, s.text.Len(), flow.ActRedact)
+		s.found = append(s.found, f)
+		if leads {
+			s.text.Replace(s.cfg.replace(nil, &f, s.text.Raw(f.Start, f.End)))
+		}
 	}
-	s.pos = max(s.pos, safe)
-	s.trim()
 }
 
-// take decides about one finding that starts before safe. Findings come in
-// the order of leads.
-func (s *Scanner) take(f *Finding, safe int64) {
+// take decides about one finding that starts before the next cut. Findings come
+// in the order of leads.
+func (s *Scanner) take(f *Finding) {
 	// A finding is decided about and told as it was found, and cut out with the
 	// URL that goes with it.
 	out, grown := extent{f.Start, f.End}, f.own != (extent{})
 	if grown {
 		f.Start, f.End, f.own = f.own.start, f.own.end, extent{}
 	}
-	raw := s.raw(f.Start, f.End)
+	raw := s.text.Raw(f.Start, f.End)
 	part := false // of what is reported already
 	if n := len(s.found); n > 0 {
 		l := &s.found[n-1]
@@ -224,7 +193,7 @@ func (s *Scanner) take(f *Finding, safe int64) {
 		part = same || f.Fragment && l.ID == f.ID && l.Start <= f.Start && f.Start < l.End
 	}
 	f.Action = s.cfg.decide(f, raw)
-	if f.continues && s.region >= f.Start {
+	if f.continues && s.text.Region() >= f.Start {
 		f.Action = flow.ActRedact
 	} else if f.Action != flow.ActAllow && !f.continues && !part && !s.told(f) {
 		s.found = append(s.found, *f)
@@ -235,49 +204,35 @@ func (s *Scanner) take(f *Finding, safe int64) {
 		return
 	default:
 	}
-	if s.region > f.Start || f.continues && s.region >= f.Start {
-		s.region = max(s.region, f.End)
-		return
+	if s.cut(f.Start, f.End, f.continues) {
+		s.text.Replace(s.cfg.replace(nil, f, raw))
 	}
-	// A new region, led by f. The one before it has ended.
-	if s.region > s.pos {
-		s.drop(s.region)
+}
+
+// cut cuts a span out and reports whether it leads a region. A span that a
+// detector reports too late blocks the text.
+func (s *Scanner) cut(start, end int64, goesOn bool) bool {
+	was := s.text.Broken()
+	leads, err := s.text.Cut(start, end, goesOn)
+	if err != nil && !was {
+		s.found = append(s.found, undecided(start, end, flow.ActBlock))
 	}
-	end := min(f.End, safe)
-	s.edits = append(s.edits, Edit{Start: f.Start, End: end, Text: s.cfg.replace(nil, f, raw)})
-	s.pos, s.region = end, f.End
+	return leads
+}
+
+// undecided is a finding about text that is cut out since it can't be decided.
+func undecided(start, end int64, a flow.Action) Finding {
+	return Finding{Start: start, End: end, Kind: KindUndecided, Rule: RuleUndecided, View: "raw", Action: a, Capped: a != flow.ActBlock}
 }
 
 // told reports whether a finding says nothing new: it lies in a region that is
 // cut out, and is the same stretch again, a part of a secret, or a value that
 // was only discovered.
 func (s *Scanner) told(f *Finding) bool {
-	if s.region <= f.Start || s.region < f.End || f.Action == flow.ActBlock {
+	if region := s.text.Region(); region <= f.Start || region < f.End || f.Action == flow.ActBlock {
 		return false
 	}
 	n := len(s.found)
 	again := n > 0 && s.found[n-1].Start == f.Start && s.found[n-1].End == f.End
 	return again || f.Fragment || f.Rule == RuleVault && f.Source == secret.SourceDiscovered
-}
-
-// drop cuts out the bytes of the open region up to end.
-func (s *Scanner) drop(end int64) {
-	if end > s.pos {
-		s.edits = append(s.edits, Edit{Start: s.pos, End: end})
-		s.pos = end
-	}
-}
-
-func (s *Scanner) raw(start, end int64) []byte {
-	start = max(start, s.base)
-	end = max(end, start)
-	return s.win[start-s.base : end-s.base]
-}
-
-func (s *Scanner) trim() {
-	n := s.pos - s.base
-	if n > 0 && (n == int64(len(s.win)) || n >= 1024) {
-		s.win = s.win[:copy(s.win, s.win[n:])]
-		s.base += n
-	}
 }

@@ -1,9 +1,12 @@
 package stream
 
-import "github.com/margaydev/margay/flow"
+import (
+	"strings"
 
-// maxURL is how long a URL is held; what is longer is no link that a client
-// would fetch.
+	"github.com/margaydev/margay/flow"
+)
+
+// maxURL is how long a URL is held; no client would fetch a longer one.
 const maxURL = 2048
 
 // urls finds the URLs of a text from their host on. Whoever shows the text
@@ -38,13 +41,7 @@ func (u *urls) write(p []byte, off int64) {
 	}
 }
 
-func endsURL(b byte) bool {
-	switch b {
-	case ' ', '\t', '\n', '\r', ')', '>', '<', '"', '\'', '`', '|', '\\', '^', '{', '}':
-		return true
-	}
-	return false
-}
+func endsURL(b byte) bool { return strings.IndexByte(" \t\n\r)><\"'`|\\^{}", b) >= 0 }
 
 func (u *urls) close(at int64) {
 	if u.open {
@@ -55,28 +52,26 @@ func (u *urls) close(at int64) {
 	}
 }
 
-// holdURLs decides the closed URLs before safe and returns the offset from
-// which text is still held.
-func (s *Scanner) holdURLs(safe int64) int64 {
+// holdURLs decides the closed URLs before the cut to come, and holds the rest.
+func (s *Scanner) holdURLs() {
 	u := s.urls
-	for len(u.done) > 0 && u.done[0].end <= safe {
+	for len(u.done) > 0 && u.done[0].end <= s.text.Least() {
 		s.decideURL(u.done[0])
 		u.done = u.done[:copy(u.done, u.done[1:])]
 	}
 	if len(u.done) > 0 {
-		safe = min(safe, u.done[0].start)
+		s.text.Hold(u.done[0].start)
 	}
 	if u.open {
-		safe = min(safe, max(u.start, s.pos))
+		s.text.Hold(u.start)
 	}
-	return safe
 }
 
 // decideURL makes a finding in a URL cover the URL. All findings that start
 // in it are known.
 func (s *Scanner) decideURL(at extent) {
-	if s.region > at.start {
-		s.region = max(s.region, at.end)
+	if s.text.Region() > at.start {
+		s.cut(at.start, at.end, true) // it goes on with the region
 		return
 	}
 	var best *Finding
@@ -86,7 +81,7 @@ func (s *Scanner) decideURL(at extent) {
 			continue
 		}
 		probe := *f
-		switch s.cfg.decide(&probe, s.raw(f.Start, f.End)) {
+		switch s.cfg.decide(&probe, s.text.Raw(f.Start, f.End)) {
 		case flow.ActAllow, flow.ActReport:
 		default:
 			best = f
@@ -95,7 +90,7 @@ func (s *Scanner) decideURL(at extent) {
 	if best == nil {
 		return
 	}
-	// It is told as it was found, however much goes with it.
+	// It is reported as it was found, however much goes with it.
 	best.own = extent{best.Start, best.End}
 	best.Start, best.End = min(best.Start, at.start), max(best.End, at.end)
 }

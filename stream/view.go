@@ -1,9 +1,12 @@
 package stream
 
 import (
+	"strings"
+
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/stream/cut"
 )
 
 // maxDepth is how many encodings may lie over each other.
@@ -30,6 +33,9 @@ type view struct {
 	match [3][]*secret.Matcher
 
 	decoders []decoding
+	numbers  canon.Numbers
+	listed   []*view // by base; made when a list is long enough
+	hidden   *view   // of what is written in characters nobody sees; nil before the first
 
 	vaults []*secret.Index
 	forms  int
@@ -44,13 +50,9 @@ type decoding struct {
 }
 
 func newView(cfg *Config, name string, depth int) *view {
-	v := &view{cfg: cfg, name: name, depth: depth}
-	v.forms = 1
-	if !cfg.Plain {
-		v.forms = 2
-		if depth == 0 {
-			v.forms = 3
-		}
+	v := &view{cfg: cfg, name: name, depth: depth, forms: 2}
+	if depth == 0 {
+		v.forms = 3
 	}
 	for _, ix := range cfg.Vaults {
 		if ix != nil && ix.Len() > 0 {
@@ -65,12 +67,10 @@ func newView(cfg *Config, name string, depth int) *view {
 			v.clean.rules = newRules(cfg)
 		}
 	}
-	if depth < maxDepth && !cfg.Plain {
-		v.decoders = []decoding{
-			{Decoder: canon.Decoder{Enc: canon.Base64}},
-			{Decoder: canon.Decoder{Enc: canon.Base32}},
-			{Decoder: canon.Decoder{Enc: canon.Base16}},
-		}
+	if depth < maxDepth {
+		v.decoders = make([]decoding, 3)
+		v.folds[1].Collect = true
+		v.decoders[0].Enc, v.decoders[1].Enc, v.decoders[2].Enc = canon.Base64, canon.Base32, canon.Base16
 	}
 	return v
 }
@@ -79,9 +79,20 @@ func newView(cfg *Config, name string, depth int) *view {
 type scratch struct {
 	units, folded, esc, esc2, alnum []canon.Unit
 	bytes                           []byte
-	out                             [3][8][]canon.Unit
+	out                             [4][8][]canon.Unit // the last are of lists of numbers
 	hits                            []secret.Hit
 	matches                         []recognise.Match
+}
+
+// decoded is room for what a decoder gives, by alignment.
+func (sc *scratch) decoded(i int, d *decoding) [][]canon.Unit { return sc.room(i, d.Enc.Phases) }
+
+func (sc *scratch) room(i, n int) [][]canon.Unit {
+	out := sc.out[i][:n]
+	for p := range out {
+		out[p] = out[p][:0]
+	}
+	return out
 }
 
 // calmAfter is how many bytes without an escape or a lookalike are read before
@@ -96,7 +107,7 @@ const calmAfter = 512
 // the same for a while and are in the same state again, they are dropped. That
 // changes what is computed, never what is found, so it may depend on chunks.
 func (v *view) write(s *Scanner, in []canon.Unit) {
-	sc := s.scratch(v.depth)
+	sc := &s.sc[v.depth]
 	plain := ordinary(in)
 	if plain && !v.forked {
 		v.feed(s, sc, 0, in)
@@ -104,11 +115,6 @@ func (v *view) write(s *Scanner, in []canon.Unit) {
 			v.clean.write(s, v, sc, in)
 		}
 		v.decode(s, sc, in)
-		return
-	}
-	if v.cfg.Plain {
-		sc.folded = v.folds[0].Write(sc.folded[:0], in)
-		v.feed(s, sc, 0, sc.folded)
 		return
 	}
 	v.fork(s)
@@ -198,6 +204,21 @@ func (v *view) unescapedFolded(s *Scanner, sc *scratch) {
 		v.clean.write(s, v, sc, sc.folded)
 	}
 	v.decode(s, sc, sc.folded)
+	if unseen := v.folds[1].Unseen; len(unseen) > 0 {
+		if v.hidden == nil {
+			v.hidden = newView(v.cfg, v.name+"+unseen", v.depth+1)
+		}
+		v.hidden.read(s, unseen)
+		v.folds[1].Unseen = unseen[:0]
+	}
+}
+
+// matchers are those that read: of the first form alone, unless the forms differ.
+func (v *view) matchers() [][]*secret.Matcher {
+	if !v.forked {
+		return v.match[:1]
+	}
+	return v.match[:]
 }
 
 // feed gives folded units of form i to its matchers.
@@ -223,23 +244,14 @@ func (v *view) feed(s *Scanner, sc *scratch, i int, units []canon.Unit) {
 func (v *view) report(s *Scanner, hits []secret.Hit, form int) {
 	for i := range hits {
 		h := &hits[i]
-		s.add(Finding{
+		s.pend = append(s.pend, Finding{
 			Start: h.Start, End: h.End, Kind: h.Kind, Rule: RuleVault, Source: h.Source, ID: h.ID, Name: h.Name,
 			View: v.formName(form), Fingerprint: h.Fingerprint, Capped: h.Capped, Fragment: h.Fragment, continues: h.Continues,
 		})
 	}
 }
 
-func (v *view) formName(form int) string {
-	switch form {
-	case 0:
-		return v.name
-	case 1:
-		return v.name + "+unescaped"
-	default:
-		return v.name + "+unescaped+unescaped"
-	}
-}
+func (v *view) formName(form int) string { return v.name + strings.Repeat("+unescaped", form) }
 
 // decode gives unescaped, folded units to the decoders and what comes out to
 // the views below.
@@ -247,6 +259,9 @@ func (v *view) decode(s *Scanner, sc *scratch, units []canon.Unit) {
 	if len(v.decoders) == 0 {
 		return
 	}
+	out := sc.room(len(v.decoders), len(canon.Bases))
+	v.numbers.Write(out, units)
+	v.list(s, out)
 	d := v.decoders
 	if units = units[canon.Idle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, units):]; len(units) == 0 {
 		return
@@ -263,15 +278,40 @@ func (v *view) decode(s *Scanner, sc *scratch, units []canon.Unit) {
 			}
 			in = sc.alnum
 		}
-		was := d.Active()
-		out := sc.out[i][:d.Enc.Phases]
-		for p := range out {
-			out[p] = out[p][:0]
-		}
+		was, out := d.Active(), sc.decoded(i, d)
 		d.Write(out, in)
 		if was || d.Active() || len(out[0]) > 0 {
 			v.below(s, d, out)
 		}
+	}
+}
+
+// list gives what lists of numbers are to the views below.
+func (v *view) list(s *Scanner, out [][]canon.Unit) {
+	for b, units := range out {
+		if len(units) == 0 {
+			continue
+		}
+		if v.listed == nil {
+			v.listed = make([]*view, len(canon.Bases))
+		}
+		if v.listed[b] == nil {
+			v.listed[b] = newView(v.cfg, v.name+"+"+canon.Bases[b], v.depth+1)
+		}
+		v.listed[b].read(s, units)
+	}
+}
+
+// lists calls f with the views of lists that are being read, and of what is
+// hidden.
+func (v *view) lists(f func(*view)) {
+	for _, b := range v.listed {
+		if b != nil {
+			f(b)
+		}
+	}
+	if v.hidden != nil {
+		f(v.hidden)
 	}
 }
 
@@ -284,28 +324,32 @@ func (v *view) below(s *Scanner, d *decoding, out [][]canon.Unit) {
 		}
 	}
 	for p, units := range out {
-		b := d.below[p]
-		for len(units) > 0 {
-			n := 0
-			for n < len(units) && n < batch && units[n].C != canon.Break {
-				n++
-			}
-			if n > 0 {
-				b.write(s, units[:n])
-			}
-			if n < len(units) && units[n].C == canon.Break {
-				b.end(s)
-				n++
-			}
-			units = units[n:]
+		d.below[p].read(s, units)
+	}
+}
+
+// read reads decoded units, which end where there is a Break.
+func (v *view) read(s *Scanner, units []canon.Unit) {
+	for len(units) > 0 {
+		n := 0
+		for n < len(units) && n < batch && units[n].C != canon.Break {
+			n++
 		}
+		if n > 0 {
+			v.write(s, units[:n])
+		}
+		if n < len(units) && units[n].C == canon.Break {
+			v.end(s)
+			n++
+		}
+		units = units[n:]
 	}
 }
 
 // end ends this view's text: what waits is decided, and the view is ready for
 // another run.
 func (v *view) end(s *Scanner) {
-	sc := s.scratch(v.depth)
+	sc := &s.sc[v.depth]
 	if v.forked {
 		v.feed(s, sc, 0, v.folds[0].Close(sc.folded[:0]))
 		sc.esc = v.esc.Close(sc.esc[:0])
@@ -316,26 +360,22 @@ func (v *view) end(s *Scanner) {
 		sc.folded = v.folds[2].Write(sc.folded[:0], sc.esc2)
 		sc.folded = v.folds[2].Close(sc.folded)
 		v.feed(s, sc, 2, sc.folded)
-	} else if v.cfg.Plain {
-		v.feed(s, sc, 0, v.folds[0].Close(sc.folded[:0]))
 	}
 	for i := range v.decoders {
 		d := &v.decoders[i]
-		out := sc.out[i][:d.Enc.Phases]
-		for p := range out {
-			out[p] = out[p][:0]
-		}
 		if d.Active() {
+			out := sc.decoded(i, d)
 			d.Close(out)
 			v.below(s, d, out)
 		}
 		d.Reset()
 	}
-	for i := range v.match {
-		for _, m := range v.match[i] {
-			if i > 0 && !v.forked {
-				continue
-			}
+	out := sc.room(len(v.decoders), len(canon.Bases))
+	v.numbers.Close(out)
+	v.list(s, out)
+	v.lists(func(b *view) { b.end(s) })
+	for i, of := range v.matchers() {
+		for _, m := range of {
 			sc.hits = m.Close(sc.hits[:0])
 			v.report(s, sc.hits, i)
 			m.Reset()
@@ -355,19 +395,16 @@ func (v *view) end(s *Scanner) {
 // expire ends what can't go on in this view and below, as its text is read up
 // to at.
 func (v *view) expire(s *Scanner, at int64) {
-	sc := s.scratch(v.depth)
+	sc := &s.sc[v.depth]
 	deepest := at // what a transducer still has may be near to what it gave
-	if v.forked || v.cfg.Plain {
+	if v.forked {
 		deepest = min(at, v.esc.Hold(), v.esc2.Hold())
 		for i := range v.folds {
 			deepest = min(deepest, v.folds[i].Hold())
 		}
 	}
-	for i := range v.match {
-		if i > 0 && !v.forked {
-			break
-		}
-		for _, m := range v.match[i] {
+	for i, of := range v.matchers() {
+		for _, m := range of {
 			if sc.hits = m.Expire(sc.hits[:0], deepest); len(sc.hits) > 0 {
 				v.report(s, sc.hits, i)
 			}
@@ -380,11 +417,7 @@ func (v *view) expire(s *Scanner, at int64) {
 		d := &v.decoders[i]
 		switch {
 		case d.Expired(deepest):
-			out := sc.out[i][:d.Enc.Phases]
-			for p := range out {
-				out[p] = out[p][:0]
-			}
-			active := d.Active()
+			active, out := d.Active(), sc.decoded(i, d)
 			d.Close(out)
 			if active {
 				v.below(s, d, out)
@@ -396,42 +429,50 @@ func (v *view) expire(s *Scanner, at int64) {
 			}
 		}
 	}
+	v.expireLists(s, sc, deepest)
 }
 
-// hold returns the offset before which this view and those below it are
-// decided.
-func (v *view) hold() int64 {
-	h := canon.NoHold
-	for _, m := range v.match[0] {
-		h = min(h, m.Hold())
+// expireLists ends lists as expire does, and what can't go on below them.
+func (v *view) expireLists(s *Scanner, sc *scratch, at int64) {
+	if v.numbers.Expired(at) {
+		out := sc.room(len(v.decoders), len(canon.Bases))
+		v.numbers.Close(out)
+		v.list(s, out)
 	}
-	if v.depth > 0 {
-		h = min(h, v.clean.hold())
+	at = min(at, v.numbers.Hold())
+	v.lists(func(b *view) { b.expire(s, at) })
+}
+
+// hold names the holds of this view and of those below it.
+func (v *view) hold(t *cut.Text) {
+	if v.raw != nil {
+		t.Hold(v.raw.Hold())
 	}
-	if v.forked || v.cfg.Plain {
-		h = min(h, v.esc.Hold(), v.esc2.Hold())
-		for i := range v.folds {
-			h = min(h, v.folds[i].Hold())
+	for _, of := range v.matchers() {
+		for _, m := range of {
+			t.Hold(m.Hold())
 		}
+	}
+	if v.depth > 0 || v.forked {
+		t.Hold(v.clean.hold())
 	}
 	if v.forked {
-		h = min(h, v.clean.hold())
-		for i := 1; i < v.forms; i++ {
-			for _, m := range v.match[i] {
-				h = min(h, m.Hold())
-			}
+		t.Hold(min(v.esc.Hold(), v.esc2.Hold()))
+		for i := range v.folds {
+			t.Hold(v.folds[i].Hold())
 		}
 	}
+	t.Hold(v.numbers.Hold())
+	v.lists(func(b *view) { b.hold(t) })
 	for i := range v.decoders {
 		d := &v.decoders[i]
-		h = min(h, d.Hold())
+		t.Hold(d.Hold())
 		if d.Active() {
 			for _, b := range d.below {
-				h = min(h, b.hold())
+				b.hold(t)
 			}
 		}
 	}
-	return h
 }
 
 // tracked is a recogniser over a canonical text that remembers which raw

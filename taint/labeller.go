@@ -1,16 +1,19 @@
 package taint
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // Turn is a text of a conversation before it has labels.
 type Turn struct {
 	Role flow.Role
-	Kind Kind
+	Kind clear.Kind
 	Text string
 	Tool string // of a call or a result
 	Call string // joins a call and its result
@@ -37,29 +40,22 @@ type Span struct{ Start, End int }
 // Steps remembers which label the things that a model said have. It is keyed
 // by content; where the same was said twice it gives the join.
 type Steps interface {
-	Said(t *Turn) (label.Label, bool)
+	Recall(t *Turn) (label.Label, bool)
 }
 
-// Cache remembers annotated results. Results in it are shared and not changed.
-type Cache interface {
-	Result(k CacheKey) (Result, bool)
-	Keep(k CacheKey, r Result)
-}
-
-// CacheKey is all that an annotated result depends on, besides the policy: a
-// cache belongs to one policy. Implementations compare it whole or by a keyed
-// hash.
-type CacheKey struct {
+// resultKey is all that an annotated result depends on, besides the policy.
+type resultKey struct {
 	Tool, Arguments, Text string
-	Under                 label.Label // that the call was made under
+	Under                 label.Label          // that the call was made under
+	Digests               [2][sha256.Size]byte // of arguments and text that are long
 }
 
 // Labeller gives conversations their labels. It is safe for concurrent use if
-// its cache and steps are.
+// its steps are.
 type Labeller struct {
 	Policy *Policy
-	Cache  Cache // may be nil
-	Steps  Steps // may be nil: what a model said has the join of all before it
+	Cache  *Memory // of annotated results, which are shared and not changed; may be nil
+	Steps  Steps   // may be nil: what a model said has the join of all before it
 	// Floor is joined to what a model said where that is not known: the label
 	// of all that it was ever shown, for clients leave things out.
 	Floor label.Label
@@ -67,10 +63,12 @@ type Labeller struct {
 
 // Result annotates the result of a call that was made under a label: its
 // regions have their tool's labels joined to it.
-func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) Result {
-	k := CacheKey{call.Name, call.Arguments, text, under}
+func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) observe.Result {
+	k := resultKey{Tool: call.Name, Under: under}
+	k.Arguments, k.Digests[0] = digested(call.Arguments)
+	k.Text, k.Digests[1] = digested(text)
 	if l.Cache != nil {
-		if r, ok := l.Cache.Result(k); ok {
+		if r, ok := l.Cache.result(k); ok {
 			return r
 		}
 	}
@@ -81,7 +79,7 @@ func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) Re
 	}
 	r.Worst = lat.Join(r.Worst, under)
 	if l.Cache != nil {
-		l.Cache.Keep(k, r)
+		l.Cache.keepResult(k, r)
 	}
 	return r
 }
@@ -90,9 +88,9 @@ func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) Re
 // (Policy.Describe). A result whose call is not there, or is another tool's,
 // has the worst label, and so has one where several calls that wait for their
 // results have one id: which of them it answers is not known.
-func (l *Labeller) History(turns []Turn, tools []Description) *History {
+func (l *Labeller) History(turns []Turn, tools []clear.Description) *clear.History {
 	lat := l.Policy.scheme.Lattice
-	h := &History{Lattice: lat, Messages: make([]Message, 0, len(turns)), Tools: tools}
+	h := &clear.History{Lattice: lat, Messages: make([]clear.Message, 0, len(turns)), Tools: tools}
 	type made struct {
 		call      flow.ToolCall
 		under     label.Label
@@ -106,9 +104,9 @@ func (l *Labeller) History(turns []Turn, tools []Description) *History {
 	}
 	for i := range turns {
 		t := &turns[i]
-		m := Message{Message: flow.Message{Role: t.Role, Text: t.Text}, Kind: t.Kind, Tool: t.Tool, Call: t.Call, Part: t.Part}
+		m := clear.Message{Message: flow.Message{Role: t.Role, Text: t.Text}, Kind: t.Kind, Tool: t.Tool, Call: t.Call, Part: t.Part}
 		switch {
-		case t.Kind == KindResult:
+		case t.Kind == clear.KindResult:
 			c, ok := calls[t.Call]
 			if ok {
 				known := c
@@ -129,18 +127,18 @@ func (l *Labeller) History(turns []Turn, tools []Description) *History {
 					m.Regions[j].Label = lat.Join(m.Regions[j].Label, l.Policy.scheme.Worst())
 				}
 			}
-		case speaks(t.Role):
+		case clear.TrustedRole(t.Role):
 			m.Regions = l.own(t, i)
 		default:
 			said, ok := label.Label{}, false
 			if l.Steps != nil {
-				said, ok = l.Steps.Said(t)
+				said, ok = l.Steps.Recall(t)
 			}
 			if !ok {
 				said = lat.Join(context, l.Floor)
 			}
 			m.Regions = []flow.Region{{End: len(t.Text), Label: said, From: flow.Provenance{Role: t.Role, Step: i, Tool: t.Tool}}}
-			if t.Kind == KindCall {
+			if t.Kind == clear.KindCall {
 				before, again := calls[t.Call]
 				calls[t.Call] = made{
 					call: flow.ToolCall{ID: t.Call, Name: t.Tool, Arguments: t.Text}, under: said, ambiguous: again && !before.answered,
@@ -193,10 +191,10 @@ func (l *Labeller) own(t *Turn, at int) []flow.Region {
 // Describe labels the tools that are offered to a model. Those of a pack have
 // descriptions that their developer wrote. Of the others, foreign says which
 // ones strangers described: those of servers that the user connected.
-func (p *Policy) Describe(names []string, foreign func(name string) bool) []Description {
-	out := make([]Description, 0, len(names))
+func (p *Policy) Describe(names []string, foreign func(name string) bool) []clear.Description {
+	out := make([]clear.Description, 0, len(names))
 	for _, n := range names {
-		d := Description{Name: n}
+		d := clear.Description{Name: n}
 		if p.tools[n] == nil && foreign(n) {
 			d.Label.Integrity = p.scheme.Untrusted
 		}

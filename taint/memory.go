@@ -1,21 +1,24 @@
 package taint
 
 import (
-	"hash/maphash"
+	"crypto/sha256"
 	"sync"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/observe"
 )
 
-// Memory is a Cache and Steps in memory, bounded. What was not used for long
-// goes first. It compares texts whole, so that no hash can be made to collide.
-// It is safe for concurrent use. A Memory belongs to one policy and one
-// trajectory, or at most to one user: that a text is known says that it was
-// read before.
+// Memory remembers annotated results and what a model said (Steps), in bounded
+// memory. It drops first what was not used for long. It compares texts whole, or
+// long ones by their SHA-256, so that no hash can be made to collide. It is safe for concurrent use. A Memory
+// belongs to one policy and one trajectory, or at most to one user: whether a
+// text is known shows whether it was read before.
 type Memory struct {
 	lattice label.Lattice
-	seed    maphash.Seed
 	most    int
+	grew    func(bytes int) // nil for nobody
 
 	mu       sync.Mutex
 	new, old generation
@@ -23,120 +26,121 @@ type Memory struct {
 
 // generation is half of what is remembered.
 type generation struct {
-	results map[uint64]keptResult
-	said    map[uint64]keptSaid
+	results map[resultKey]observe.Result
+	said    map[saidKey]label.Label
 	bytes   int
 }
 
-type keptResult struct {
-	key    CacheKey
-	result Result
+// saidKey is what tells a model's turns apart.
+type saidKey struct {
+	role             flow.Role
+	kind             clear.Kind
+	tool, call, text string
+	digest           [sha256.Size]byte // of a long text
 }
 
-type keptSaid struct {
-	turn  Turn
-	label label.Label
+// longText is the length from which a digest stands for a text.
+const longText = 1024
+
+func keyOf(t *Turn) (k saidKey) {
+	k = saidKey{role: t.Role, kind: t.Kind, tool: t.Tool, call: t.Call, text: t.Text}
+	k.text, k.digest = digested(k.text)
+	return k
 }
 
-// NewMemory makes a Memory of at most about so many bytes.
-func NewMemory(p *Policy, mostBytes int) *Memory {
-	return &Memory{lattice: p.scheme.Lattice, seed: maphash.MakeSeed(), most: mostBytes, new: newGeneration(), old: newGeneration()}
+func digested(text string) (short string, digest [sha256.Size]byte) {
+	if len(text) < longText {
+		return text, digest
+	}
+	return "", sha256.Sum256([]byte(text))
+}
+
+// NewMemory makes a Memory of at most about so many bytes. Grew is called with
+// what it takes more, or less; it may be nil, and must not call the Memory.
+func NewMemory(p *Policy, mostBytes int, grew func(bytes int)) *Memory {
+	return &Memory{lattice: p.scheme.Lattice, most: mostBytes, grew: grew, new: newGeneration(), old: newGeneration()}
 }
 
 func newGeneration() generation {
-	return generation{results: map[uint64]keptResult{}, said: map[uint64]keptSaid{}}
-}
-
-func (m *Memory) hash(parts ...string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(m.seed)
-	for _, p := range parts {
-		_, _ = h.WriteString(p)
-		_ = h.WriteByte(0)
-	}
-	return h.Sum64()
+	return generation{results: map[resultKey]observe.Result{}, said: map[saidKey]label.Label{}}
 }
 
 // room makes a new generation where this one is half of all.
 func (m *Memory) room(n int) {
+	more := n
 	if m.new.bytes+n > m.most/2 {
+		more -= m.old.bytes
 		m.old, m.new = m.new, newGeneration()
 	}
 	m.new.bytes += n
+	if m.grew != nil {
+		m.grew(more)
+	}
 }
 
 // overhead is what an entry takes besides its texts, roughly.
 const overhead = 256
 
-// Result implements Cache.
-func (m *Memory) Result(k CacheKey) (Result, bool) {
-	h := m.hash(k.Tool, k.Arguments, k.Text, string(k.Under.Integrity), string(k.Under.Confidentiality))
+// result returns a result that is remembered.
+func (m *Memory) result(k resultKey) (observe.Result, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.new.results[h]; ok && r.key == k {
-		return r.result, true
+	r, ok := m.new.results[k]
+	if ok {
+		return r, true
 	}
-	r, ok := m.old.results[h]
-	if !ok || r.key != k {
-		return Result{}, false
+	if r, ok = m.old.results[k]; ok {
+		m.keep(k, r)
 	}
-	m.keep(h, r)
-	return r.result, true
+	return r, ok
 }
 
-// Keep implements Cache.
-func (m *Memory) Keep(k CacheKey, r Result) {
-	h := m.hash(k.Tool, k.Arguments, k.Text, string(k.Under.Integrity), string(k.Under.Confidentiality))
+// keepResult remembers a result.
+func (m *Memory) keepResult(k resultKey, r observe.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.keep(h, keptResult{k, r})
+	m.keep(k, r)
 }
 
-func (m *Memory) keep(h uint64, r keptResult) {
-	n := len(r.key.Arguments) + len(r.key.Text) + overhead + 96*len(r.result.Regions)
+func (m *Memory) keep(k resultKey, r observe.Result) {
+	n := len(k.Arguments) + len(k.Text) + overhead + 96*len(r.Regions)
 	if n > m.most/2 {
 		return
 	}
-	m.room(n)
-	m.new.results[h] = r
+	if _, ok := m.new.results[k]; !ok {
+		m.room(n)
+	}
+	m.new.results[k] = r
 }
 
-func sameTurn(a, b *Turn) bool {
-	return a.Role == b.Role && a.Kind == b.Kind && a.Tool == b.Tool && a.Call == b.Call && a.Text == b.Text
-}
-
-func (m *Memory) turnHash(t *Turn) uint64 {
-	return m.hash(string(t.Role), string(rune('0'+t.Kind)), t.Tool, t.Call, t.Text)
-}
-
-// Say remembers the label that a model's turn was generated under, joined to
+// Remember keeps the label that a model's turn was generated under, joined to
 // what is remembered of the same turn.
-func (m *Memory) Say(t Turn, l label.Label) {
-	h := m.turnHash(&t)
+func (m *Memory) Remember(t Turn, l label.Label) {
+	k := keyOf(&t)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, g := range []*generation{&m.new, &m.old} {
-		if s, ok := g.said[h]; ok && sameTurn(&s.turn, &t) {
-			l = m.lattice.Join(l, s.label)
-		}
-	}
-	m.room(len(t.Text) + overhead)
-	m.new.said[h] = keptSaid{t, l}
+	l = m.lattice.Join(l, m.lattice.Join(m.new.said[k], m.old.said[k]))
+	m.say(k, l)
 }
 
-// Said implements Steps.
-func (m *Memory) Said(t *Turn) (label.Label, bool) {
-	h := m.turnHash(t)
+func (m *Memory) say(k saidKey, l label.Label) {
+	if _, ok := m.new.said[k]; !ok {
+		m.room(len(k.text) + len(k.call) + len(k.tool) + overhead)
+	}
+	m.new.said[k] = l
+}
+
+// Recall implements Steps.
+func (m *Memory) Recall(t *Turn) (label.Label, bool) {
+	k := keyOf(t)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if s, ok := m.new.said[h]; ok && sameTurn(&s.turn, t) {
-		return s.label, true
+	l, ok := m.new.said[k]
+	if ok {
+		return l, true
 	}
-	s, ok := m.old.said[h]
-	if !ok || !sameTurn(&s.turn, t) {
-		return label.Label{}, false
+	if l, ok = m.old.said[k]; ok {
+		m.say(k, l)
 	}
-	m.room(len(t.Text) + overhead)
-	m.new.said[h] = s
-	return s.label, true
+	return l, ok
 }

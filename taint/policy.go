@@ -9,6 +9,9 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // Reach is how high a label a rule admits, in one component.
@@ -29,7 +32,7 @@ type Rule struct {
 	// Readers lead to the arguments that name who will read what is sent. In
 	// a lattice of people they are the rule's reach for confidentiality,
 	// unless that is ReachAny.
-	Readers []Path
+	Readers []document.Path
 	Confirm bool // ask, whatever the label
 	Deny    bool // never
 	Why     string
@@ -39,7 +42,10 @@ type Rule struct {
 type Tool struct {
 	Name   string
 	Args   []string // all names of arguments; a call with others is held to the bottom
-	Result Annotation
+	Result observe.Annotation
+	// Cases replace the marks of Result's default and structure where a call's
+	// arguments are so. The first whose conditions hold counts.
+	Cases []Case
 	// Rules: one that denies and applies is final. Otherwise the first that
 	// applies counts; if none does, the bottom.
 	Rules []Rule
@@ -48,9 +54,16 @@ type Tool struct {
 	Destinations, Free []string
 }
 
+// Case is what holds for some calls of a tool: other marks of its results.
+type Case struct {
+	When      []Cond
+	Default   observe.Mark
+	Structure *observe.Mark
+}
+
 // Config makes a Policy.
 type Config struct {
-	Scheme Scheme
+	Scheme observe.Scheme
 	Tools  []Tool
 	// Lists are what conditions refer to by name: trusted paths, the
 	// organisation's domains.
@@ -60,7 +73,7 @@ type Config struct {
 // Policy knows tools: what their results are and what calls need. It is
 // immutable and safe for concurrent use.
 type Policy struct {
-	scheme Scheme
+	scheme observe.Scheme
 	lists  map[string][]string
 	tools  map[string]*Tool
 	folded map[string]string
@@ -75,7 +88,7 @@ var (
 // New makes a policy. A name that comes twice is an ErrContradiction.
 func New(c Config) (*Policy, error) {
 	if c.Scheme.Lattice.Integrity == nil || c.Scheme.Lattice.Confidentiality == nil {
-		return nil, fmt.Errorf("%w: none given", ErrScheme)
+		return nil, fmt.Errorf("%w: none given", observe.ErrScheme)
 	}
 	p := &Policy{scheme: c.Scheme, lists: map[string][]string{}, tools: map[string]*Tool{}, folded: map[string]string{}}
 	for n, l := range c.Lists {
@@ -99,13 +112,13 @@ func (t *Tool) check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s: %w", ErrTool, t.Name, fmt.Errorf(format, args...))
 	}
-	if !plainName(t.Name) {
+	if !observe.PlainName(t.Name) {
 		return fmt.Errorf("%w: %q can't name one", ErrTool, t.Name)
 	}
-	conds := [][]Cond{}
+	var conds []Cond
 	for i := range t.Rules {
 		r := &t.Rules[i]
-		conds = append(conds, r.When)
+		conds = append(conds, r.When...)
 		if len(r.When) == 0 && i < len(t.Rules)-1 && !r.Deny {
 			return bad("rule %d always applies: the rules after it never would", i+1)
 		}
@@ -114,31 +127,29 @@ func (t *Tool) check() error {
 		}
 		for _, p := range r.Readers {
 			if !slices.Contains(t.Args, p.Head()) {
-				return bad("rule %d has readers at %s, which is no argument", i+1, p)
+				return bad("rule %d has readers at %s, which is not an argument of the tool", i+1, p)
 			}
 		}
 	}
-	for i := range t.Result.Cases {
-		conds = append(conds, t.Result.Cases[i].When)
+	for i := range t.Cases {
+		conds = append(conds, t.Cases[i].When...)
 	}
-	for _, cs := range conds {
-		for i := range cs {
-			if err := cs[i].Check(); err != nil {
-				return bad("%w", err)
-			}
-			if cs[i].Op != OpTest && !slices.Contains(t.Args, cs[i].Arg.Head()) {
-				return bad("a condition is on %s, which is no argument", cs[i].Arg)
-			}
+	for i := range conds {
+		if err := conds[i].Check(); err != nil {
+			return bad("%w", err)
+		}
+		if !slices.Contains(t.Args, conds[i].Arg.Head()) {
+			return bad("a condition is on %s, which is not an argument of the tool", conds[i].Arg)
 		}
 	}
 	for _, d := range t.Destinations {
 		if !slices.Contains(t.Args, d) {
-			return bad("destination %s is no argument", d)
+			return bad("destination %s is not an argument of the tool", d)
 		}
 	}
 	for _, f := range t.Free {
 		if !slices.Contains(t.Args, f) || slices.Contains(t.Destinations, f) {
-			return bad("%s is free, and no argument, or one that says where it goes", f)
+			return bad("%s can't be free: only an argument that is not a destination can be", f)
 		}
 	}
 	return nil
@@ -150,11 +161,33 @@ func (t *Tool) check() error {
 const ListTrusted = "trusted-sources"
 
 func (p *Policy) trusts(name string) bool {
-	return slices.ContainsFunc(p.lists[ListTrusted], func(l string) bool { return name != Stranger && strings.ToLower(l) == name })
+	return slices.ContainsFunc(p.lists[ListTrusted], func(l string) bool { return name != observe.Stranger && strings.ToLower(l) == name })
+}
+
+// Annotate cuts the result of a call into regions. It never fails: what it
+// can't tell has the tool's worst label.
+func (p *Policy) Annotate(call flow.ToolCall, result string) observe.Result {
+	t, args := p.tool(call)
+	if t == nil {
+		return observe.Unknown(&p.scheme, call.Name, result)
+	}
+	a := t.Result
+	worst := a.WorstOf(&p.scheme)
+	chosen := false
+	for i := range t.Cases {
+		c := &t.Cases[i]
+		marks := a
+		marks.Default, marks.Structure = c.Default, c.Structure
+		worst = p.scheme.Lattice.Join(worst, marks.WorstOf(&p.scheme))
+		if !chosen && args != nil && p.holds(c.When, &question{args: args}, false) {
+			a, chosen = marks, true
+		}
+	}
+	return a.Annotate(&observe.Observation{Scheme: &p.scheme, Tool: call.Name, Text: result, Args: args, Worst: worst, Trusts: p.trusts})
 }
 
 // Scheme returns the scheme that labels are made by.
-func (p *Policy) Scheme() Scheme { return p.scheme }
+func (p *Policy) Scheme() observe.Scheme { return p.scheme }
 
 // Tool returns what is known of a tool, by its exact name.
 func (p *Policy) Tool(name string) (Tool, bool) {
@@ -168,53 +201,22 @@ func (p *Policy) Tool(name string) (Tool, bool) {
 // Tools returns the names of all known tools, sorted.
 func (p *Policy) Tools() []string { return slices.Sorted(maps.Keys(p.tools)) }
 
-// plainName reports whether a tool's name has only characters that all APIs
-// take.
-func plainName(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-.:/", r))
-	})
-}
-
 // fold makes alike what a person or a lenient server takes for one name.
-func fold(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		case strings.ContainsRune("_-.:/ ", r):
-			return -1
-		}
-		return r
-	}, s)
-}
+func fold(s string) string { return joiners.Replace(lower(s)) }
+
+var joiners = strings.NewReplacer("_", "", "-", "", ".", "", ":", "", "/", "", " ", "")
 
 // tool finds a call's tool by its exact name, with its arguments parsed; args
 // is nil where they are not strict JSON.
-func (p *Policy) tool(call flow.ToolCall) (t *Tool, args *tree) {
-	return p.tools[call.Name], arguments(call.Arguments)
-}
-
-// arguments parses a call's arguments, which are an object; an empty text is
-// an empty one.
-func arguments(s string) *tree {
-	if strings.TrimSpace(s) == "" {
-		s = "{}"
-	}
-	t, ok := readJSON(s, MaxArguments)
-	if !ok || t.nodes[0].kind != dict {
-		return nil
-	}
-	return t
+func (p *Policy) tool(call flow.ToolCall) (t *Tool, args *document.Tree) {
+	return p.tools[call.Name], document.Arguments(call.Arguments)
 }
 
 // Clearance is what a call needs: P(t) of the paper.
 type Clearance struct {
+	clear.Needs
 	Known   bool
-	Limit   Limit // a call whose label flows to it may be run
-	Confirm bool  // ask, whatever the label
-	Deny    bool  // never
-	Rule    int   // the rule that counts, from 1; 0 for none
+	Rule    int // the rule that counts, from 1; 0 for none
 	Reasons []flow.Reason
 }
 
@@ -229,7 +231,6 @@ const (
 	CodeLabel       = "label-too-high"
 	CodeConfirmed   = "confirmed"
 	CodeGranted     = "granted"
-	CodeSkipped     = "refused"
 )
 
 // Clear returns what a call needs. User are the texts of the user's own
@@ -240,26 +241,26 @@ func (p *Policy) Clear(call flow.ToolCall, user []string) Clearance {
 	}
 	t, args := p.tool(call)
 	if args == nil {
-		return Clearance{Known: t != nil, Deny: true, Reasons: []flow.Reason{reason(CodeArguments, "the arguments are not one strict JSON object")}}
+		return Clearance{Known: t != nil, Needs: clear.Needs{Deny: true}, Reasons: []flow.Reason{reason(CodeArguments, "the arguments are not one strict JSON object")}}
 	}
 	if t == nil {
-		if of, ok := p.folded[fold(call.Name)]; ok || !plainName(call.Name) {
+		if of, ok := p.folded[fold(call.Name)]; ok || !observe.PlainName(call.Name) {
 			detail := "the tool's name has characters that tools' names don't have"
 			if ok {
 				detail = "the tool's name looks like " + of + " and is another"
 			}
-			return Clearance{Confirm: true, Reasons: []flow.Reason{reason(CodeLookalike, "%s", detail)}}
+			return Clearance{Needs: clear.Needs{Confirm: true}, Reasons: []flow.Reason{reason(CodeLookalike, "%s", detail)}}
 		}
 		return Clearance{Reasons: []flow.Reason{reason(CodeUnknownTool, "no pack knows this tool: it may follow from trusted, public text alone")}}
 	}
-	q := &question{args: args, call: &call, user: user}
+	q := &question{args: args, user: user}
 	for i := range t.Rules {
 		if r := &t.Rules[i]; r.Deny && p.holds(r.When, q, true) {
-			return Clearance{Known: true, Deny: true, Rule: i + 1, Reasons: []flow.Reason{reason(CodeRule, "rule %d of %s: %s", i+1, t.Name, r.Why)}}
+			return Clearance{Needs: clear.Needs{Deny: true}, Known: true, Rule: i + 1, Reasons: []flow.Reason{reason(CodeRule, "rule %d of %s: %s", i+1, t.Name, r.Why)}}
 		}
 	}
 	c := Clearance{Known: true}
-	for _, n := range args.top() {
+	for _, n := range args.Top() {
 		if slices.Contains(t.Args, n) {
 			continue
 		}
@@ -282,57 +283,42 @@ func (p *Policy) Clear(call flow.ToolCall, user []string) Clearance {
 	return c
 }
 
-// top returns the names of the root's values.
-func (t *tree) top() []string {
-	var out []string
-	for c := 1; c < len(t.nodes); c = t.nodes[c].next {
-		out = append(out, t.nodes[c].key)
+// Limit is the limit of two reaches.
+func (p *Policy) Limit(source, reader Reach) clear.Limit {
+	// Where sources are people, strangers are any.
+	l := clear.Limit{AnySource: source == ReachAny || source == ReachHigh && p.scheme.OfPeople(), AnyReader: reader == ReachAny}
+	if source == ReachHigh && !l.AnySource {
+		l.Label.Integrity = p.scheme.Untrusted
 	}
-	return out
-}
-
-// limit is a rule's reach as a limit.
-func (p *Policy) limit(r *Rule, args *tree) Limit {
-	var l Limit
-	switch r.Source {
-	case ReachAny:
-		l.AnySource = true
-	case ReachHigh:
-		// Where sources are people, strangers are any.
-		l.AnySource = p.scheme.people
-		if !l.AnySource {
-			l.Label.Integrity = p.scheme.Untrusted
-		}
-	}
-	switch {
-	case r.Reader == ReachAny:
-		l.AnyReader = true
-	case p.scheme.people && len(r.Readers) > 0 && r.Reader == ReachLow:
-		l.Label.Confidentiality = p.readers(r.Readers, args)
-	case r.Reader == ReachHigh:
+	if reader == ReachHigh {
 		l.Label.Confidentiality = p.scheme.Private
 	}
 	return l
 }
 
+// limit is how far a rule reaches for a call with these arguments.
+func (p *Policy) limit(r *Rule, args *document.Tree) clear.Limit {
+	l := p.Limit(r.Source, r.Reader)
+	if p.scheme.OfPeople() && len(r.Readers) > 0 && r.Reader == ReachLow {
+		l.Label.Confidentiality = p.readers(r.Readers, args)
+	}
+	return l
+}
+
 // readers are the people that arguments name; the bottom, everybody, where one
-// of them is no name.
-func (p *Policy) readers(paths []Path, args *tree) label.Element {
+// of them is not a name.
+func (p *Policy) readers(paths []document.Path, args *document.Tree) label.Element {
 	var names []string
-	ok := true
 	for _, path := range paths {
-		args.walk(path, 0, nil, func(i, _ int) {
-			n := &args.nodes[i]
-			if n.kind == null {
-				return
+		args.Walk(path, 0, nil, func(i, _ int) {
+			switch n := &args.Nodes[i]; {
+			case n.Kind == document.Null:
+			case args.Leaf(i):
+				names = append(names, n.Value)
+			default:
+				names = append(names, "") // no name
 			}
-			name, is := personName(n.value)
-			ok = ok && is && args.leaf(i)
-			names = append(names, name)
 		})
 	}
-	if !ok || len(names) == 0 {
-		return ""
-	}
-	return element(names)
+	return observe.ReadersOf(names)
 }

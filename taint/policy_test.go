@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 func cond(t testing.TB, op Op, arg string, values ...string) Cond {
@@ -21,14 +22,14 @@ func sendMail(t testing.TB) Tool {
 		Rules: []Rule{
 			{When: []Cond{cond(t, OpDomain, "to[*]", "evil.example")}, Deny: true, Why: "never there"},
 			{When: []Cond{cond(t, OpFromUser, "to[*]")}, Reader: ReachHigh, Why: "whom the user named"},
-			{When: []Cond{{Op: OpPresent, Arg: at(t, "to[*]")}}, Readers: []Path{at(t, "to[*]")}, Why: "others"},
+			{When: []Cond{{Op: OpPresent, Arg: at(t, "to[*]")}}, Readers: []document.Path{at(t, "to[*]")}, Why: "others"},
 			{Confirm: true, Why: "nobody"},
 		},
 	}
 }
 
 func TestClear(t *testing.T) {
-	p := policy(t, FourPoint(), sendMail(t))
+	p := policy(t, observe.FourPoint(), sendMail(t))
 	user := []string{"Send it to bob@x.example. Thanks"}
 	for _, c := range []struct {
 		name, args string
@@ -65,13 +66,13 @@ func TestClear(t *testing.T) {
 		}
 	}
 	// A condition that can't be told holds back, whichever way it is asked.
-	fails := Cond{Op: OpTest, Test: func(flow.ToolCall, []string) (bool, error) { return false, errors.New("cost") }}
-	broken := policy(t, FourPoint(),
-		Tool{Name: "deny", Rules: []Rule{{When: []Cond{fails}, Deny: true}, {Source: ReachAny, Reader: ReachAny}}},
-		Tool{Name: "ask", Rules: []Rule{{When: []Cond{fails}, Confirm: true}, {Source: ReachAny, Reader: ReachAny}}},
-		Tool{Name: "admit", Rules: []Rule{{When: []Cond{fails}, Source: ReachAny, Reader: ReachAny}}},
+	fails := cond(t, OpPrefix, "x", "a")
+	broken := policy(t, observe.FourPoint(),
+		Tool{Name: "deny", Args: []string{"x"}, Rules: []Rule{{When: []Cond{fails}, Deny: true}, {Source: ReachAny, Reader: ReachAny}}},
+		Tool{Name: "ask", Args: []string{"x"}, Rules: []Rule{{When: []Cond{fails}, Confirm: true}, {Source: ReachAny, Reader: ReachAny}}},
+		Tool{Name: "admit", Args: []string{"x"}, Rules: []Rule{{When: []Cond{fails}, Source: ReachAny, Reader: ReachAny}}},
 	)
-	if d, a, m := broken.Clear(call("deny", ""), nil), broken.Clear(call("ask", ""), nil), broken.Clear(call("admit", ""), nil); !d.Deny || !a.Confirm || m.Limit != (Limit{}) {
+	if d, a, m := broken.Clear(call("deny", ""), nil), broken.Clear(call("ask", ""), nil), broken.Clear(call("admit", ""), nil); !d.Deny || !a.Confirm || m.Limit != (clear.Limit{}) {
 		t.Errorf("rules that fail: %+v, %+v, %+v", d, a, m)
 	}
 
@@ -80,13 +81,13 @@ func TestClear(t *testing.T) {
 	if f := got.Limit.Format(label.Sets); f != "({}, {eve@y.example|z@y.example})" {
 		t.Errorf("in sets: %s", f)
 	}
-	if got := s.Clear(flow.ToolCall{Name: "send_mail", Arguments: `{"to":["a b"]}`}, nil); got.Limit != (Limit{}) {
+	if got := s.Clear(flow.ToolCall{Name: "send_mail", Arguments: `{"to":["a b"]}`}, nil); got.Limit != (clear.Limit{}) {
 		t.Errorf("a reader without a name: %+v", got)
 	}
 }
 
 func TestConditions(t *testing.T) {
-	p := policy(t, FourPoint())
+	p := policy(t, observe.FourPoint())
 	args := `{"n":5,"s":"5","big":1e400,"u":"https://Docs.corp.example:8080/x?y","p":"/home/u/src/x.go","list":["a","b"],"null":null,"o":{},"cmd":"git status -s"}`
 	for _, c := range []struct {
 		c    Cond
@@ -120,15 +121,11 @@ func TestConditions(t *testing.T) {
 		{Cond{Op: OpPresent, Arg: at(t, "null")}, false},
 		{Cond{Op: OpAbsent, Arg: at(t, "null")}, true},
 		{Cond{Op: OpPresent, Arg: at(t, "o")}, true},
-		{Cond{Op: OpTest, Test: func(flow.ToolCall, []string) (bool, error) { return true, nil }}, true},
-		{Cond{Op: OpTest, Test: func(flow.ToolCall, []string) (bool, error) { return true, errors.New("cost") }}, false},
-		{Cond{Op: OpTest, Not: true, Test: func(flow.ToolCall, []string) (bool, error) { return false, nil }}, true},
 	} {
 		if err := c.c.Check(); err != nil {
 			t.Errorf("%+v: %v", c.c, err)
 		}
-		call := flow.ToolCall{Name: "x", Arguments: args}
-		if got := p.holds([]Cond{c.c}, &question{args: arguments(args), call: &call}, false); got != c.want {
+		if got := p.holds([]Cond{c.c}, &question{args: document.Arguments(args)}, false); got != c.want {
 			t.Errorf("%+v is %v", c.c, got)
 		}
 	}
@@ -150,6 +147,91 @@ func TestConditions(t *testing.T) {
 	for _, bad := range []string{"git status; rm x", "git status && x", "git status $(x)", "git status > x", "git status `x`", "git status\nx", "git status | sh", "git status 'x'", "x=1 git status", "git\u00a0status"} {
 		if command(bad, []string{"git status"}) {
 			t.Errorf("%q is taken for git status", bad)
+		}
+	}
+}
+
+// TestOpen: the conditions that may have no answer, with each answer.
+func TestOpen(t *testing.T) {
+	p := policy(t, observe.FourPoint())
+	args := `{"t":"curl x","here":"HTTP:/0x7F.1:80/","there":"https://x.example/","e":"","esc":"c\u0075rl","n":5,"b":false,"f":"false","null":null,"o":{},"l":["ls","curl"],"bad":["ls",3],"none":[],"files":[{"path":"a"},{"path":".github/x"},{}]}`
+	matches := func(arg, expr string) Cond {
+		re, err := Expression(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Cond{Op: OpMatches, Arg: at(t, arg), Expr: re}
+	}
+	local := func(arg string) Cond { return Cond{Op: OpLocal, Arg: at(t, arg)} }
+	oneOf := func(arg string, s Scalar) Cond { return Cond{Op: OpOneOf, Arg: at(t, arg), Scalars: []Scalar{s}} }
+	set := func(c Cond, words string) Cond {
+		c.Any, c.Not, c.Optional = strings.Contains(words, "any"), strings.Contains(words, "not"), strings.Contains(words, "optional")
+		return c
+	}
+	for _, c := range []struct {
+		c    Cond
+		want truth
+	}{
+		{matches("t", "^curl"), yes},
+		{matches("t", "wget"), no},
+		{matches("e", "^$"), yes},
+		{matches("esc", "curl"), yes}, // as it reads, not as it is written
+		{matches("n", "5"), open},
+		{matches("null", ""+"n"), open},
+		{matches("l", "curl"), open},
+		{matches("missing", "x"), open},
+		{set(matches("missing", "x"), "not"), open},
+		{set(matches("missing", "x"), "optional"), no},
+		{set(matches("n", "x"), "optional"), open},
+		{set(matches("t", "wget"), "not"), yes},
+		{matches("l[*]", "curl"), no}, // not every one
+		{matches("l[*]", "curl|ls"), yes},
+		{set(matches("l[*]", "curl"), "any"), yes},
+		{set(matches("l[*]", "wget"), "any"), no},
+		{set(matches("l[*]", "curl"), "not"), no},
+		{set(matches("l[*]", "curl"), "any not"), yes},
+		{set(matches("bad[*]", "ls"), "any"), yes},
+		{set(matches("bad[*]", "curl"), "any"), open},
+		{matches("bad[*]", "ls"), open},
+		{local("here"), yes},
+		{local("there"), no},
+		{set(local("there"), "not"), yes},
+		{local("n"), open},
+		{local("missing"), open},
+		{set(local("missing"), "optional"), no},
+		{matches("bad[*]", "curl"), no},
+		{set(matches("none[*]", "curl"), "any"), no},
+		{matches("none[*]", "curl"), no},
+		{set(matches("t[*]", "curl"), "any"), open},
+		{set(matches("o[*]", "curl"), "any"), open},
+		{set(matches("files[*].path", "^[.]github/"), "any"), yes},
+		{set(matches("files[*].path", "^wf/"), "any"), open}, // the third has none
+		{cond(t, OpPrefix, "t", "x", "cur"), yes},
+		{cond(t, OpPrefix, "t", "url"), no},
+		{cond(t, OpPrefix, "n", "5"), open},
+		{oneOf("b", Scalar{"false", true}), yes},
+		{oneOf("f", Scalar{"false", true}), no},
+		{oneOf("f", Scalar{"false", false}), yes},
+		{oneOf("b", Scalar{"false", false}), no},
+		{oneOf("null", Scalar{"null", false}), no},
+		{set(oneOf("null", Scalar{"false", true}), "not optional"), yes},
+		{set(oneOf("o", Scalar{"false", true}), "not optional"), yes},
+		{oneOf("n", Scalar{"5", false}), no},
+		{set(oneOf("missing", Scalar{"false", true}), "not optional"), no},
+		{oneOf("missing", Scalar{"false", true}), open},
+		{set(cond(t, OpEquals, "l[*]", "curl"), "any"), yes},
+		{set(cond(t, OpEquals, "l[*]", "wget"), "any"), no},
+	} {
+		if err := c.c.Check(); err != nil {
+			t.Errorf("%+v: %v", c.c, err)
+		}
+		if got := p.asks(&c.c, &question{args: document.Arguments(args)}); got != c.want {
+			t.Errorf("%+v is %v, want %v", c.c, got, c.want)
+		}
+	}
+	for _, bad := range []string{"", "(", strings.Repeat("a", maxExpression+1), "a{1000}b{1000}c{1000}"} {
+		if _, err := Expression(bad); !errors.Is(err, ErrCond) {
+			t.Errorf("%.20q: %v", bad, err)
 		}
 	}
 }
@@ -197,13 +279,13 @@ func TestNewRefuses(t *testing.T) {
 	dest := ok
 	dest.Destinations = []string{"nowhere"}
 	readers := ok
-	readers.Rules = []Rule{{Readers: []Path{at(t, "who")}}}
+	readers.Rules = []Rule{{Readers: []document.Path{at(t, "who")}}}
 	for _, tools := range [][]Tool{{ok, twice}, {hidden}, {bad}, {strange}, {both}, {dest}, {readers}} {
-		if _, err := New(Config{Scheme: FourPoint(), Tools: tools}); !errors.Is(err, ErrTool) && !errors.Is(err, ErrContradiction) {
+		if _, err := New(Config{Scheme: observe.FourPoint(), Tools: tools}); !errors.Is(err, ErrTool) && !errors.Is(err, ErrContradiction) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := New(Config{}); !errors.Is(err, ErrScheme) {
+	if _, err := New(Config{}); !errors.Is(err, observe.ErrScheme) {
 		t.Errorf("%v", err)
 	}
 	for _, c := range []Cond{
@@ -212,7 +294,12 @@ func TestNewRefuses(t *testing.T) {
 		{Op: OpEquals, Arg: at(t, "x")},
 		{Op: OpIn, Arg: at(t, "x"), Values: []string{""}},
 		{Op: OpFromUser},
-		{Op: OpTest},
+		{Op: OpMatches, Arg: at(t, "x")},
+		{Op: OpOneOf, Arg: at(t, "x")},
+		{Op: OpPrefix, Arg: at(t, "x")},
+		{Op: OpPresent, Any: true, Arg: at(t, "x")},
+		{Op: OpFromUser, Optional: true, Arg: at(t, "x")},
+		{Op: OpPresent, Arg: at(t, "x.~")},
 		{Op: OpType, Arg: at(t, "x")},
 		{Op: OpType, Arg: at(t, "x"), Type: typ(t, "echo")},
 		{Op: OpAbsent, Not: true, Arg: at(t, "x")},
@@ -222,44 +309,10 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if _, err := Custom(label.FourPoint, "trusted", "private"); !errors.Is(err, ErrScheme) {
+	if _, err := observe.Custom(label.FourPoint, "trusted", "private"); !errors.Is(err, observe.ErrScheme) {
 		t.Errorf("%v", err)
 	}
-	if _, err := Sets("a b"); !errors.Is(err, ErrScheme) {
+	if _, err := observe.Sets("a b"); !errors.Is(err, observe.ErrScheme) {
 		t.Errorf("%v", err)
 	}
-}
-
-func TestPath(t *testing.T) {
-	for _, s := range []string{"$", "a", "a.b[0].c[*].*", "[*].x", `["odd name"].y`, "*", "a.~"} {
-		p, err := ParsePath(s)
-		if err != nil || p.String() != s {
-			t.Errorf("%q is read as %q, %v", s, p.String(), err)
-		}
-	}
-	for _, s := range []string{"", "a..b", "a.", "a[", "a[x]", "a[-1]", "[*]x", "a b", `[""]`, strings.Repeat("a.", 20) + "a"} {
-		if _, err := ParsePath(s); !errors.Is(err, ErrPath) {
-			t.Errorf("%q: %v", s, err)
-		}
-	}
-}
-
-// TestMeet: what a meet admits is what both admit.
-func TestMeet(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limit := func(what string) Level {
-			if rapid.IntRange(0, 9).Draw(t, what) == 0 {
-				return rapid.SampledFrom([]Level{{}, Everything()}).Draw(t, what)
-			}
-			return At(Limit{rapid.Bool().Draw(t, what), rapid.Bool().Draw(t, what), fourPoint.draw(t, what)})
-		}
-		a, b, x := limit("a"), limit("b"), fourPoint.draw(t, "x")
-		m := a.Meet(b)
-		if m.Admits(label.FourPoint, x) != (a.Admits(label.FourPoint, x) && b.Admits(label.FourPoint, x)) {
-			t.Fatalf("%s", m.Format(label.FourPoint))
-		}
-		if !m.Admits(label.FourPoint, label.Label{}) || m.Format(label.FourPoint) != b.Meet(a).Format(label.FourPoint) {
-			t.Fatalf("%s", m.Format(label.FourPoint))
-		}
-	})
 }

@@ -1,9 +1,9 @@
 package taint
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +18,7 @@ import (
 type Quotes struct {
 	lattice label.Lattice
 	seed    maphash.Seed
-	base    uint64 // of the rolling hash: random, so that nobody can aim at it
+	base    uint64 // of the rolling hash: secret, so that nobody can aim at it
 	out     uint64 // base to the power of a block's length
 
 	mu     sync.Mutex
@@ -36,12 +36,10 @@ const (
 	maxJudged = 1 << 12
 )
 
-// NewQuotes remembers nothing yet.
-func NewQuotes(p *Policy) *Quotes {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
+// NewQuotes remembers nothing yet. Those of one secret key know the same blocks.
+func NewQuotes(p *Policy, key uint64) *Quotes {
 	q := &Quotes{
-		lattice: p.scheme.Lattice, seed: maphash.MakeSeed(), base: binary.LittleEndian.Uint64(b[:]) | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{},
+		lattice: p.scheme.Lattice, seed: maphash.MakeSeed(), base: key | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{},
 	}
 	for range quoteBlock {
 		q.out *= q.base
@@ -70,11 +68,12 @@ func mix(h uint64) uint64 {
 	return h ^ h>>29
 }
 
-// Say remembers what a model said under a label, but for what it repeats of
-// own: the user's and the developer's texts of the conversation.
-func (q *Quotes) Say(text string, l label.Label, own []string) {
+// Remember keeps what a model said under a label, but for what it repeats of
+// own: the user's and the developer's texts of the conversation. It returns the
+// blocks that it learnt, for Restore.
+func (q *Quotes) Remember(text string, l label.Label, own []string) []uint64 {
 	if l == (label.Label{}) || len(text) < 2*quoteBlock {
-		return
+		return nil
 	}
 	said := map[uint64]bool{}
 	q.windows(text, func(at int, h uint64) {
@@ -89,11 +88,22 @@ func (q *Quotes) Say(text string, l label.Label, own []string) {
 			}
 		})
 	}
+	return q.Restore(l, slices.Collect(maps.Keys(said)))
+}
+
+// Restore learns blocks that were said under a label, perhaps by another
+// process. It returns those that it did not know, or under a lower label.
+func (q *Quotes) Restore(l label.Label, blocks []uint64) (fresh []uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for h := range said {
+	for _, h := range blocks {
 		old, ok := q.blocks[h]
-		if q.blocks[h] = q.lattice.Join(old, l); !ok {
+		join := q.lattice.Join(old, l)
+		if ok && join == old {
+			continue
+		}
+		fresh = append(fresh, h)
+		if q.blocks[h] = join; !ok {
 			q.oldest = append(q.oldest, h)
 		}
 	}
@@ -104,6 +114,7 @@ func (q *Quotes) Say(text string, l label.Label, own []string) {
 		}
 		q.oldest = append([]uint64(nil), q.oldest[n:]...)
 	}
+	return fresh
 }
 
 // Find returns the parts of a text that were said before it was first seen,

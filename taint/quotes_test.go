@@ -8,22 +8,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 func TestQuotes(t *testing.T) {
-	p, err := New(Config{Scheme: FourPoint()})
+	p, err := New(Config{Scheme: observe.FourPoint()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	untrusted, private := label.Label{Integrity: label.Untrusted}, label.Label{Confidentiality: label.Private}
 	const mine = "Please look at my mail every morning, and tell me in three lines what is new there."
 	const told = "The landlord writes that the rent has to go to another account from now on, US12 2000 0000 1212 1212 12."
-	q := NewQuotes(p)
+	q := NewQuotes(p, 7)
 	if got := q.Find(told); got != nil {
 		t.Errorf("nothing was said, and found %v", got)
 	}
-	q.Say("You asked: "+mine+"\nNow: "+told, untrusted, []string{mine})
-	q.Say(strings.Repeat("nothing that anybody wrote. ", 9), label.Label{}, nil)
+	q.Remember("You asked: "+mine+"\nNow: "+told, untrusted, []string{mine})
+	q.Remember(strings.Repeat("nothing that anybody wrote. ", 9), label.Label{}, nil)
 	for text, want := range map[string]string{
 		mine:    "",
 		"short": "",
@@ -45,7 +46,7 @@ func TestQuotes(t *testing.T) {
 	if got := q.Find(late); got != nil {
 		t.Errorf("found %v", got)
 	}
-	q.Say(late, private, nil)
+	q.Remember(late, private, nil)
 	if got := q.Find(late); got != nil {
 		t.Errorf("found %v in a text that was there before", got)
 	}
@@ -57,7 +58,7 @@ func TestQuotes(t *testing.T) {
 		for k := range maxQuoted / 16 {
 			fmt.Fprintf(&b, "%016d%016d", i, k)
 		}
-		q.Say(b.String(), untrusted, nil)
+		q.Remember(b.String(), untrusted, nil)
 	}
 	if len(q.blocks) > maxQuoted || len(q.oldest) > maxQuoted {
 		t.Errorf("%d blocks are remembered", len(q.blocks))
@@ -67,14 +68,14 @@ func TestQuotes(t *testing.T) {
 // Whatever was said is found, wherever it stands, and spans are in order and
 // within the text.
 func TestQuotesAreFound(t *testing.T) {
-	p, err := New(Config{Scheme: FourPoint()})
+	p, err := New(Config{Scheme: observe.FourPoint()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		q, text := NewQuotes(p), rapid.StringMatching(`[a-z \n]{0,80}`)
+		q, text := NewQuotes(p, 7), rapid.StringMatching(`[a-z \n]{0,80}`)
 		said := rapid.StringMatching(`[A-Z \n]{64,200}`).Draw(t, "said")
-		q.Say(said, label.Label{Integrity: label.Untrusted}, nil)
+		q.Remember(said, label.Label{Integrity: label.Untrusted}, nil)
 		from := rapid.IntRange(0, len(said)-2*quoteBlock+1).Draw(t, "from")
 		run := said[from : from+rapid.IntRange(2*quoteBlock-1, len(said)-from).Draw(t, "run")]
 		before := text.Draw(t, "before")

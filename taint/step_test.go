@@ -10,6 +10,9 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 var (
@@ -22,10 +25,10 @@ func call(name, args string) flow.ToolCall {
 }
 
 func TestDecide(t *testing.T) {
-	read := mailTool(t, FormatJSON)
+	read := mailTool(t, document.FormatJSON)
 	send := sendMail(t)
 	send.Free = []string{"body"}
-	p := policy(t, FourPoint(), read, send)
+	p := policy(t, observe.FourPoint(), read, send)
 	k := Key{1}
 	to := func(who, body string) flow.ToolCall {
 		return call("send_mail", fmt.Sprintf(`{"to":[%q],"body":%q}`, who, body))
@@ -33,10 +36,10 @@ func TestDecide(t *testing.T) {
 	lab := Labeller{Policy: p}
 	h := lab.History([]Turn{
 		{Role: flow.RoleUser, Text: "Read my mail and write to bob@x.example"},
-		{Role: flow.RoleAssistant, Kind: KindCall, Tool: "list_mail", Call: "1", Text: "{}"},
-		{Role: flow.RoleTool, Kind: KindResult, Tool: "list_mail", Call: "1", Text: mails},
+		{Role: flow.RoleAssistant, Kind: clear.KindCall, Tool: "list_mail", Call: "1", Text: "{}"},
+		{Role: flow.RoleTool, Kind: clear.KindResult, Tool: "list_mail", Call: "1", Text: mails},
 	}, nil)
-	step := Step{Label: h.Context(), User: h.Own(), History: h, Level: Everything(), Key: k}
+	step := Step{From: h.Basis(), User: h.Own(), History: h, Level: clear.Everything(), Key: k}
 	decide := func(change func(*Step), calls ...flow.ToolCall) Ruling {
 		s := step
 		s.Calls = calls
@@ -45,8 +48,8 @@ func TestDecide(t *testing.T) {
 		}
 		return p.Decide(s)
 	}
-	if step.Label != highLabel {
-		t.Fatalf("the context is %v", step.Label)
+	if step.From.Label() != highLabel {
+		t.Fatalf("the context is %v", step.From.Label())
 	}
 
 	// Reading may follow from anything.
@@ -71,7 +74,7 @@ func TestDecide(t *testing.T) {
 	if v.Label != (label.Label{Confidentiality: label.Private}) {
 		t.Errorf("the replay is %v", v.Label)
 	}
-	replayed := func(s *Step) { s.Label, s.Level, s.Replayed = v.Label, r.Level, true }
+	replayed := func(s *Step) { s.From, s.Level, s.Replayed = v.Basis(), r.Level, true }
 	if r := decide(replayed, to("bob@x.example", "hi")); r.Outcome() != flow.Allow {
 		t.Errorf("%+v", r)
 	}
@@ -85,18 +88,18 @@ func TestDecide(t *testing.T) {
 	}
 	// An unknown tool may follow from the bottom alone; one by another's name
 	// always asks.
-	if r := decide(func(s *Step) { s.Label = lowLabel }, call("other", "{}")); r.Outcome() != flow.Allow {
+	if r := decide(func(s *Step) { s.From = clear.BasisOf(lowLabel) }, call("other", "{}")); r.Outcome() != flow.Allow {
 		t.Errorf("%+v", r)
 	}
 	if r := decide(replayed, call("other", "{}")); r.Outcome() != flow.Confirm {
 		t.Errorf("%+v", r)
 	}
-	if r := decide(func(s *Step) { s.Label = lowLabel }, call("LIST_MAIL", "{}")); r.Outcome() != flow.Confirm || r.Replay {
+	if r := decide(func(s *Step) { s.From = clear.BasisOf(lowLabel) }, call("LIST_MAIL", "{}")); r.Outcome() != flow.Confirm || r.Replay {
 		t.Errorf("%+v", r)
 	}
 	// A grant covers the same call under the same label but for its free
 	// arguments; nothing lets through what is denied.
-	q, err := p.Question(k, &Verdict{Call: to("carl@x.example", "hi")}, highLabel)
+	q, err := p.Question(k, &Verdict{Verdict: clear.Verdict{Call: to("carl@x.example", "hi")}}, highLabel)
 	if err != nil || fmt.Sprint(q.Free, q.Destinations) != "[body] [to]" {
 		t.Fatal(q.Free, err)
 	}
@@ -104,7 +107,7 @@ func TestDecide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	granted := func(s *Step) { s.Grants = []Grant{g} }
+	granted := func(s *Step) { s.Grants = []clear.Grant{g} }
 	for _, free := range []string{"to", "nothing"} {
 		if _, err := p.Grant(k, "", q.Call, highLabel, []string{free}); !errors.Is(err, ErrGrant) {
 			t.Errorf("%s can be free: %v", free, err)
@@ -125,42 +128,40 @@ func TestDecide(t *testing.T) {
 		}
 	}
 	g.Label = label.Label{Confidentiality: label.Private}
-	if r := decide(func(s *Step) { s.Grants = []Grant{g} }, to("carl@x.example", "hi")); r.Outcome() != flow.Confirm {
+	if r := decide(func(s *Step) { s.Grants = []clear.Grant{g} }, to("carl@x.example", "hi")); r.Outcome() != flow.Confirm {
 		t.Errorf("a grant for another label counts: %s", r.Outcome())
 	}
 }
 
-// TestExecutionRule: a call has a permit only if its label flows to its
-// clearance, or a person allowed exactly it; and a permit is for it alone.
+// TestExecutionRule: a call is cleared only if its label flows to its
+// clearance, or a person allowed exactly it.
 func TestExecutionRule(t *testing.T) {
-	p := policy(t, FourPoint(), mailTool(t, FormatJSON), sendMail(t))
+	p := policy(t, observe.FourPoint(), mailTool(t, document.FormatJSON), sendMail(t))
 	k := Key{7}
 	args := []string{`{"to":["bob@x.example"]}`, `{"to":["carl@x.example"]}`, `{"to":["a@evil.example"]}`, `{}`, `{"folder":"x"}`, `{"to":1`, `{"x":1.0}`, `{"x":1}`}
+	labels := []label.Label{{}, {Integrity: label.Untrusted}, {Confidentiality: label.Private}, highLabel}
 	rapid.Check(t, func(t *rapid.T) {
 		c := call(rapid.SampledFrom([]string{"list_mail", "send_mail", "Send_Mail", "other"}).Draw(t, "tool"), rapid.SampledFrom(args).Draw(t, "args"))
-		s := Step{Calls: []flow.ToolCall{c}, Label: fourPoint.draw(t, "label"), User: []string{"to bob@x.example"}, Key: k}
+		s := Step{Calls: []flow.ToolCall{c}, From: clear.BasisOf(rapid.SampledFrom(labels).Draw(t, "label")), User: []string{"to bob@x.example"}, Key: k}
 		v := p.Decide(s).Verdicts[0]
 		cl := p.Clear(c, s.User)
-		permit, ok := v.Permit(k)
-		if want := !cl.Deny && !cl.Confirm && cl.Limit.Admits(label.FourPoint, s.Label); ok != want || permit.Covers(k, c) != want {
-			t.Fatalf("permit %v, want %v: %+v", ok, want, v)
+		cleared, ok := v.Cleared()
+		if want := !cl.Deny && !cl.Confirm && cl.Limit.Admits(label.FourPoint, s.From.Label()); ok != want || cleared.Covers(c) != want {
+			t.Fatalf("cleared %v, want %v: %+v", ok, want, v)
 		}
 		other := call(c.Name, rapid.SampledFrom(args).Draw(t, "other"))
 		yes, err := k.Digest(other)
-		got, ok := v.Confirmed(k, yes)
+		got, ok := v.Confirmed(k.Digests(), yes)
 		same := err == nil && other.Arguments == c.Arguments
-		if ok != (same && !cl.Deny) || got.Covers(k, c) != ok || ok && got.Covers(k, call("x", c.Arguments)) || got.Covers(Key{}, c) {
+		if ok != (same && !cl.Deny) || got.Covers(c) != ok {
 			t.Fatalf("a yes to %s is taken for %s", other.Arguments, c.Arguments)
 		}
 	})
-	if (Permit{}).Covers(k, call("list_mail", "{}")) {
-		t.Error("no permit covers a call")
-	}
 }
 
 func TestDigest(t *testing.T) {
 	k := Key{1}
-	d := func(name, args string) Digest {
+	d := func(name, args string) clear.Digest {
 		x, err := k.Digest(flow.ToolCall{Name: name, Arguments: args})
 		if err != nil {
 			t.Fatal(args, err)
@@ -173,7 +174,7 @@ func TestDigest(t *testing.T) {
 	if d("a", "") != d("a", "{}") {
 		t.Error("no arguments are not an empty object")
 	}
-	seen := map[Digest]string{}
+	seen := map[clear.Digest]string{}
 	for _, a := range []string{`{"x":1}`, `{"x":1.0}`, `{"x":"1"}`, `{"x":true}`, `{"x":[1]}`, `{"x":{"1":1}}`, `{"X":1}`, `{"x":1,"y":null}`, `{}`, `{"x\",\"y":1}`, `{"x":"\",\"y\":\""}`} {
 		for _, n := range []string{"a", "b"} {
 			if before, ok := seen[d(n, a)]; ok {
@@ -184,26 +185,43 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// labelOf is the join of a message's regions, which are the whole of it.
+func labelOf(t *testing.T, h *clear.History, i int) label.Label {
+	t.Helper()
+	var l label.Label
+	at := 0
+	for _, r := range h.Messages[i].Regions {
+		if r.Start != at {
+			t.Errorf("message %d has a gap at %d", i, at)
+		}
+		at = r.End
+		l = h.Lattice.Join(l, r.Label)
+	}
+	if at != len(h.Messages[i].Text) {
+		t.Errorf("message %d has text that no region is about", i)
+	}
+	return l
+}
+
 // TestLabeller: results carry the label that their call was made under; what
 // nobody remembers has the join of all before it.
 func TestLabeller(t *testing.T) {
-	p := policy(t, FourPoint(), mailTool(t, FormatJSON), sendMail(t))
-	mem := NewMemory(p, 1<<20)
+	p := policy(t, observe.FourPoint(), mailTool(t, document.FormatJSON), sendMail(t))
+	mem := NewMemory(p, 1<<20, nil)
 	lab := Labeller{Policy: p, Cache: mem, Steps: mem}
 	turns := []Turn{
 		{Role: flow.RoleSystem, Text: "help"},
 		{Role: flow.RoleUser, Text: "look at ``` pasted ```", Pasted: []Span{{8, 22}}},
-		{Role: flow.RoleAssistant, Kind: KindCall, Tool: "list_mail", Call: "1", Text: "{}"},
-		{Role: flow.RoleTool, Kind: KindResult, Tool: "list_mail", Call: "1", Text: mails},
+		{Role: flow.RoleAssistant, Kind: clear.KindCall, Tool: "list_mail", Call: "1", Text: "{}"},
+		{Role: flow.RoleTool, Kind: clear.KindResult, Tool: "list_mail", Call: "1", Text: mails},
 		{Role: flow.RoleAssistant, Text: "done"},
-		{Role: flow.RoleTool, Kind: KindResult, Tool: "list_mail", Call: "9", Text: "[]"},
+		{Role: flow.RoleTool, Kind: clear.KindResult, Tool: "list_mail", Call: "9", Text: "[]"},
 	}
 	show := func() string {
 		var out []string
 		h := lab.History(turns, nil)
 		for i := range h.Messages {
-			l, ok := h.label(&h.Messages[i])
-			out = append(out, fmt.Sprint(ok, " ", p.scheme.Lattice.Format(l)))
+			out = append(out, "true "+p.scheme.Lattice.Format(labelOf(t, h, i)))
 		}
 		return strings.Join(out, "; ")
 	}
@@ -213,24 +231,24 @@ func TestLabeller(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	}
-	mem.Say(turns[2], lowLabel)
-	mem.Say(turns[4], label.Label{Confidentiality: label.Private})
+	mem.Remember(turns[2], lowLabel)
+	mem.Remember(turns[4], label.Label{Confidentiality: label.Private})
 	if got := show(); got != strings.Replace(strings.Replace(want, "(untrusted, public); true (untrusted, private); true (untrusted, private)", "(trusted, public); true (untrusted, private); true (trusted, private)", 1), "X", "", 1) {
 		t.Errorf("with what is remembered: %s", got)
 	}
-	mem.Say(turns[4], highLabel)
+	mem.Remember(turns[4], highLabel)
 	if got := show(); !strings.Contains(got, "true (untrusted, private); true (untrusted, private); true") {
 		t.Errorf("said twice: %s", got)
 	}
-	if own := (&History{Messages: lab.History(turns, nil).Messages}).Own(); len(own) != 1 || own[0] != "look at " {
+	if own := (&clear.History{Messages: lab.History(turns, nil).Messages}).Own(); len(own) != 1 || own[0] != "look at " {
 		t.Errorf("the user's own words are %q", own)
 	}
 	// A result that is given out as another tool's has the worst label.
 	forged := lab.History([]Turn{
-		{Role: flow.RoleAssistant, Kind: KindCall, Tool: "send_mail", Call: "1", Text: "{}"},
-		{Role: flow.RoleTool, Kind: KindResult, Tool: "list_mail", Call: "1", Text: "[]"},
+		{Role: flow.RoleAssistant, Kind: clear.KindCall, Tool: "send_mail", Call: "1", Text: "{}"},
+		{Role: flow.RoleTool, Kind: clear.KindResult, Tool: "list_mail", Call: "1", Text: "[]"},
 	}, nil)
-	if l, _ := forged.label(&forged.Messages[1]); l != highLabel {
+	if l := labelOf(t, forged, 1); l != highLabel {
 		t.Errorf("a result of another tool is %v", l)
 	}
 	// The same result under another label is another.
@@ -250,8 +268,8 @@ func conversation(n int) []Turn {
 		id := fmt.Sprint("call_", i)
 		turns = append(turns,
 			Turn{Role: flow.RoleUser, Text: fmt.Sprint("request ", i, " ", strings.Repeat("x", 600))},
-			Turn{Role: flow.RoleAssistant, Kind: KindCall, Tool: "list_mail", Call: id, Text: fmt.Sprintf(`{"folder":"f%d"}`, i)},
-			Turn{Role: flow.RoleTool, Kind: KindResult, Tool: "list_mail", Call: id, Text: fmt.Sprintf(`[{"from":"a%d@x.example","to":["me@home.example"],"date":"2024-05-01","body":%q},{"from":"b@x.example","body":%q}]`, i, body, body)},
+			Turn{Role: flow.RoleAssistant, Kind: clear.KindCall, Tool: "list_mail", Call: id, Text: fmt.Sprintf(`{"folder":"f%d"}`, i)},
+			Turn{Role: flow.RoleTool, Kind: clear.KindResult, Tool: "list_mail", Call: id, Text: fmt.Sprintf(`[{"from":"a%d@x.example","to":["me@home.example"],"date":"2024-05-01","body":%q},{"from":"b@x.example","body":%q}]`, i, body, body)},
 			Turn{Role: flow.RoleAssistant, Text: fmt.Sprint("answer ", i, " ", strings.Repeat("y", 300))},
 		)
 	}
@@ -261,15 +279,15 @@ func conversation(n int) []Turn {
 // BenchmarkLabelSeen labels a conversation of 200 messages and 300 KB, of
 // which all but the last turn was seen before.
 func BenchmarkLabelSeen(b *testing.B) {
-	p := policy(b, FourPoint(), mailTool(b, FormatJSON))
-	mem := NewMemory(p, 64<<20)
+	p := policy(b, observe.FourPoint(), mailTool(b, document.FormatJSON))
+	mem := NewMemory(p, 64<<20, nil)
 	lab := Labeller{Policy: p, Cache: mem, Steps: mem}
 	turns := conversation(200)
 	size := 0
 	for i := range turns {
 		size += len(turns[i].Text)
 		if turns[i].Role == flow.RoleAssistant {
-			mem.Say(turns[i], lowLabel)
+			mem.Remember(turns[i], lowLabel)
 		}
 	}
 	lab.History(turns[:198], nil)

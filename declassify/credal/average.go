@@ -5,21 +5,20 @@ import "math"
 // The core: the range of an average Σ w·g / Σ w over all weights w in a box.
 // It is a linear-fractional problem, whose optimum is at a threshold λ: weights
 // of entries above it at one end, of entries below it at the other. Dinkelbach's
-// iteration finds λ in a few rounds; how it was found does not matter, since
-// the bound that is returned holds for every λ:
+// iteration finds λ in a few rounds. The bound that is returned holds for every λ:
 //
 //	F(λ) = max_w Σ w(g−λ)  ⇒  max_w Σ w·g / Σ w ≤ λ + max(0, F(λ)) / min_w Σ w.
 
 const (
 	// rounds of iteration at most. Later ones gain next to nothing.
 	rounds = 5
-	// near is when the iteration stops: what is left to gain, relatively; in
-	// bits, about one and a half times as much.
+	// near is the relative gain below which the iteration stops; in bits it is
+	// about one and a half times as much.
 	near = 1e-5
 )
 
-// total is what is known of the sum of some weights: a lower bound, an inverse
-// that is not less than its own, and an upper bound.
+// total bounds the sum of some weights: from below, its inverse from above, and
+// from above.
 type total struct{ least, inverse, most float64 }
 
 // totals rounds the sums of n weights.
@@ -31,7 +30,7 @@ func totals(up, low float64, n int) total {
 	return t
 }
 
-// entry is a weight of a row and the state of the clique that it is of.
+// entry is a weight of a row and its state of the clique.
 type entry struct {
 	up, low float64
 	state   int
@@ -40,7 +39,7 @@ type entry struct {
 // span is an interval that is averaged.
 type span struct{ up, low float64 }
 
-// spread is what is known of spans before their average is bounded.
+// spread summarises spans before their average is bounded.
 type spread struct {
 	top, bottom uint64  // bits of the greatest up and the least low
 	differ      uint64  // bits in which any differ
@@ -77,8 +76,8 @@ func average(row []entry, g []span, r spread, sum *total) (hi, lo float64) {
 	}
 	g = g[:len(row)]
 	e := gamma(len(row))
-	// What rounding may have taken from F: no difference is above the greatest
-	// of g, but for rounding.
+	// The most that rounding may have taken from F: no difference is above the
+	// greatest of g, except for rounding.
 	slack := float64(2 * e * hi * sum.most)
 	lu, ll := r.up/sum.most, r.low/sum.most
 	for round := 1; ; round++ {

@@ -41,7 +41,7 @@ func rubric(n, states, k int, r *rand.Rand) Graph {
 // cells observes half of the variables: cells of at least one state.
 func cells(t *Tree, r *rand.Rand) []Observation {
 	var view []Observation
-	for v := range t.Len() {
+	for v := range t.vars {
 		if r.IntN(2) == 0 {
 			continue
 		}
@@ -69,7 +69,7 @@ func BenchmarkBound(b *testing.B) {
 	} {
 		b.Run(fmt.Sprintf("treewidth=%d/states=%d", size.width, size.states), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
-			tree, err := Compile(rubric(size.n, size.states, size.width, r), Limits{})
+			tree, err := Compile(rubric(size.n, size.states, size.width, r))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func BenchmarkCompile(b *testing.B) {
 	g := rubric(12, 4, 4, r)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Compile(g, Limits{}); err != nil {
+		if _, err := Compile(g); err != nil {
 			b.Fatal(err)
 		}
 	}

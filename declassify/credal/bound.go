@@ -3,23 +3,24 @@ package credal
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// ErrInconsistent says that no value fits the view: what was observed has
-// probability zero under every distribution of the credal set. The model or the
-// view is wrong, so nothing is known of what the view tells: refuse the release.
+// ErrInconsistent says that no value fits the view: it has probability zero under
+// every distribution of the credal set. The model or the view is wrong, so it is
+// not known what the view discloses: refuse the release.
 var ErrInconsistent = errors.New("credal: the view is impossible under the declared graph")
 
-// Observation is what was released of one variable. For each state s, Low and
+// Observation is a release about one variable. For each state s, Low and
 // High bound the mean, over the members of s, of the probability that this
 // release would have been made for that member; Peak bounds its maximum. A
 // released cell gives 0 for a state outside of it, 1 for one within it, and
 // k/m for one of whose m members k are in the cell.
 //
-// Several observations of one variable are taken together without any
-// assumption on how they depend on one another; of whole states, that is the
-// intersection. Of cells within states it is a loose bound, so a caller who
-// knows the intersection hands it over (in one hierarchy: the finest cell).
+// Several observations of one variable are combined without any assumption on
+// how they depend on one another; for whole states, that is the intersection.
+// For cells within states it is a loose bound, so a caller that knows the
+// intersection should pass that (in one hierarchy: the finest cell).
 // Observations of different variables are independent given the values.
 type Observation struct {
 	Var       int       // as Tree.Index has it
@@ -27,23 +28,7 @@ type Observation struct {
 	Peak      []float64 // nil: as great as High admits
 }
 
-// Cell observes that the value of variable v lies in one of the states.
-func (t *Tree) Cell(v int, states ...int) (Observation, error) {
-	if v < 0 || v >= len(t.vars) {
-		return Observation{}, fmt.Errorf("credal: no variable %d", v)
-	}
-	o := Observation{Var: v, Low: make([]float64, t.vars[v].States)}
-	for _, s := range states {
-		if s < 0 || s >= len(o.Low) {
-			return Observation{}, fmt.Errorf("credal: variable %q has no state %d", t.vars[v].Name, s)
-		}
-		o.Low[s] = 1
-	}
-	return o, nil
-}
-
-// Left observes that of the members of each state of variable v, so many are
-// still possible.
+// Left observes how many members of each state of variable v are still possible.
 func (t *Tree) Left(v int, members []float64) (Observation, error) {
 	if v < 0 || v >= len(t.vars) {
 		return Observation{}, fmt.Errorf("credal: no variable %d", v)
@@ -54,7 +39,7 @@ func (t *Tree) Left(v int, members []float64) (Observation, error) {
 	}
 	o := Observation{Var: v, Low: make([]float64, va.States), High: make([]float64, va.States), Peak: make([]float64, va.States)}
 	for s, k := range members {
-		m := va.members(s)
+		m := weight(va, s)
 		switch {
 		case k == 0:
 		case k == m:
@@ -76,17 +61,17 @@ type Scratch struct {
 	bits     []float64
 	seen     []likelihood // by variable
 	messages []box        // by edge
-	known    []bool       // by edge: whether it says anything
+	known    []bool       // by edge: whether its message has observations
 	table    box
 	spans    []span // of one row
-	// By state of one variable: what was seen elsewhere; the least likelihood
-	// of all that was seen; priors; bounds.
+	// By state of one variable: the likelihood of observations elsewhere; the
+	// least likelihood of all observations; priors; bounds.
 	elsewhere     box
 	least, coarse []float64
 	weights       []entry
 }
 
-// likelihood is what was observed of a variable, taken together.
+// likelihood combines the observations of a variable.
 type likelihood struct {
 	box  // of the mean over a state's members
 	peak []float64
@@ -110,18 +95,13 @@ func (t *Tree) NewScratch() *Scratch {
 	return s
 }
 
-// Bound is Scratch.Bound with a scratch of its own.
-func (t *Tree) Bound(view []Observation) ([]float64, error) {
-	return t.NewScratch().Bound(view)
-}
-
 // Bound returns, for each variable, an upper bound in bits on what the view
-// tells about its value: log2 max_x P(x|view) − log2 max_x P(x), x over the
+// discloses about its value: log2 max_x P(x|view) − log2 max_x P(x), x over the
 // values (the members of states), at its greatest over the credal set. Bounds
 // are at least 0. The slice is valid until the next call.
 //
 // It fails with ErrInconsistent if no value fits, and with another error if the
-// view is malformed. Both mean that nothing may be released on its account.
+// view is malformed. After either, nothing may be released.
 func (s *Scratch) Bound(view []Observation) ([]float64, error) {
 	if err := s.observe(view); err != nil {
 		return nil, err
@@ -140,7 +120,7 @@ func (s *Scratch) Bound(view []Observation) ([]float64, error) {
 	return s.bits, nil
 }
 
-// observe takes the observations of each variable together.
+// observe combines the observations of each variable.
 func (s *Scratch) observe(view []Observation) error {
 	for v := range s.seen {
 		s.seen[v].any = false
@@ -163,12 +143,7 @@ func (s *Scratch) observe(view []Observation) error {
 }
 
 func positive(x []float64) bool {
-	for _, v := range x {
-		if v > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x, func(v float64) bool { return v > 0 })
 }
 
 // meet adds an observation to those of its variable. Whatever their joint
@@ -189,7 +164,7 @@ func (s *Scratch) meet(o *Observation) error {
 		if !(0 <= lo && lo <= hi && hi <= 1) {
 			return fmt.Errorf("state %d: likelihood in [%v,%v]", st, lo, hi)
 		}
-		peak := min(1, hi*va.members(st)*(1+0x1p-50))
+		peak := min(1, hi*weight(va, st)*(1+0x1p-50))
 		if o.Peak != nil {
 			if p := o.Peak[st]; !(lo <= p && p <= 1) {
 				return fmt.Errorf("state %d: greatest likelihood %v", st, p)
@@ -220,9 +195,9 @@ func (s *Scratch) meet(o *Observation) error {
 	return nil
 }
 
-// product sets the table of clique c to the likelihood of what was seen
-// elsewhere: observations homed there but for that of variable v, messages but
-// for that of edge skip. It returns false if there is none.
+// product sets the table of clique c to the likelihood of observations elsewhere:
+// those homed there except that of variable v, and messages except that of edge
+// skip. It returns false if there are none.
 func (s *Scratch) product(c, v, skip int) bool {
 	cl := &s.t.cliques[c]
 	t := box{up: s.table.up[:cl.states], low: s.table.low[:cl.states]}
@@ -251,7 +226,7 @@ func (s *Scratch) product(c, v, skip int) bool {
 }
 
 // send computes the message of edge e: for each state of its separator, the
-// likelihood of what was seen behind it. It returns false if nothing was.
+// likelihood of the observations behind it. It returns false if there are none.
 func (s *Scratch) send(e int) bool {
 	ed := &s.t.edges[e]
 	if !s.product(ed.from, -1, e^1) {
@@ -311,12 +286,12 @@ func overlap(a, b []float64) bool {
 	return false
 }
 
-// closely is how many states gain looks at closely, times states; others get a
-// coarser bound. It keeps the time of large domains linear.
+// closely bounds the states that gain bounds closely, times states; the others get
+// a coarser bound. It keeps the time of large domains linear.
 const closely = 1024
 
 // gain bounds max_x P(x|view) / max_x P(x) over the values x of variable v,
-// where g bounds the likelihood of all that was seen elsewhere, by state. For a
+// where g bounds the likelihood of all observations elsewhere, by state. For a
 // value of state s with m members,
 //
 //	P(x|view) = π(s)/m · peak(s)·g(s) / (π(s)·mean(s)·g(s) + Σ_{s'≠s} π(s')·mean(s')·g(s')).
@@ -348,7 +323,7 @@ func (s *Scratch) gain(v int, g *box) float64 {
 	// of is the quotient for the prior p of state st and the likelihood rest
 	// of the others.
 	of := func(st int, p, rest float64) float64 {
-		m := s.t.vars[v].members(st)
+		m := weight(&s.t.vars[v], st)
 		num := min(1, p/m/tg.modeLow) * peak(st) * g.up[st]
 		mean := g.up[st]
 		if own.any {
@@ -360,11 +335,11 @@ func (s *Scratch) gain(v int, g *box) float64 {
 		}
 		return num / den * (1 + 0x1p-48)
 	}
-	// What is left of each state: its coarse bound, until it is looked at.
+	// The coarse bound of each state, until it is bounded closely.
 	coarse := s.coarse[:n]
 	for st := range coarse {
 		coarse[st] = 0
-		if num := min(1, prior.up[st]/s.t.vars[v].members(st)/tg.modeLow) * peak(st) * g.up[st]; num > 0 {
+		if num := min(1, prior.up[st]/weight(&s.t.vars[v], st)/tg.modeLow) * peak(st) * g.up[st]; num > 0 {
 			coarse[st] = num / all * (1 + 0x1p-48)
 		}
 	}
@@ -383,7 +358,7 @@ func (s *Scratch) gain(v int, g *box) float64 {
 		weights[st], weights[n-1] = weights[n-1], weights[st]
 		rest := s.leastAverage(weights[:n-1], &h)
 		weights[st], weights[n-1] = weights[n-1], weights[st]
-		at := min(prior.up[st], max(prior.low[st], s.t.vars[v].members(st)*tg.modeLow))
+		at := min(prior.up[st], max(prior.low[st], weight(&s.t.vars[v], st)*tg.modeLow))
 		fine := max(of(st, at, rest), of(st, prior.up[st], rest))
 		best = max(best, min(fine, coarse[st]))
 		coarse[st] = 0
@@ -394,8 +369,8 @@ func (s *Scratch) gain(v int, g *box) float64 {
 	return best
 }
 
-// leastAverage bounds the average of h with the given weights from below. That
-// of nothing is 0.
+// leastAverage bounds the average of h with the given weights from below. Without
+// weights it is 0.
 func (s *Scratch) leastAverage(weights []entry, h *box) float64 {
 	if len(weights) == 0 {
 		return 0

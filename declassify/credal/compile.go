@@ -1,19 +1,19 @@
 package credal
 
 import (
-	"fmt"
 	"slices"
+
+	"github.com/margaydev/margay/rubric/dependency"
 )
 
 // Tree is a compiled graph: a junction forest with the prior weights of every
 // clique. It is immutable and safe for concurrent use; scratches are not.
 type Tree struct {
-	vars    []Variable
+	vars    []dependency.Variable
 	cliques []clique
 	edges   []edge
 	order   []int // edges, so that each comes after those it depends on
 	targets []target
-	width   int
 	largest int // states of the largest clique
 	widest  int // states of the variable that has most
 }
@@ -39,7 +39,7 @@ type edge struct {
 	cliques  uint64 // on the side of from
 }
 
-// target is a variable as what is asked about.
+// target is a variable that bounds are computed for.
 type target struct {
 	home     int
 	at       []int32 // state of the variable for each state of its home
@@ -57,34 +57,24 @@ type rows struct {
 	sum     []total // of each row
 }
 
-// Compile checks g and compiles it. It is deterministic, and takes time in
-// proportion to the number of cliques, squared, times their states.
-func Compile(g Graph, l Limits) (*Tree, error) {
-	if l.Treewidth < 0 || l.CliqueStates < 0 || l.Variables < 0 || l.Variables > maxVariables || l.CliqueStates > 1<<24 {
-		return nil, fmt.Errorf("credal: limits out of range: %+v", l)
-	}
-	if l.Treewidth == 0 {
-		l.Treewidth = 4
-	}
-	if l.CliqueStates == 0 {
-		l.CliqueStates = 4096
-	}
-	if l.Variables == 0 {
-		l.Variables = maxVariables
-	}
-	factors, err := g.check(l)
+// Compile checks g and compiles it. It is deterministic. Its time is
+// proportional to the number of cliques, squared, times their states.
+func Compile(g dependency.Graph) (*Tree, error) {
+	factors, err := check(&g)
 	if err != nil {
 		return nil, err
 	}
-	sets, err := triangulate(factors, g.Variables, l)
+	sets, err := triangulate(factors, g.Variables)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{vars: copyVariables(g.Variables)}
+	t := &Tree{vars: slices.Clone(g.Variables)}
+	for i := range t.vars {
+		t.vars[i].Members = slices.Clone(t.vars[i].Members)
+	}
 	for _, set := range sets {
 		c := clique{set: set, vars: members(set), states: count(set, t.vars, 1<<30)}
 		t.cliques = append(t.cliques, c)
-		t.width = max(t.width, len(c.vars)-1)
 		t.largest = max(t.largest, c.states)
 	}
 	t.forest(join(sets))
@@ -98,16 +88,8 @@ func Compile(g Graph, l Limits) (*Tree, error) {
 	return t, nil
 }
 
-func copyVariables(vars []Variable) []Variable {
-	vars = slices.Clone(vars)
-	for i := range vars {
-		vars[i].Members = slices.Clone(vars[i].Members)
-	}
-	return vars
-}
-
-// forest finds homes, and makes the edges and the order of messages from the
-// links.
+// forest finds the homes of variables, and makes the edges and the order of
+// messages from the links.
 func (t *Tree) forest(links []link) {
 	t.targets = make([]target, len(t.vars))
 	for v := range t.vars {
@@ -130,7 +112,7 @@ func (t *Tree) forest(links []link) {
 			t.edges = append(t.edges, e)
 		}
 	}
-	// An edge depends on those into its start, but for its own way back: a
+	// An edge depends on those into its start, except its own reverse: a
 	// depth-first walk from every edge puts them first.
 	done := make([]bool, len(t.edges))
 	var visit func(e int)
@@ -173,7 +155,7 @@ func (t *Tree) project(c int, onto []int) []int32 {
 }
 
 // project maps each joint state of some variables to that of some of them.
-func project(from, onto []int, vars []Variable) []int32 {
+func project(from, onto []int, vars []dependency.Variable) []int32 {
 	stride := strides(onto, vars)
 	by := make([]int, len(from))
 	for k, v := range from {
@@ -194,21 +176,14 @@ func project(from, onto []int, vars []Variable) []int32 {
 	return at
 }
 
-// Len returns the number of variables.
-func (t *Tree) Len() int { return len(t.vars) }
-
 // Index finds a variable by name.
 func (t *Tree) Index(name string) (int, bool) {
-	i := slices.IndexFunc(t.vars, func(v Variable) bool { return v.Name == name })
+	i := slices.IndexFunc(t.vars, func(v dependency.Variable) bool { return v.Name == name })
 	return i, i >= 0
 }
 
-// Treewidth returns the width of the tree: variables in its largest clique,
-// less one.
-func (t *Tree) Treewidth() int { return t.width }
-
-// Components returns the dependency components: variables that tell about one
-// another, ascending, by their first.
+// Components returns the dependency components, sets of variables that depend on
+// one another, ordered by their first variable.
 func (t *Tree) Components() [][]int {
 	var all [][]int
 	seen := uint64(0)

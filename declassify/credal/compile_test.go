@@ -76,7 +76,7 @@ func TestTreewidth(t *testing.T) {
 		{"K5", 5, ktree(5, 4), 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tree, err := Compile(pairs(tt.n, 2, tt.edges), Limits{})
+			tree, err := Compile(pairs(tt.n, 2, tt.edges))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +111,7 @@ func running(t *testing.T, tree *Tree) {
 }
 
 func TestComponents(t *testing.T) {
-	tree, err := Compile(pairs(6, 2, [][2]int{{0, 4}, {4, 2}, {5, 1}}), Limits{})
+	tree, err := Compile(pairs(6, 2, [][2]int{{0, 4}, {4, 2}, {5, 1}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,56 +136,52 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		g     Graph
-		l     Limits
 		error string
 	}{
-		{"empty", Graph{}, Limits{}, "without variables"},
-		{"limits", two(func(*Graph) {}), Limits{Treewidth: -1}, "limits"},
-		{"too many variables", pairs(3, 2, nil), Limits{Variables: 2}, "too many variables: 3"},
-		{"more than 64", pairs(65, 2, nil), Limits{}, "too many variables: 65"},
-		{"no name", two(func(g *Graph) { g.Variables[0].Name = "" }), Limits{}, "no name"},
-		{"duplicate", two(func(g *Graph) { g.Variables[1].Name = "v0" }), Limits{}, `"v0" is declared twice`},
-		{"no states", two(func(g *Graph) { g.Variables[1].States = 0 }), Limits{}, `"v1" has no states`},
-		{"states", two(func(g *Graph) { g.Variables[1].States = 5000 }), Limits{}, `"v1" has 5000 states`},
-		{"members", two(func(g *Graph) { g.Variables[1].Members = []float64{1} }), Limits{}, `"v1" has 2 states and members of 1`},
-		{"no members", two(func(g *Graph) { g.Variables[1].Members = []float64{1, 0} }), Limits{}, "0 members"},
-		{"NaN members", two(func(g *Graph) { g.Variables[1].Members = []float64{1, math.NaN()} }), Limits{}, "NaN members"},
-		{"unknown", two(func(g *Graph) { g.Factors[0].Vars[1] = "w" }), Limits{}, `unknown variable "w"`},
-		{"twice", two(func(g *Graph) { g.Factors[0].Vars[1] = "v0" }), Limits{}, `variable "v0" twice`},
-		{"scope", two(func(g *Graph) { g.Factors[0].Vars = nil }), Limits{}, "no variables"},
-		{"size", two(func(g *Graph) { g.Factors[0].Low = g.Factors[0].Low[1:] }), Limits{}, "3 low and 3 high entries, want 4"},
-		{"size of high", two(func(g *Graph) { g.Factors[0].High = []float64{1} }), Limits{}, "4 low and 1 high"},
-		{"low above high", two(func(g *Graph) { g.Factors[0].High = []float64{9, 1, 9, 9} }), Limits{}, "entry 1: low is greater"},
-		{"negative", two(func(g *Graph) { g.Factors[0].Low[2] = -1 }), Limits{}, "entry 2 is negative"},
-		{"NaN", two(func(g *Graph) { g.Factors[0].Low[3] = math.NaN() }), Limits{}, "entry 3 is not a number"},
-		{"infinite", two(func(g *Graph) { g.Factors[0].Low[3] = math.Inf(1) }), Limits{}, "entry 3: high is out of range"},
-		{"zero row", two(func(g *Graph) { g.Factors[0].Low = []float64{1, 0, 1, 0} }), Limits{}, `zero for state 1 of "v1"`},
-		{"row sum", two(func(g *Graph) { g.Factors[0].Of, g.Factors[0].Low = "v1", []float64{.5, .5, .5, .6} }), Limits{}, "row 1 can't sum to one"},
-		{"of another", two(func(g *Graph) { g.Factors[0].Of = "w" }), Limits{}, `a table of "w"`},
+		{"empty", Graph{}, "without variables"},
+		{"more than 64", pairs(65, 2, nil), "too many variables: 65"},
+		{"no name", two(func(g *Graph) { g.Variables[0].Name = "" }), "no name"},
+		{"duplicate", two(func(g *Graph) { g.Variables[1].Name = "v0" }), `"v0" is declared twice`},
+		{"no states", two(func(g *Graph) { g.Variables[1].States = 0 }), `"v1" has no states`},
+		{"states", two(func(g *Graph) { g.Variables[1].States = 5000 }), `"v1" has 5000 states`},
+		{"members", two(func(g *Graph) { g.Variables[1].Members = []float64{1} }), `"v1" has 2 states and members of 1`},
+		{"no members", two(func(g *Graph) { g.Variables[1].Members = []float64{1, 0} }), "0 members"},
+		{"NaN members", two(func(g *Graph) { g.Variables[1].Members = []float64{1, math.NaN()} }), "NaN members"},
+		{"unknown", two(func(g *Graph) { g.Factors[0].Vars[1] = "w" }), `unknown variable "w"`},
+		{"twice", two(func(g *Graph) { g.Factors[0].Vars[1] = "v0" }), `variable "v0" twice`},
+		{"scope", two(func(g *Graph) { g.Factors[0].Vars = nil }), "no variables"},
+		{"size", two(func(g *Graph) { g.Factors[0].Low = g.Factors[0].Low[1:] }), "3 low and 3 high entries, want 4"},
+		{"size of high", two(func(g *Graph) { g.Factors[0].High = []float64{1} }), "4 low and 1 high"},
+		{"low above high", two(func(g *Graph) { g.Factors[0].High = []float64{9, 1, 9, 9} }), "entry 1: low is greater"},
+		{"negative", two(func(g *Graph) { g.Factors[0].Low[2] = -1 }), "entry 2 is negative"},
+		{"NaN", two(func(g *Graph) { g.Factors[0].Low[3] = math.NaN() }), "entry 3 is not a number"},
+		{"infinite", two(func(g *Graph) { g.Factors[0].Low[3] = math.Inf(1) }), "entry 3: high is out of range"},
+		{"zero row", two(func(g *Graph) { g.Factors[0].Low = []float64{1, 0, 1, 0} }), `zero for state 1 of "v1"`},
+		{"row sum", two(func(g *Graph) { g.Factors[0].Of, g.Factors[0].Low = "v1", []float64{.5, .5, .5, .6} }), "row 1 can't sum to one"},
+		{"of another", two(func(g *Graph) { g.Factors[0].Of = "w" }), `a table of "w"`},
 		{"two tables", two(func(g *Graph) {
 			f := Factor{Vars: []string{"v0"}, Of: "v0", Low: []float64{.5, .5}}
 			g.Factors = append(g.Factors, f, f)
-		}), Limits{}, `a second table of variable "v0"`},
+		}), `a second table of variable "v0"`},
 		{"impossible state", two(func(g *Graph) {
 			g.Factors[0].Low = []float64{1, 0, 0, 1}
 			g.Factors = append(g.Factors, Factor{Vars: []string{"v0", "v1"}, Low: []float64{0, 1, 1, 1}})
-		}), Limits{}, `state 0 of variable "v0" has probability zero`},
-		{"treewidth", pairs(6, 2, ktree(6, 5)), Limits{}, `the clique {"v0", "v1", "v2", "v3", "v4", "v5"} has 6 variables, at most 5`},
-		{"treewidth 1", pairs(4, 2, append(path(4), [2]int{3, 0})), Limits{Treewidth: 1}, "has 3 variables, at most 2"},
-		{"clique states", pairs(5, 6, ktree(5, 4)), Limits{}, `the clique {"v0", "v1", "v2", "v3", "v4"} has more than 4096 states`},
-		{"factor states", pairs(2, 65, [][2]int{{0, 1}}), Limits{}, "more than 4096 states"},
+		}), `state 0 of variable "v0" has probability zero`},
+		{"treewidth", pairs(6, 2, ktree(6, 5)), `the clique {"v0", "v1", "v2", "v3", "v4", "v5"} has 6 variables, at most 5`},
+		{"clique states", pairs(5, 6, ktree(5, 4)), `the clique {"v0", "v1", "v2", "v3", "v4"} has more than 4096 states`},
+		{"factor states", pairs(2, 65, [][2]int{{0, 1}}), "more than 4096 states"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := Compile(tt.g, tt.l)
+			_, err := Compile(tt.g)
 			if err == nil || !strings.Contains(err.Error(), tt.error) {
 				t.Errorf("error %v, want %q", err, tt.error)
 			}
 		})
 	}
-	if _, err := Compile(pairs(5, 5, ktree(5, 4)), Limits{}); err != nil {
+	if _, err := Compile(pairs(5, 5, ktree(5, 4))); err != nil {
 		t.Errorf("3125 states: %v", err)
 	}
-	if _, err := Compile(pairs(2, 64, [][2]int{{0, 1}}), Limits{}); err != nil {
+	if _, err := Compile(pairs(2, 64, [][2]int{{0, 1}})); err != nil {
 		t.Errorf("4096 states: %v", err)
 	}
 }

@@ -1,9 +1,9 @@
-// Package credal bounds what a released view tells about secrets that depend
-// on one another: the posterior audit of OCELOT (§4.4, phase 3; Lemma 2 in
-// Appendix A), with other, tighter bounds.
+// Package credal bounds what a released view discloses about secrets that
+// depend on one another: the posterior audit of OCELOT (§4.4, phase 3; Lemma
+// 2 in Appendix A), with other, tighter bounds.
 //
-// A Graph declares secret fields and interval potentials between them. Its
-// credal set is the set of all joint distributions
+// A dependency.Graph declares secret fields and interval potentials between
+// them. Its credal set is the set of all joint distributions
 //
 //	P(x) ∝ Π_f φ_f(x_f),  low_f ≤ φ_f ≤ high_f, rows of conditional tables summing to one,
 //
@@ -12,15 +12,15 @@
 //
 //	Δ_i = log2 max_x P(x_i=x | v) − log2 max_x P(x_i=x),
 //
-// also where i was not released itself. Values, not states: where a state
+// also if i was not released itself. It is about values, not states: if a state
 // stands for m members, a value in it has 1/m of its mass, and a release that
-// leaves k of them costs log2 m/k more than one that tells the state alone.
+// leaves k of them costs log2 m/k more than one that discloses only the state.
 //
 // # Why it is sound
 //
-// Let λ_j(x_j) be the likelihood of what was seen of variable j. For a junction
-// tree with separator S, let g_S(x_S) be the likelihood of all that was seen
-// behind S given x_S. It is an average of what comes in at the next clique C,
+// Let λ_j(x_j) be the likelihood of the observations of variable j. For a junction
+// tree with separator S, let g_S(x_S) be the likelihood of all observations
+// behind S given x_S. It is an average of what arrives at the next clique C,
 //
 //	g_S(t) = Σ_{x_S=t} W(x)·Π λ_j(x_j)·Π g_k(x_k) / Σ_{x_S=t} W(x),
 //
@@ -28,28 +28,28 @@
 // the prior mass behind the other separators. Compile bounds W by a box, once,
 // and Bound propagates boxes of g: the range of an average over a box of weights
 // is a linear-fractional problem with a threshold solution (average.go).
-// Averages contract: g is 1 where nothing was seen, never leaves the range of
-// what it averages, and potentials of S alone cancel. So the widths of far
-// intervals do not pile up, as they do in the paper's bound, which multiplies
-// upper ends for one state and lower ends for all others. At last, with g the
-// likelihood of all that was seen elsewhere, and π in the box of priors,
+// Averages contract: g is 1 where nothing was observed, never leaves the range of
+// what it averages, and potentials of S alone cancel. So the widths of distant
+// intervals do not accumulate, as they do in the paper's bound, which multiplies
+// upper ends for one state and lower ends for all others. Finally, with g the
+// likelihood of all observations elsewhere, and π in the box of priors,
 //
 //	P(x_i=x | v) = π(s)/m·λ_i(x)·g(s) / Σ_{s'} π(s')·λ̄_i(s')·g(s')  for x in state s,
 //
 // where λ̄_i is the mean of λ_i over a state, is maximised for each s against the
-// least possible mode of the prior (Scratch.gain). Every step bounds what each
-// distribution of the credal set gives, so the result does. It is loose where
-// one potential makes several boxes wide, which are then taken as independent;
-// with intervals of width zero it is exact.
+// least possible mode of the prior (Scratch.gain). Every step bounds the values
+// under each distribution of the credal set, so the result does. It is loose
+// where one potential makes several boxes wide, since they are treated as
+// independent; with intervals of width zero it is exact.
 //
 // Conditional tables keep boxes tight: a table whose variable is summed out and
-// is in nothing else sums to one, so Compile leaves it out of W, and masses that
-// are distributions are cut with the simplex. Masses behind a separator are
-// averages over those behind the next, too (prior.go).
+// is in no other factor sums to one, so Compile leaves it out of W, and masses
+// that are distributions are intersected with the simplex. Masses behind a
+// separator are averages over those behind the next, too (prior.go).
 //
-// A bound is of one value each, not of several together, and of an adversary
-// whose distribution is in the credal set. That the choice of what is released
-// does not depend on the value is the caller's part.
+// A bound is for each value alone, not for several together, and for an adversary
+// whose distribution is in the credal set. The caller MUST choose what is
+// released without looking at the value.
 //
 // # Rounding
 //
@@ -60,8 +60,8 @@
 // # Cost
 //
 // Compile refuses treewidth above 4 and cliques of more than 4,096 states. Bound
-// takes a few passes over a clique for each separator of it and each variable
+// takes a few passes over a clique for each of its separators and each variable
 // that is looked up there: about ten nanoseconds for each of its states and each
-// of those. Messages from where nothing was seen are skipped. It allocates
-// nothing. The package does no input or output and starts no goroutine.
+// of those. It skips messages without observations. It allocates nothing. The
+// package does no input or output and starts no goroutine.
 package credal

@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/margaydev/margay/rubric/dependency"
 )
 
 // triangulate eliminates the variables in min-fill order (ties: the smaller
 // clique, then the variable declared first) and returns the maximal cliques, in
-// the order in which they came up. It stops at the first clique that exceeds
-// the limits.
-func triangulate(factors []factor, vars []Variable, l Limits) ([]uint64, error) {
+// the order in which they came up. It stops at the first clique that is too
+// large.
+func triangulate(factors []factor, vars []dependency.Variable) ([]uint64, error) {
 	adj := make([]uint64, len(vars))
 	for i := range factors {
 		for _, v := range factors[i].vars {
@@ -29,13 +32,13 @@ func triangulate(factors []factor, vars []Variable, l Limits) ([]uint64, error) 
 	for left != 0 {
 		v := pick(left, adj, vars)
 		c := adj[v] | 1<<v
-		if n := bits.OnesCount64(c); n > l.Treewidth+1 {
+		if n := bits.OnesCount64(c); n > maxWidth+1 {
 			return nil, fmt.Errorf("credal: the clique %s has %d variables, at most %d (treewidth %d): declare fewer dependencies",
-				describe(c, vars), n, l.Treewidth+1, l.Treewidth)
+				describe(c, vars), n, maxWidth+1, maxWidth)
 		}
-		if n := count(c, vars, l.CliqueStates); n > l.CliqueStates {
+		if n := count(c, vars, maxStates); n > maxStates {
 			return nil, fmt.Errorf("credal: the clique %s has more than %d states: declare coarser ones",
-				describe(c, vars), l.CliqueStates)
+				describe(c, vars), maxStates)
 		}
 		for _, w := range members(adj[v]) {
 			adj[w] |= c
@@ -50,7 +53,7 @@ func triangulate(factors []factor, vars []Variable, l Limits) ([]uint64, error) 
 }
 
 // pick chooses the variable to eliminate next.
-func pick(left uint64, adj []uint64, vars []Variable) int {
+func pick(left uint64, adj []uint64, vars []dependency.Variable) int {
 	best, bestFill, bestStates := -1, 0, 0
 	for _, v := range members(left) {
 		fill := 0
@@ -66,7 +69,7 @@ func pick(left uint64, adj []uint64, vars []Variable) int {
 }
 
 // count returns the number of joint states, or limit+1 if it is more.
-func count(set uint64, vars []Variable, limit int) int {
+func count(set uint64, vars []dependency.Variable, limit int) int {
 	n := 1
 	for _, v := range members(set) {
 		if n *= vars[v].States; n > limit {
@@ -77,17 +80,12 @@ func count(set uint64, vars []Variable, limit int) int {
 }
 
 // describe names the variables of a clique.
-func describe(set uint64, vars []Variable) string {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, v := range members(set) {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%q", vars[v].Name)
+func describe(set uint64, vars []dependency.Variable) string {
+	var names []string
+	for _, v := range members(set) {
+		names = append(names, strconv.Quote(vars[v].Name))
 	}
-	b.WriteByte('}')
-	return b.String()
+	return "{" + strings.Join(names, ", ") + "}"
 }
 
 // link is an edge of the junction forest.

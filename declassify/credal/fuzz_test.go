@@ -127,7 +127,7 @@ func FuzzBound(f *testing.F) {
 		b := tape(data)
 		g, p := b.graph()
 		view, exact := b.view(&g)
-		tree, err := Compile(g, Limits{})
+		tree, err := Compile(g)
 		if err != nil {
 			return
 		}

@@ -4,66 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/margaydev/margay/rubric/dependency"
 )
 
-// Limits of what is compiled; a zero field stands for its default.
-type Limits struct {
-	Treewidth    int // most variables of a clique, less one; default 4
-	CliqueStates int // most joint states of a clique; default 4096
-	Variables    int // default and maximum 64
-}
-
-// Most of what a graph may hold, whatever the limits say.
+// Bounds of a graph.
 const (
+	maxWidth     = 4     // variables of a clique, less one: the treewidth
+	maxStates    = 4_096 // joint states of a clique
 	maxVariables = 64
 	maxFactors   = 256
 	// Entries and members outside of these make products that doubles can't
-	// hold; nobody means them.
+	// hold. No real graph has them.
 	minEntry = 0x1p-300
 	maxEntry = 0x1p300
 )
 
-// Variable is a secret field with finitely many states.
-type Variable struct {
-	Name   string
-	States int
-	// Members says how many values of the population each state stands for,
-	// all equally likely given the state and independent of all else given it;
-	// nil for one each, so that the state is the value.
-	Members []float64
-}
-
-// members returns how many values state s stands for.
-func (v *Variable) members(s int) float64 {
+// weight returns how many values state s of a variable stands for.
+func weight(v *dependency.Variable, s int) float64 {
 	if v.Members == nil {
 		return 1
 	}
 	return v.Members[s]
 }
 
-// Factor is an interval potential: Low and High hold one entry for each joint
-// state of Vars, the last of them changing fastest. Entries are of states, not
-// of the members in them.
-//
-// With Of, the factor is a credal conditional table: Of is one of Vars, and for
-// each state of the others, the entries over Of are probabilities that sum to
-// one. Such tables are bounded far more tightly than plain potentials, since
-// what follows from a variable and was not seen says nothing about it.
-type Factor struct {
-	Vars      []string
-	Of        string
-	Low, High []float64 // nil High: the same as Low
-}
-
-// Graph declares which secret fields tell about which. A variable that is in no
-// plain potential and that no table is Of has the uniform prior over its
-// members.
-type Graph struct {
-	Variables []Variable
-	Factors   []Factor
-}
-
-// factor is a checked Factor with sorted scope and reachable entries.
+// factor is a checked dependency.Factor with sorted scope and reachable entries.
 type factor struct {
 	vars      []int  // ascending
 	scope     uint64 // of vars
@@ -72,12 +38,12 @@ type factor struct {
 }
 
 // check validates g and returns its factors, implicit priors included.
-func (g *Graph) check(l Limits) ([]factor, error) {
+func check(g *dependency.Graph) ([]factor, error) {
 	if len(g.Variables) == 0 {
 		return nil, errors.New("credal: a graph without variables")
 	}
-	if len(g.Variables) > l.Variables {
-		return nil, fmt.Errorf("credal: too many variables: %d, at most %d", len(g.Variables), l.Variables)
+	if len(g.Variables) > maxVariables {
+		return nil, fmt.Errorf("credal: too many variables: %d, at most %d", len(g.Variables), maxVariables)
 	}
 	if len(g.Factors) > maxFactors {
 		return nil, fmt.Errorf("credal: too many factors: %d, at most %d", len(g.Factors), maxFactors)
@@ -92,7 +58,7 @@ func (g *Graph) check(l Limits) ([]factor, error) {
 			return nil, fmt.Errorf("credal: variable %q is declared twice", v.Name)
 		}
 		index[v.Name] = i
-		if err := v.check(l); err != nil {
+		if err := checkVariable(v); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +68,7 @@ func (g *Graph) check(l Limits) ([]factor, error) {
 		of      uint64
 	)
 	for i := range g.Factors {
-		f, err := g.factor(i, index, l)
+		f, err := checkFactor(g, i, index)
 		if err != nil {
 			return nil, err
 		}
@@ -125,12 +91,12 @@ func (g *Graph) check(l Limits) ([]factor, error) {
 	return factors, nil
 }
 
-func (v *Variable) check(l Limits) error {
+func checkVariable(v *dependency.Variable) error {
 	if v.States < 1 {
 		return fmt.Errorf("credal: variable %q has no states", v.Name)
 	}
-	if v.States > l.CliqueStates {
-		return fmt.Errorf("credal: variable %q has %d states, at most %d", v.Name, v.States, l.CliqueStates)
+	if v.States > maxStates {
+		return fmt.Errorf("credal: variable %q has %d states, at most %d", v.Name, v.States, maxStates)
 	}
 	if v.Members != nil && len(v.Members) != v.States {
 		return fmt.Errorf("credal: variable %q has %d states and members of %d", v.Name, v.States, len(v.Members))
@@ -143,8 +109,8 @@ func (v *Variable) check(l Limits) error {
 	return nil
 }
 
-// factor checks the i-th factor of g.
-func (g *Graph) factor(i int, index map[string]int, l Limits) (factor, error) {
+// checkFactor checks the i-th factor of g.
+func checkFactor(g *dependency.Graph, i int, index map[string]int) (factor, error) {
 	in := &g.Factors[i]
 	fail := func(format string, args ...any) (factor, error) {
 		return factor{}, fmt.Errorf("credal: factor %d %q: %s", i, in.Vars, fmt.Sprintf(format, args...))
@@ -165,8 +131,8 @@ func (g *Graph) factor(i int, index map[string]int, l Limits) (factor, error) {
 		}
 		f.scope |= 1 << v
 		order[k] = v
-		if size *= g.Variables[v].States; size > l.CliqueStates {
-			return fail("more than %d states", l.CliqueStates)
+		if size *= g.Variables[v].States; size > maxStates {
+			return fail("more than %d states", maxStates)
 		}
 		if name == in.Of {
 			f.of = v
@@ -196,7 +162,10 @@ func (g *Graph) factor(i int, index map[string]int, l Limits) (factor, error) {
 		}
 	}
 	f.vars = members(f.scope)
-	f.low, f.high = permute(in.Low, high, order, f.vars, g.Variables)
+	f.low, f.high = make([]float64, size), make([]float64, size)
+	for e, o := range project(f.vars, order, g.Variables) {
+		f.low[e], f.high[e] = in.Low[o], high[o]
+	}
 	if v, s, zero := f.zeroRow(g.Variables); zero {
 		return fail("all entries are zero for state %d of %q", s, g.Variables[v].Name)
 	}
@@ -208,63 +177,29 @@ func (g *Graph) factor(i int, index map[string]int, l Limits) (factor, error) {
 	return f, nil
 }
 
-// permute brings entries from the declared order of variables into ascending
-// order.
-func permute(low, high []float64, from, to []int, vars []Variable) ([]float64, []float64) {
-	stride := strides(from, vars)
-	at := make([]int, len(to)) // stride, in the old order, of each variable of the new
-	for k, v := range to {
-		for j, w := range from {
-			if v == w {
-				at[k] = stride[j]
-			}
-		}
-	}
-	l, h := make([]float64, len(low)), make([]float64, len(low))
-	states := make([]int, len(to))
-	for e := range l {
-		o := 0
-		for k := range to {
-			o += states[k] * at[k]
-		}
-		l[e], h[e] = low[o], high[o]
-		next(states, to, vars)
-	}
-	return l, h
-}
-
 // zeroRow finds a state of a variable that the factor makes impossible.
-func (f *factor) zeroRow(vars []Variable) (v, s int, zero bool) {
-	for k, v := range f.vars {
-		stride := strides(f.vars, vars)[k]
+func (f *factor) zeroRow(vars []dependency.Variable) (v, s int, zero bool) {
+	for _, v := range f.vars {
 		seen := make([]bool, vars[v].States)
-		for e, hi := range f.high {
-			if hi > 0 {
-				seen[e/stride%vars[v].States] = true
-			}
+		for e, s := range project(f.vars, []int{v}, vars) {
+			seen[s] = seen[s] || f.high[e] > 0
 		}
-		for s, ok := range seen {
-			if !ok {
-				return v, s, true
-			}
+		if s := slices.Index(seen, false); s >= 0 {
+			return v, s, true
 		}
 	}
 	return 0, 0, false
 }
 
-// sumSlack is how far the sum of a declared row of probabilities may be from
-// one: authors write decimal fractions. What is off is made up by widening the
-// row by as much, so that the row scaled to one lies within it.
+// sumSlack is how far the sum of a declared row of probabilities may be from one:
+// authors write decimal fractions. The row is widened by the difference, so that
+// the row scaled to one lies within it.
 const sumSlack = 1e-9
 
-// reach narrows the intervals of a conditional table to what rows that sum to
-// one can reach, and says which row has none.
-func (f *factor) reach(vars []Variable) (row int, ok bool) {
-	k := 0
-	for f.vars[k] != f.of {
-		k++
-	}
-	stride, n := strides(f.vars, vars)[k], vars[f.of].States
+// reach narrows the intervals of a conditional table to what rows that sum to one
+// can reach, and returns a row that can't sum to one.
+func (f *factor) reach(vars []dependency.Variable) (row int, ok bool) {
+	stride, n := strides(f.vars, vars)[slices.Index(f.vars, f.of)], vars[f.of].States
 	g := gamma(n)
 	for e := range f.low {
 		if e/stride%n != 0 {
@@ -299,16 +234,16 @@ func (f *factor) reach(vars []Variable) (row int, ok bool) {
 }
 
 // uniform is the prior of a variable that has no other.
-func uniform(v *Variable, i int) factor {
+func uniform(v *dependency.Variable, i int) factor {
 	f := factor{vars: []int{i}, scope: 1 << i, of: i, low: make([]float64, v.States), high: make([]float64, v.States)}
 	sum := 0.0
 	for s := range v.States {
-		sum += v.members(s)
+		sum += weight(v, s)
 	}
 	g := gamma(v.States)
 	for s := range f.low {
-		f.low[s] = v.members(s) / sum * (1 - g)
-		f.high[s] = v.members(s) / sum * (1 + g)
+		f.low[s] = weight(v, s) / sum * (1 - g)
+		f.high[s] = weight(v, s) / sum * (1 + g)
 	}
 	return f
 }
@@ -325,7 +260,7 @@ func members(set uint64) []int {
 }
 
 // strides of a table over the variables, the last changing fastest.
-func strides(of []int, vars []Variable) []int {
+func strides(of []int, vars []dependency.Variable) []int {
 	s := make([]int, len(of))
 	n := 1
 	for k := len(of) - 1; k >= 0; k-- {
@@ -336,7 +271,7 @@ func strides(of []int, vars []Variable) []int {
 }
 
 // next counts states on by one.
-func next(states, of []int, vars []Variable) {
+func next(states, of []int, vars []dependency.Variable) {
 	for k := len(states) - 1; k >= 0; k-- {
 		if states[k]++; states[k] < vars[of[k]].States {
 			return

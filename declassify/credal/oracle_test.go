@@ -60,8 +60,8 @@ func enumerate(g *Graph, p point, view []Observation) ([]float64, bool) {
 	for i, v := range g.Variables {
 		var a, b float64
 		for s := range v.States {
-			a = math.Max(a, post[i][s]*peak[i][s]/v.members(s))
-			b = math.Max(b, prior[i][s]/v.members(s))
+			a = math.Max(a, post[i][s]*peak[i][s]/weight(&v, s))
+			b = math.Max(b, prior[i][s]/weight(&v, s))
 		}
 		bits[i] = math.Log2(a / total / (b / before))
 	}
@@ -92,7 +92,7 @@ func walk(g *Graph, p point, f func(states []int, w float64)) {
 		}
 		for i, s := range states {
 			if uniform[i] {
-				w *= g.Variables[i].members(s)
+				w *= weight(&g.Variables[i], s)
 			}
 		}
 		f(states, w)
@@ -211,7 +211,7 @@ func (sh shape) view(r *rand.Rand, g *Graph) []Observation {
 		keep := r.IntN(v.States)
 		kind := r.IntN(3)
 		for s := range o.Low {
-			m := v.members(s)
+			m := weight(&v, s)
 			switch k := float64(r.IntN(int(m) + 1)); {
 			case kind == 0: // a noisy release
 				o.Low[s] = r.Float64()

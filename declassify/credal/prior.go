@@ -11,7 +11,7 @@ type builder struct {
 	t       *Tree
 	factors []factor
 	at      []int      // clique of each factor
-	base    []*message // by edge, with what is barren left out; nil: not yet
+	base    []*message // by edge, pruned; nil until it is computed
 }
 
 // message is the mass behind an edge, for each state of its separator.
@@ -23,21 +23,22 @@ type message struct {
 }
 
 // set is a set of factors.
-type set []uint64
+type set []bool
 
-func (s set) has(i int) bool  { return s[i/64]>>(i%64)&1 != 0 }
-func (s set) add(i int)       { s[i/64] |= 1 << (i % 64) }
-func (s set) remove(i int)    { s[i/64] &^= 1 << (i % 64) }
-func (s set) empty() bool     { return !slices.ContainsFunc(s, func(w uint64) bool { return w != 0 }) }
-func (b *builder) empty() set { return make(set, (len(b.factors)+63)/64) }
+func (s set) empty() bool { return !slices.Contains(s, true) }
+
+// add puts those of another set into a set.
+func (s set) add(o set) {
+	for i, in := range o {
+		s[i] = s[i] || in
+	}
+}
 
 // behind returns the factors at cliques of a set.
 func (b *builder) behind(cliques uint64) set {
-	s := b.empty()
+	s := make(set, len(b.factors))
 	for i, c := range b.at {
-		if cliques&(1<<c) != 0 {
-			s.add(i)
-		}
+		s[i] = cliques&(1<<c) != 0
 	}
 	return s
 }
@@ -47,7 +48,7 @@ func (b *builder) behind(cliques uint64) set {
 func (b *builder) prune(s set, keep uint64) {
 	var in [maxVariables]int // factors of s that each variable is in
 	for i := range b.factors {
-		if s.has(i) {
+		if s[i] {
 			for _, v := range b.factors[i].vars {
 				in[v]++
 			}
@@ -57,10 +58,10 @@ func (b *builder) prune(s set, keep uint64) {
 		again = false
 		for i := range b.factors {
 			f := &b.factors[i]
-			if f.of < 0 || in[f.of] != 1 || keep&(1<<f.of) != 0 || !s.has(i) {
+			if f.of < 0 || in[f.of] != 1 || keep&(1<<f.of) != 0 || !s[i] {
 				continue
 			}
-			s.remove(i)
+			s[i] = false
 			for _, v := range f.vars {
 				in[v]--
 			}
@@ -69,13 +70,13 @@ func (b *builder) prune(s set, keep uint64) {
 	}
 }
 
-// message sums the factors of s that lie behind edge e over what is not in its
-// separator. A set that is pruned for an edge is so for the edges behind it.
+// message sums the factors of s behind edge e over the variables outside its
+// separator. A set that is pruned for an edge is pruned for those behind it.
 func (b *builder) message(e int, s set) *message {
 	ed := &b.t.edges[e]
 	within := b.behind(ed.cliques)
 	for i := range within {
-		within[i] &= s[i]
+		within[i] = within[i] && s[i]
 	}
 	if m := b.base[e]; m != nil && slices.Equal(m.set, within) {
 		return m
@@ -86,10 +87,10 @@ func (b *builder) message(e int, s set) *message {
 	}
 	m.box = b.sum(ed.from, e^1, ed.sep, within)
 	if b.sumsToOne(within) {
-		// It does so for each state of what it is given, not of.
+		// It does so for each state of the variables that it conditions on.
 		given := mask(ed.sep)
 		for i := range b.factors {
-			if within.has(i) {
+			if within[i] {
 				given &^= 1 << b.factors[i].of
 			}
 		}
@@ -100,23 +101,23 @@ func (b *builder) message(e int, s set) *message {
 	return m
 }
 
-// sumsToOne reports whether the factors of s are a distribution: summing
-// everything out, what is kept included, each in turn leaves one.
+// sumsToOne reports whether the factors of s are a distribution: if all variables
+// are summed out, each factor in turn leaves one.
 func (b *builder) sumsToOne(s set) bool {
 	rest := slices.Clone(s)
 	b.prune(rest, 0)
 	return rest.empty()
 }
 
-// table multiplies the factors of s at clique c with the messages into it, but
-// for those of two edges.
+// table multiplies the factors of s at clique c with the messages into it, except
+// those of two edges.
 func (b *builder) table(c, skip, without int, s set) box {
 	cl := &b.t.cliques[c]
 	m := makeBox(cl.states)
 	m.fill()
 	n := 0
 	for i := range b.factors {
-		if b.at[i] != c || !s.has(i) {
+		if b.at[i] != c || !s[i] {
 			continue
 		}
 		f := &b.factors[i]
@@ -140,9 +141,9 @@ func (b *builder) table(c, skip, without int, s set) box {
 	return m
 }
 
-// sum sums the factors of s at and behind clique c, but for those behind edge
-// skip, over all but the kept variables. What no factor of s is about was
-// pruned, and is not summed over.
+// sum sums the factors of s at and behind clique c, except those behind edge skip,
+// over all but the kept variables. Variables without a factor in s were pruned,
+// and are not summed over.
 //
 // The sum of products of the ends is one box. Another comes from each message
 // F(y) into the clique, as
@@ -189,7 +190,7 @@ func (b *builder) sum(c, skip int, keep []int, s set) box {
 }
 
 // averaged is sum by averaging over the message m of edge in; rest is the table
-// without it. If the result is known but for a common factor, same is false.
+// without it. If same is false, the result is known up to a common factor.
 func (b *builder) averaged(c, in int, keep []int, m *message, rest box) (out box, same bool) {
 	vars := b.t.vars
 	sep := b.t.edges[in].sep
@@ -250,7 +251,7 @@ func (b *builder) sumOut(m box, from, keep []int) box {
 func (b *builder) about(s set) uint64 {
 	all := uint64(0)
 	for i := range b.factors {
-		if s.has(i) {
+		if s[i] {
 			all |= b.factors[i].scope
 		}
 	}
@@ -278,22 +279,18 @@ func (b *builder) weigh() error {
 	return nil
 }
 
-// weights is the table of clique c with the prior, but for what is behind edge
-// skip, and for what depends on the kept variables alone: it is the same for all
-// states of a row, so that it cancels in averages.
+// weights is the table of clique c with the prior, without the factors behind edge
+// skip, and without those of the kept variables alone: they are the same for all
+// states of a row, so they cancel in averages.
 func (b *builder) weights(c, skip int, keep uint64) box {
 	cl := &b.t.cliques[c]
-	s := b.empty()
+	s := make(set, len(b.factors))
 	for i := range b.factors {
-		if b.at[i] == c && b.factors[i].scope&^keep != 0 {
-			s.add(i)
-		}
+		s[i] = b.at[i] == c && b.factors[i].scope&^keep != 0
 	}
 	for _, in := range cl.in {
 		if in != skip && mask(b.t.edges[in].sep)&^keep != 0 {
-			for i, w := range b.base[in].set {
-				s[i] |= w
-			}
+			s.add(b.base[in].set)
 		}
 	}
 	return b.table(c, skip, -1, s)
@@ -306,12 +303,11 @@ func (b *builder) target(v int) error {
 	n := t.vars[v].States
 	tg.rows = t.group(tg.home, []int{v}, n, b.weights(tg.home, -1, 1<<v))
 
-	s := b.behind(1 << tg.home)
+	cliques := uint64(1) << tg.home
 	for _, in := range t.cliques[tg.home].in {
-		for i, w := range b.behind(t.edges[in].cliques) {
-			s[i] |= w
-		}
+		cliques |= t.edges[in].cliques
 	}
+	s := b.behind(cliques)
 	b.prune(s, 1<<v)
 	m := b.sum(tg.home, -1, []int{v}, s)
 	if b.sumsToOne(s) {
@@ -322,8 +318,8 @@ func (b *builder) target(v int) error {
 	tg.prior = m
 	total := 0.0
 	for st := range n {
-		total += t.vars[v].members(st)
-		tg.modeLow = max(tg.modeLow, tg.prior.low[st]/t.vars[v].members(st))
+		total += weight(&t.vars[v], st)
+		tg.modeLow = max(tg.modeLow, tg.prior.low[st]/weight(&t.vars[v], st))
 		if tg.prior.up[st] == 0 {
 			return fmt.Errorf("credal: state %d of variable %q has probability zero", st, t.vars[v].Name)
 		}

@@ -14,9 +14,9 @@ import "math"
 // factors, twice over: (n+8)·2u for the unit roundoff u = 2^-53.
 func gamma(n int) float64 { return float64(float64(n+16) * 0x1p-52) }
 
-// Entries of boxes are scaled so that the greatest is about one; what is smaller
-// than tiny then counts as tiny above and as 0 below. So products of two
-// entries are never subnormal, where relative errors would not be bounded.
+// Entries of boxes are scaled so that the greatest is about one. An upper end
+// below tiny becomes tiny, and a lower end 0. So products of two entries are
+// never subnormal, where relative errors are not bounded.
 const tiny = 0x1p-400
 
 // tinyBits is tiny as math.Float64bits has it.

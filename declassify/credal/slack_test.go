@@ -86,7 +86,7 @@ var samples = []sample{
 // ends is.
 func (sm *sample) slack(t testing.TB, r *rand.Rand) (bits, ours, theirs float64) {
 	g, p, view := sm.draw(r)
-	tree, err := Compile(g, Limits{})
+	tree, err := Compile(g)
 	if err != nil {
 		t.Fatal(err)
 	}

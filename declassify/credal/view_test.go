@@ -12,7 +12,7 @@ import (
 // one is a graph of one variable with as many values in each state as told.
 func one(t *testing.T, members ...float64) *Tree {
 	t.Helper()
-	tree, err := Compile(Graph{Variables: []Variable{{Name: "dob", States: len(members), Members: members}}}, Limits{})
+	tree, err := Compile(Graph{Variables: []Variable{{Name: "dob", States: len(members), Members: members}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestCoarse(t *testing.T) {
 	coarse := Graph{Variables: []Variable{{Name: "a", States: 2, Members: []float64{4, 2}}, {Name: "b", States: 2}}}
 	fine.Factors = []Factor{{Vars: []string{"a", "b"}, Of: "b", Low: []float64{.9, .1, .9, .1, .9, .1, .9, .1, .2, .8, .2, .8}}}
 	coarse.Factors = []Factor{{Vars: []string{"a", "b"}, Of: "b", Low: []float64{.9, .1, .2, .8}}}
-	ft, err := Compile(fine, Limits{})
+	ft, err := Compile(fine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ct, err := Compile(coarse, Limits{})
+	ct, err := Compile(coarse)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestInconsistent(t *testing.T) {
 	g.Factors[0].Low = []float64{1, 0, 0, 1}
 	g.Factors[1].Low = []float64{0, 0, 1, 1}
 	g.Factors[1].High = []float64{1, 0.5, 1, 1}
-	tree, err := Compile(g, Limits{})
+	tree, err := Compile(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestNothingSeen(t *testing.T) {
 	sh := shape{vars: 6, states: 3, factors: 7, width: 0.9, wide: 1, zeros: 0.3, tables: 0.3}
 	for range 50 {
 		g, _ := sh.random(r)
-		tree, err := Compile(g, Limits{})
+		tree, err := Compile(g)
 		if err != nil {
 			continue
 		}
@@ -245,7 +245,7 @@ func TestUnderflow(t *testing.T) {
 				Low: []float64{0.51, 0.49, 0.5, 0.5},
 			})
 		}
-		tree, err := Compile(g, Limits{})
+		tree, err := Compile(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestExtremes(t *testing.T) {
 			Low: []float64{1, 0, 0, 1},
 		})
 	}
-	tree, err := Compile(g, Limits{})
+	tree, err := Compile(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,11 +318,11 @@ func TestSameBits(t *testing.T) {
 	h := uint64(14695981039346656037)
 	for _, k := range []int{1, 2, 3, 4} {
 		g := rubric(8, 3, k, r)
-		tree, err := Compile(g, Limits{})
+		tree, err := Compile(g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Compile(g, Limits{})
+		again, err := Compile(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +350,7 @@ func TestSameBits(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	tree, err := Compile(rubric(8, 3, 3, r), Limits{})
+	tree, err := Compile(rubric(8, 3, 3, r))
 	if err != nil {
 		t.Fatal(err)
 	}

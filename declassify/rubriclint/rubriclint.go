@@ -1,8 +1,8 @@
-// Package rubriclint proves of rubrics, with a solver, what [rubric.Lint] can't
-// look at case by case: that every combination of fields that a sink needs can
-// be released within the limits, alone and together with every rubric whose
-// signature overlaps; that no operator is there in vain; and that costs are
-// monotone. [Graph] says without one whether dependencies can be audited.
+// Package rubriclint proves with a solver what package lint can't check case
+// by case: every combination of fields that a sink needs can be released within
+// the limits, alone and together with every rubric whose signature overlaps; no
+// operator is useless; and costs are monotone. [Audit]
+// bounds, without a solver, what dependent fields disclose together.
 package rubriclint
 
 import (
@@ -12,22 +12,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/margaydev/margay/declassify/credal"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/lint"
 )
 
-// maxAll bounds the fields of which every combination is looked at to say which
-// can't be released; of more, all of them, single ones and pairs are.
+// maxAll bounds the fields whose combinations are all checked. Of more fields,
+// single ones, pairs and all together are.
 const maxAll = 5
 
 var classes = [...]flow.Class{flow.RequiredService, flow.SemiTrusted, flow.Adversarial}
 
-// Check proves rubrics in order, each alone and all pairs that overlap. An
-// error means that the solver could not tell.
-func Check(ctx context.Context, s smt.Solver, rs ...*rubric.Rubric) ([]rubric.Finding, error) {
-	var out []rubric.Finding
+// Check proves rubrics in order, each alone and all pairs that overlap. An error
+// means that the solver did not decide.
+func Check(ctx context.Context, s smt.Solver, rs ...*rubric.Rubric) ([]lint.Finding, error) {
+	var out []lint.Finding
 	for i, r := range rs {
 		f, err := one(ctx, s, r)
 		if err != nil {
@@ -35,7 +35,7 @@ func Check(ctx context.Context, s smt.Solver, rs ...*rubric.Rubric) ([]rubric.Fi
 		}
 		out = append(out, f...)
 		for _, o := range rs[i+1:] {
-			if !rubric.Overlap(r, o) {
+			if !lint.Overlap(r, o) {
 				continue
 			}
 			f, err := both(ctx, s, r, o)
@@ -49,77 +49,51 @@ func Check(ctx context.Context, s smt.Solver, rs ...*rubric.Rubric) ([]rubric.Fi
 }
 
 // one checks a rubric alone.
-func one(ctx context.Context, s smt.Solver, r *rubric.Rubric) ([]rubric.Finding, error) {
+func one(ctx context.Context, s smt.Solver, r *rubric.Rubric) ([]lint.Finding, error) {
 	res := rubric.Combine(r)
-	var out []rubric.Finding
+	var out []lint.Finding
 	for _, class := range classes {
-		p := newProblem(res, class)
-		bad, err := p.stuck(ctx, s)
+		bad, err := newProblem(res, class, true).stuck(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		for _, b := range bad {
-			out = append(out, r.Finding("no-labelling", b, "utility", class.String()))
+			out = append(out, lint.At(r, "no-labelling", b, "utility", class.String()))
 		}
-		dead, err := p.dead(ctx, s)
+		dead, err := newProblem(res, class, false).dead(ctx, s, r)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range dead {
-			out = append(out, r.Finding("dead-operator", d.detail, "operators", d.field, class.String()))
-		}
+		out = append(out, dead...)
 	}
 	field, detail, err := monotone(ctx, s, res)
 	if err != nil {
 		return nil, err
 	}
 	if detail != "" {
-		out = append(out, r.Finding("not-monotone", detail, "fields", field))
+		out = append(out, lint.At(r, "not-monotone", detail, "fields", field))
 	}
 	return out, nil
 }
 
-// both checks what two rubrics leave together.
-func both(ctx context.Context, s smt.Solver, a, b *rubric.Rubric) ([]rubric.Finding, error) {
+// both checks two rubrics together.
+func both(ctx context.Context, s smt.Solver, a, b *rubric.Rubric) ([]lint.Finding, error) {
 	res := rubric.Combine(a, b)
-	var out []rubric.Finding
+	var out []lint.Finding
 	for _, class := range classes {
-		bad, err := newProblem(res, class).stuck(ctx, s)
+		bad, err := newProblem(res, class, true).stuck(ctx, s)
 		if err != nil {
 			return nil, err
 		}
 		for _, detail := range bad {
-			out = append(out, a.Finding("no-labelling", fmt.Sprintf("together with %s: %s", b, detail), "signature"))
+			out = append(out, lint.At(a, "no-labelling", fmt.Sprintf("together with %s: %s", b, detail), "signature"))
 		}
 	}
 	return out, nil
 }
 
-// Graph reports, by an error, whether the dependency graph is too wide to be
-// audited: treewidth above 4, or cliques of more than 4,096 states.
-func Graph(res *rubric.Resolved) error {
-	_, err := compile(res)
-	return err
-}
-
-// compile makes the audit's tree, nil where nothing depends on anything.
-func compile(res *rubric.Resolved) (*credal.Tree, error) {
-	g := res.Graph()
-	if len(g.Variables) == 0 {
-		return nil, nil //nolint:nilnil // nothing to audit
-	}
-	var in credal.Graph
-	for _, v := range g.Variables {
-		in.Variables = append(in.Variables, credal.Variable(v))
-	}
-	for _, f := range g.Factors {
-		in.Factors = append(in.Factors, credal.Factor(f))
-	}
-	return credal.Compile(in, credal.Limits{})
-}
-
-// problem says what may be released to sinks of a class: for each field a
-// value that is there or not, an operator on it, and its cost.
+// problem states what may be released to sinks of a class: for each field, whether
+// a value is there, the operator on it, and its cost.
 type problem struct {
 	smt.Problem
 	res    *rubric.Resolved
@@ -131,27 +105,21 @@ type problem struct {
 	term   []smt.Term
 }
 
-func newProblem(res *rubric.Resolved, class flow.Class) *problem {
+// newProblem states the clauses; those of what sinks need only if needs is set.
+func newProblem(res *rubric.Resolved, class flow.Class, needs bool) *problem {
 	p := &problem{res: res, class: class, fields: res.Fields()}
 	for _, f := range p.fields {
-		for _, o := range res.Operators(f, class) {
-			if !slices.Contains(p.ops, o) {
-				p.ops = append(p.ops, o)
-			}
-		}
+		p.ops = append(p.ops, res.Operators(f, class)...)
 	}
-	slices.SortFunc(p.ops, rubric.Op.Compare)
-	names := make([]string, len(p.ops))
-	for i, o := range p.ops {
-		names[i] = o.String()
-	}
+	var names []string
+	p.ops, names = distinct(p.ops)
 	p.Atoms(len(p.fields))
 	ops, yes := p.Enum("operator", names...), p.Enum("there", "no", "yes")
 	op, there, cost := p.EnumFunc("op", ops), p.EnumFunc("present", yes), p.RealFunc("cost")
 	sum := make([]smt.Number, len(p.fields))
-	needs := map[string]int{}
+	levels := map[string]int{}
 	for _, n := range res.Utility(class) {
-		needs[n.Field] = n.Level
+		levels[n.Field] = n.Level
 	}
 	for i, f := range p.fields {
 		x := smt.Atom(i)
@@ -163,18 +131,19 @@ func newProblem(res *rubric.Resolved, class flow.Class) *problem {
 		for _, o := range admitted {
 			p.Clause("cost of "+f, p.Implies(p.Is(w, p.index(o)), p.Equal(c, p.Int(int64(res.Cost(f, o))))))
 		}
-		level, must := needs[f]
-		if must {
+		level, survives := levels[f]
+		required := res.Necessity(f, class) == rubric.Required
+		if !needs || !survives && !required {
+			continue
+		}
+		p.needed = append(p.needed, i)
+		if survives {
 			p.need("utility of "+f, is, w, admitted, func(o rubric.Op) bool {
 				return o.Kind == rubric.Identity || o.Kind == rubric.Generalize && o.Level <= level
 			})
 		}
-		if required := res.Necessity(f, class) == rubric.Required; required {
+		if required {
 			p.need("necessity of "+f, is, w, admitted, func(o rubric.Op) bool { return o.Kind >= rubric.Substitute })
-			must = true
-		}
-		if must {
-			p.needed = append(p.needed, i)
 		}
 	}
 	l := res.Limits()
@@ -186,15 +155,21 @@ func newProblem(res *rubric.Resolved, class flow.Class) *problem {
 	return p
 }
 
-// need says that of a field that is there one of some operators is used.
-func (p *problem) need(name string, is smt.Formula, w smt.Term, admitted []rubric.Op, ok func(rubric.Op) bool) {
-	var f smt.Formula
-	if in := p.indices(admitted, ok); len(in) > 0 {
-		f = p.In(w, in...)
-	} else {
-		f = p.Bool(false)
+// distinct returns operators in disclosure order, each once, and their names.
+func distinct(ops []rubric.Op) ([]rubric.Op, []string) {
+	slices.SortFunc(ops, rubric.Op.Compare)
+	ops = slices.Compact(ops)
+	names := make([]string, len(ops))
+	for i, o := range ops {
+		names[i] = o.String()
 	}
-	p.Clause(name, p.Implies(is, f))
+	return ops, names
+}
+
+// need states that a field that is there is released with one of some
+// operators.
+func (p *problem) need(name string, is smt.Formula, w smt.Term, admitted []rubric.Op, ok func(rubric.Op) bool) {
+	p.Clause(name, p.Implies(is, p.In(w, p.indices(admitted, ok)...)))
 }
 
 func (p *problem) index(o rubric.Op) int { return slices.Index(p.ops, o) }
@@ -209,49 +184,46 @@ func (p *problem) indices(ops []rubric.Op, ok func(rubric.Op) bool) []int {
 	return out
 }
 
-// stuck finds combinations of needed fields for which there is no admissible
-// labelling within the limits. Of those that contain another, the smaller is
-// told alone.
+// stuck finds combinations of needed fields that have no admissible labelling
+// within the limits. A combination that contains another is not reported.
 func (p *problem) stuck(ctx context.Context, s smt.Solver) ([]string, error) {
 	if len(p.needed) == 0 {
 		return nil, nil
 	}
-	// What is possible for all of them is for each combination: the labelling
-	// without the fields that are not there costs no more, and less is asked.
-	all, err := smt.Admissible(ctx, s, &p.Problem, p.cases([][]int{p.needed}))
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	combos := p.combinations()
-	bad, err := smt.Admissible(ctx, s, &p.Problem, p.cases(combos))
-	if err != nil {
+	// A labelling of all needed fields gives one of each combination: without
+	// the fields that are not there it costs no more, and less is asked.
+	all, err := s.Satisfiable(ctx, &p.Problem, p.only(p.needed...)...)
+	if err != nil || all.Satisfiable {
 		return nil, err
 	}
 	var out []string
-	for i, b := range bad {
-		c := combos[b.Case]
-		if slices.ContainsFunc(bad[:i], func(o smt.Inadmissible) bool { return within(combos[o.Case], c) }) {
+	var bad [][]int
+	for _, c := range p.combinations() {
+		if slices.ContainsFunc(bad, func(o []int) bool { return within(o, c) }) {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s can't be released to %s sinks: %s contradict each other", p.names(c), p.class, p.clauses(b.Core.Clauses)))
+		a, err := s.Satisfiable(ctx, &p.Problem, p.only(c...)...)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.names(c), err)
+		}
+		if a.Satisfiable {
+			continue
+		}
+		bad = append(bad, c)
+		out = append(out, fmt.Sprintf("%s can't be released to %s sinks: %s contradict each other", p.names(c), p.class, p.clauses(a.Core)))
 	}
 	return out, nil
 }
 
-// cases of fields that are there, and all others not.
-func (p *problem) cases(combos [][]int) []smt.Case {
-	var cases []smt.Case
-	for _, c := range combos {
-		k := smt.Case{Name: p.names(c)}
-		for i, f := range p.there {
-			if !slices.Contains(c, i) {
-				f = p.Not(f)
-			}
-			k.Assume = append(k.Assume, f)
+// only assumes that some fields are there, and no others.
+func (p *problem) only(fields ...int) []smt.Formula {
+	out := slices.Clone(p.there)
+	for i := range out {
+		if !slices.Contains(fields, i) {
+			out[i] = p.Not(out[i])
 		}
-		cases = append(cases, k)
 	}
-	return cases
+	return out
 }
 
 func within(a, b []int) bool {
@@ -303,9 +275,6 @@ func (p *problem) clauses(core []int) string {
 	return strings.Join(out, ", ")
 }
 
-// deadOp is an operator that no release can use.
-type deadOp struct{ field, detail string }
-
 // fits reports whether a release that costs so much is within the limits.
 func (p *problem) fits(c flow.Bits) bool {
 	l := p.res.Limits()
@@ -320,35 +289,24 @@ func (p *problem) fits(c flow.Bits) bool {
 	return c <= l.Cap[p.class] && weighted <= uint64(max(l.B, 0)) //nolint:gosec // not negative
 }
 
-// dead finds operators that are admitted and never fit the limits, even alone.
-func (p *problem) dead(ctx context.Context, s smt.Solver) ([]deadOp, error) {
-	var out []deadOp
+// dead finds operators of a rubric that are admitted and never fit the limits, even alone.
+// The needs of sinks may rule an operator out, and that is not a mistake in a rubric:
+// escalation skips it. So p must be a problem without them.
+func (p *problem) dead(ctx context.Context, s smt.Solver, r *rubric.Rubric) ([]lint.Finding, error) {
+	var out []lint.Finding
 	for i, f := range p.fields {
 		for _, o := range p.res.Operators(f, p.class) {
 			if o.Kind <= rubric.Redact || p.fits(p.res.Cost(f, o)) {
 				continue // a release of it alone is the witness
 			}
-			assume := []smt.Formula{p.Is(p.term[i], p.index(o))}
-			for j, is := range p.there {
-				if j != i {
-					is = p.Not(is)
-				}
-				assume = append(assume, is)
-			}
-			// What the sink needs may rule the operator out, which is no fault
-			// of a rubric: escalation passes by it.
-			var needs []int
-			for c := range p.Clauses() {
-				if n := p.ClauseName(c); strings.HasPrefix(n, "utility") || strings.HasPrefix(n, "necessity") {
-					needs = append(needs, c)
-				}
-			}
-			a, err := s.Satisfiable(ctx, &p.Problem, smt.Query{Assume: assume, Omit: needs})
+			assume := append(p.only(i), p.Is(p.term[i], p.index(o)))
+			a, err := s.Satisfiable(ctx, &p.Problem, assume...)
 			if err != nil {
 				return nil, err
 			}
 			if !a.Satisfiable {
-				out = append(out, deadOp{f, fmt.Sprintf("%v of %s is admitted for %s sinks and never fits: it costs %v, against %s", o, f, p.class, p.res.Cost(f, o), p.clauses(a.Core.Clauses))})
+				detail := fmt.Sprintf("%v of %s is admitted for %s sinks and never fits: it costs %v, against %s", o, f, p.class, p.res.Cost(f, o), p.clauses(a.Core))
+				out = append(out, lint.At(r, "dead-operator", detail, "operators", f, p.class.String()))
 			}
 		}
 	}
@@ -362,24 +320,16 @@ func monotone(ctx context.Context, s smt.Solver, res *rubric.Resolved) (field, d
 	fields := res.Fields()
 	p.Atoms(2 * len(fields))
 	all := make([][]rubric.Op, len(fields))
-	var names []string
-	var listed []rubric.Op
 	for i, f := range fields {
 		for _, class := range classes {
 			for _, o := range res.Operators(f, class) {
 				if !slices.Contains(all[i], o) {
 					all[i] = append(all[i], o)
 				}
-				if !slices.Contains(listed, o) {
-					listed = append(listed, o)
-				}
 			}
 		}
 	}
-	slices.SortFunc(listed, rubric.Op.Compare)
-	for _, o := range listed {
-		names = append(names, o.String())
-	}
+	listed, names := distinct(slices.Concat(all...))
 	op, rank, cost := p.EnumFunc("op", p.Enum("operator", names...)), p.RealFunc("rank"), p.RealFunc("cost")
 	var goals []smt.Formula
 	for i, f := range fields {
@@ -397,16 +347,16 @@ func monotone(ctx context.Context, s smt.Solver, res *rubric.Resolved) (field, d
 		}
 		goals = append(goals, p.Implies(p.Less(p.Amount(rank, x), p.Amount(rank, y)), p.LessEq(p.Amount(cost, x), p.Amount(cost, y))))
 	}
-	m, err := smt.Counterexample(ctx, s, &p, p.And(goals...))
-	if err != nil || m == nil {
+	found, err := s.Satisfiable(ctx, &p, p.Not(p.And(goals...)))
+	if err != nil || !found.Satisfiable {
 		return "", "", err
 	}
 	for i, f := range fields {
-		a, _ := m.Enum(op, smt.Atom(2*i))   //nolint:gosec // few
-		b, _ := m.Enum(op, smt.Atom(2*i+1)) //nolint:gosec // few
+		a, _ := found.Model.Enum(op, smt.Atom(2*i))   //nolint:gosec // few
+		b, _ := found.Model.Enum(op, smt.Atom(2*i+1)) //nolint:gosec // few
 		if less, more := listed[a], listed[b]; a < b && res.Cost(f, less) > res.Cost(f, more) {
 			return f, fmt.Sprintf("%v of %s costs %v, and %v, which shows more, %v", less, f, res.Cost(f, less), more, res.Cost(f, more)), nil
 		}
 	}
-	return "", "", fmt.Errorf("%w: a counterexample that is none", smt.ErrAnswer)
+	return "", "", fmt.Errorf("%w: the model is not a counterexample", smt.ErrAnswer)
 }

@@ -1,39 +1,35 @@
 // Package smt states the clauses of rubrics as formulas and decides them. It
 // is part of the trusted base and does no input or output; the pool of Z3
-// processes is in [github.com/margaydev/margay/declassify/smt/z3].
+// processes is package [github.com/margaydev/margay/declassify/smt/z3].
 //
 // # The fragment
 //
 // A [Problem] has finite enumerations, a number of atoms, functions of an atom
-// (or of nothing) whose values are members of an enumeration or rational
-// numbers, facts about those functions, and clauses: quantifier-free formulas
-// over equality, membership and linear arithmetic. That is QF_UFLRA, with one
-// thing said in it that the logic has no word for: an enumeration has no
-// members but those that are listed, and they differ.
+// whose values are members of an enumeration or numbers, facts about those
+// functions, and clauses: quantifier-free formulas over equality, membership
+// and linear arithmetic. An enumeration has only the listed members, and they
+// differ.
 //
-// Where every function that occurs has a value, the problem is ground, and
+// If every function that occurs has a value, the problem is ground, and
 // [Native] decides it by one pass over the terms. A [Script] is the same
-// problem in SMT-LIB 2.6, for Z3, which can also search where functions are
-// left free ([Solver]). [Both] asks two validators and refuses where they
-// disagree.
+// problem in SMT-LIB 2.6, for Z3, which can also search if functions are left
+// free ([Solver]). [Both] asks two validators and refuses if they disagree.
 //
 // # Arithmetic
 //
-// Facts are whole numbers in a unit of the caller's, such as millionths of a
-// bit; constants and factors are fractions of two int64. Nothing is rounded:
-// the pass computes in int64 over denominators that are known when a term is
-// made, and is repeated with math/big where that overflows.
+// Facts are whole numbers in the caller's unit, such as millionths of a bit;
+// factors are fractions of two int64. Nothing is rounded: sums and products
+// are computed with math/big.
 //
 // # Names
 //
-// Names come from rubrics, which are signed but not trusted to be tame. No
-// name reaches the solver: its script holds numbers alone (E0, e0v3, f2, a17,
-// c5). A script for people repeats the names in comments, in printable ASCII
-// ([Problem.AppendScript]).
+// Names come from rubrics, which are signed but may hold anything. No name
+// reaches the solver: its script holds only generated names (E1, e1v3, f2a17,
+// c5).
 //
 // # Failing
 //
-// What can't be decided is an error, which callers treat as a refusal; the
-// zero [Verdict] does not pass. Everything is bounded: see the limits below
-// [MaxAtoms].
+// An undecided problem is an error, which callers treat as a refusal; the
+// zero [Verdict] does not pass. Everything is bounded: see [MaxAtoms] and the
+// limits below it.
 package smt

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/margaydev/margay/declassify/smt"
 )
@@ -36,7 +37,6 @@ type genEnum struct {
 type genFunc[F, V any] struct {
 	f      F
 	enum   int
-	global bool
 	values []V
 }
 
@@ -59,12 +59,12 @@ func random(r *rand.Rand, p *smt.Problem) []bool {
 func (g *gen) free() {
 	if i := g.r.IntN(len(g.efs) + len(g.rfs)); i < len(g.efs) {
 		for a := range g.efs[i].values {
-			g.p.FreeEnum(g.efs[i].f, at(g.efs[i].global, a))
+			g.p.FreeEnum(g.efs[i].f, smt.Atom(a))
 		}
 	} else {
 		f := &g.rfs[i-len(g.efs)]
 		for a := range f.values {
-			g.p.FreeReal(f.f, at(f.global, a))
+			g.p.FreeReal(f.f, smt.Atom(a))
 		}
 	}
 }
@@ -83,34 +83,22 @@ func draw(r *rand.Rand, p *smt.Problem) (*gen, []bool) {
 	}
 	for i := range 1 + r.IntN(4) {
 		e := r.IntN(len(g.enums))
-		f := genFunc[smt.EnumFunc, int]{enum: e, global: r.IntN(3) == 0}
-		if f.global {
-			f.f, f.values = p.EnumVar(g.name("f", i), g.enums[e].enum), make([]int, 1)
-		} else {
-			f.f, f.values = p.EnumFunc(g.name("f", i), g.enums[e].enum), make([]int, g.atoms)
-		}
-		g.efs = append(g.efs, f)
+		g.efs = append(g.efs, genFunc[smt.EnumFunc, int]{p.EnumFunc(g.name("f", i), g.enums[e].enum), e, make([]int, g.atoms)})
 	}
 	for i := range 1 + r.IntN(3) {
-		f := genFunc[smt.RealFunc, int64]{global: r.IntN(3) == 0}
-		if f.global {
-			f.f, f.values = p.RealVar(g.name("g", i)), make([]int64, 1)
-		} else {
-			f.f, f.values = p.RealFunc(g.name("g", i)), make([]int64, g.atoms)
-		}
-		g.rfs = append(g.rfs, f)
+		g.rfs = append(g.rfs, genFunc[smt.RealFunc, int64]{p.RealFunc(g.name("g", i)), 0, make([]int64, g.atoms)})
 	}
 	p.Atoms(g.atoms)
 	for _, f := range g.efs {
 		for a := range f.values {
 			f.values[a] = r.IntN(g.enums[f.enum].size)
-			p.SetEnum(f.f, at(f.global, a), f.values[a])
+			p.SetEnum(f.f, smt.Atom(a), f.values[a])
 		}
 	}
 	for _, f := range g.rfs {
 		for a := range f.values {
 			f.values[a] = g.whole()
-			p.SetReal(f.f, at(f.global, a), f.values[a])
+			p.SetReal(f.f, smt.Atom(a), f.values[a])
 		}
 	}
 	want := make([]bool, r.IntN(8))
@@ -126,12 +114,17 @@ func draw(r *rand.Rand, p *smt.Problem) (*gen, []bool) {
 	return g, want
 }
 
-func at(global bool, a int) smt.Atom {
-	if global {
-		return smt.Global
+// or is true if one is: by De Morgan's law.
+func or(p *smt.Problem, fs ...smt.Formula) smt.Formula {
+	none := make([]smt.Formula, len(fs))
+	for i, f := range fs {
+		none[i] = p.Not(f)
 	}
-	return smt.Atom(a)
+	return p.Not(p.And(none...))
 }
+
+// rat is the fraction num/den.
+func rat(p *smt.Problem, num, den int64) smt.Number { return p.Scale(p.Int(num), 1, den) }
 
 // whole is a number of any size, most often a small one.
 func (g *gen) whole() int64 {
@@ -186,7 +179,7 @@ func (g *gen) formula(depth int) (smt.Formula, bool) {
 			fs[i], v = g.formula(depth - 1)
 			one = one || v
 		}
-		return p.Or(fs...), one
+		return or(p, fs...), one
 	case 4:
 		f, v := g.formula(depth - 1)
 		h, w := g.formula(depth - 1)
@@ -194,7 +187,7 @@ func (g *gen) formula(depth int) (smt.Formula, bool) {
 	case 5:
 		f, v := g.formula(depth - 1)
 		h, w := g.formula(depth - 1)
-		return p.Iff(f, h), v == w
+		return p.And(p.Implies(f, h), p.Implies(h, f)), v == w
 	default:
 		return g.leaf()
 	}
@@ -202,7 +195,11 @@ func (g *gen) formula(depth int) (smt.Formula, bool) {
 
 func (g *gen) leaf() (smt.Formula, bool) {
 	p, r := g.p, g.r
-	switch r.IntN(8) {
+	kind := r.IntN(8)
+	if g.atoms == 0 && kind < 5 {
+		kind = 0 // no function has a value
+	}
+	switch kind {
 	case 0:
 		v := r.IntN(2) == 0
 		return p.Bool(v), v
@@ -233,20 +230,12 @@ func (g *gen) leaf() (smt.Formula, bool) {
 	}
 }
 
-// term draws one of an enumeration, or of any.
+// term draws a function's value, of an enumeration or of any.
 func (g *gen) term(e int) (smt.Term, int, int) {
-	if len(g.efs) > 0 && g.r.IntN(4) > 0 {
-		f := g.efs[g.r.IntN(len(g.efs))]
-		if len(f.values) > 0 && (e < 0 || f.enum == e) {
-			a := g.r.IntN(len(f.values))
-			return g.p.Apply(f.f, at(f.global, a)), f.enum, f.values[a]
-		}
-	}
-	if e < 0 {
-		e = g.r.IntN(len(g.enums))
-	}
-	v := g.r.IntN(g.enums[e].size)
-	return g.p.Value(g.enums[e].enum, v), e, v
+	of := slices.DeleteFunc(slices.Clone(g.efs), func(f genFunc[smt.EnumFunc, int]) bool { return e >= 0 && f.enum != e })
+	f := of[g.r.IntN(len(of))]
+	a := g.r.IntN(len(f.values))
+	return g.p.Apply(f.f, smt.Atom(a)), f.enum, f.values[a]
 }
 
 // near draws a number at the edge of another, or any.
@@ -254,10 +243,10 @@ func (g *gen) near(x smt.Number, v *big.Rat) (smt.Number, *big.Rat) {
 	if g.r.IntN(4) == 0 || !v.Num().IsInt64() || !v.Denom().IsInt64() {
 		return g.number(g.r.IntN(4))
 	}
-	y, w := g.p.Rat(v.Num().Int64(), v.Denom().Int64()), new(big.Rat).Set(v)
+	y, w := rat(g.p, v.Num().Int64(), v.Denom().Int64()), new(big.Rat).Set(v)
 	if g.r.IntN(2) == 0 {
 		n, d := int64(g.r.IntN(3))-1, 1+int64(g.r.IntN(1000))
-		y = g.p.Sum(y, g.p.Rat(n, d))
+		y = g.p.Sum(y, rat(g.p, n, d))
 		w.Add(w, big.NewRat(n, d))
 	}
 	return y, w
@@ -282,10 +271,10 @@ func (g *gen) draw(depth int) (smt.Number, *big.Rat) {
 		f := g.rfs[r.IntN(len(g.rfs))]
 		if len(f.values) > 0 && r.IntN(4) > 0 {
 			a := r.IntN(len(f.values))
-			return p.Amount(f.f, at(f.global, a)), new(big.Rat).SetInt64(f.values[a])
+			return p.Amount(f.f, smt.Atom(a)), new(big.Rat).SetInt64(f.values[a])
 		}
 		n, d := g.whole(), g.den()
-		return p.Rat(n, d), big.NewRat(n, d)
+		return rat(p, n, d), big.NewRat(n, d)
 	case k < 4:
 		xs, sum := make([]smt.Number, r.IntN(4)), new(big.Rat)
 		for i := range xs {

@@ -22,17 +22,14 @@ const (
 
 // ErrProblem says that a problem is malformed or beyond a limit; for
 // Validate, also that it is not ground. Callers refuse.
-var ErrProblem = errors.New("not a problem that can be decided")
+var ErrProblem = errors.New("the problem can't be decided")
 
 // Atom is an atom of the evidence, from 0.
 type Atom int32
 
-// Global stands in an atom's place for functions of nothing.
-const Global Atom = -1
-
 type (
 	// Enum is an enumeration. Like the handles below it belongs to the problem
-	// that gave it out, until its Reset; the zero value of each is none.
+	// that returned it, until its Reset; no handle is zero.
 	Enum int32
 	// EnumFunc is a function whose values are members of an enumeration.
 	EnumFunc int32
@@ -48,16 +45,16 @@ type (
 
 // Problem is a set of clauses over the facts of one release, or over free
 // functions. The zero Problem is empty. The first mistake made in building
-// one sticks: later calls do nothing, and Err, and whoever is asked to decide
-// the problem, reports it.
+// one sticks: later calls do nothing, and whoever decides the problem returns
+// it as an error.
 //
-// A Problem may be read by many at once, but not while it is changed.
+// A Problem may be read concurrently, but not while it is changed.
 type Problem struct {
 	err     error
 	enums   []enum
 	funcs   []function
 	atoms   int
-	nodes   []node // of which the first is none
+	nodes   []node // the first is unused
 	kids    []int32
 	apps    []int32 // the nodes that apply a function, each application once
 	clauses []clause
@@ -69,14 +66,12 @@ type enum struct {
 	values []string
 }
 
-// function is a function of an atom, or of nothing. Its tables have a place
-// for each atom, or a single one.
+// function is a function of an atom.
 type function struct {
-	name   string
-	enum   int32 // 0: its values are numbers
-	global bool
-	facts  []int64 // free where nothing is known
-	app    []int32 // the node that applies it, 0 if there is none
+	name  string
+	enum  int32   // 0: its values are numbers
+	facts []int64 // by atom; free where nothing is known
+	app   []int32 // by atom: the node that applies it, 0 for none
 }
 
 type clause struct {
@@ -84,7 +79,7 @@ type clause struct {
 	node int32
 }
 
-// free marks, among facts, what has no value.
+// free marks, among facts, an unknown value.
 const free = math.MinInt64
 
 // Reset empties the problem and keeps its memory.
@@ -95,63 +90,55 @@ func (p *Problem) Reset() {
 	}
 }
 
-// Err is the first mistake made in building the problem.
-func (p *Problem) Err() error { return p.err }
-
-// fail notes the first mistake.
-func (p *Problem) fail(format string, args ...any) {
+// fail notes the first mistake. It returns the zero handle.
+func (p *Problem) fail(format string, args ...any) int32 {
 	if p.err == nil {
 		p.err = fmt.Errorf("%w: %w", ErrProblem, fmt.Errorf(format, args...))
 	}
+	return 0
 }
 
-// named checks a name's length and says whether to go on.
+// named checks a name's length and reports whether to go on.
 func (p *Problem) named(name string) bool {
 	if p.err == nil && len(name) > MaxName {
-		p.fail("a name of %d bytes", len(name))
+		p.fail("a name has %d bytes, more than %d", len(name), MaxName)
 	}
 	return p.err == nil
 }
 
-// Enum adds an enumeration; its values are known by their index as well. It
+// Enum adds an enumeration. Its values are also known by their index. It
 // keeps the slice.
 func (p *Problem) Enum(name string, values ...string) Enum {
 	if !p.named(name) {
 		return 0
 	}
 	if len(p.enums) == MaxEnums {
-		p.fail("more than %d enumerations", MaxEnums)
-		return 0
+		return Enum(p.fail("more than %d enumerations", MaxEnums))
 	}
 	if len(values) == 0 || len(values) > MaxValues {
-		p.fail("enumeration %q has %d values", name, len(values))
-		return 0
+		return Enum(p.fail("enumeration %q has %d values, not 1 to %d", name, len(values), MaxValues))
 	}
-	for i := range p.enums {
-		if p.enums[i].name == name {
-			p.fail("enumeration %q comes twice", name)
-			return 0
-		}
+	if slices.ContainsFunc(p.enums, func(e enum) bool { return e.name == name }) {
+		return Enum(p.fail("enumeration %q appears twice", name))
 	}
 	for i, v := range values {
 		if !p.named(v) {
 			return 0
 		}
 		if slices.Contains(values[:i], v) {
-			p.fail("enumeration %q has %q twice", name, v)
-			return 0
+			return Enum(p.fail("enumeration %q has %q twice", name, v))
 		}
 	}
 	p.enums = append(p.enums, enum{name: name, values: values})
 	return Enum(len(p.enums))
 }
 
-// Atoms says how many atoms there are. It may be called again, with more.
+// Atoms sets the number of atoms. It may be called again with more.
 func (p *Problem) Atoms(n int) {
 	switch {
 	case p.err != nil:
 	case n < p.atoms || n > MaxAtoms:
-		p.fail("%d atoms", n)
+		p.fail("%d atoms, not %d to %d", n, p.atoms, MaxAtoms)
 	default:
 		p.atoms = n
 		for i := range p.funcs {
@@ -162,42 +149,26 @@ func (p *Problem) Atoms(n int) {
 
 // EnumFunc adds a function from atoms to members of an enumeration.
 func (p *Problem) EnumFunc(name string, e Enum) EnumFunc {
-	return EnumFunc(p.function(name, int32(e), false, true))
-}
-
-// EnumVar adds a function of nothing, whose value is a member of an
-// enumeration.
-func (p *Problem) EnumVar(name string, e Enum) EnumFunc {
-	return EnumFunc(p.function(name, int32(e), true, true))
+	if p.err == nil && (e < 1 || int(e) > len(p.enums)) {
+		return EnumFunc(p.fail("function %q: unknown enumeration %d", name, e))
+	}
+	return EnumFunc(p.function(name, int32(e)))
 }
 
 // RealFunc adds a function from atoms to numbers.
-func (p *Problem) RealFunc(name string) RealFunc {
-	return RealFunc(p.function(name, 0, false, false))
-}
+func (p *Problem) RealFunc(name string) RealFunc { return RealFunc(p.function(name, 0)) }
 
-// RealVar adds a function of nothing, whose value is a number.
-func (p *Problem) RealVar(name string) RealFunc { return RealFunc(p.function(name, 0, true, false)) }
-
-func (p *Problem) function(name string, e int32, global, enumerated bool) int32 {
+func (p *Problem) function(name string, e int32) int32 {
 	if !p.named(name) {
 		return 0
 	}
 	if len(p.funcs) == MaxFunctions {
-		p.fail("more than %d functions", MaxFunctions)
-		return 0
+		return p.fail("more than %d functions", MaxFunctions)
 	}
-	if enumerated && (e < 1 || int(e) > len(p.enums)) {
-		p.fail("function %q has values of no enumeration", name)
-		return 0
+	if slices.ContainsFunc(p.funcs, func(f function) bool { return f.name == name }) {
+		return p.fail("function %q appears twice", name)
 	}
-	for i := range p.funcs {
-		if p.funcs[i].name == name {
-			p.fail("function %q comes twice", name)
-			return 0
-		}
-	}
-	f := function{name: name, enum: e, global: global}
+	f := function{name: name, enum: e}
 	if n := len(p.funcs); n < cap(p.funcs) { // the tables of before a Reset
 		old := &p.funcs[:n+1][n]
 		f.facts, f.app = old.facts[:0], old.app[:0]
@@ -208,123 +179,96 @@ func (p *Problem) function(name string, e int32, global, enumerated bool) int32 
 }
 
 func (f *function) grow(atoms int) {
-	if f.global {
-		atoms = 1
-	}
 	for len(f.facts) < atoms {
 		f.facts = append(f.facts, free)
 		f.app = append(f.app, 0)
 	}
 }
 
-// place finds a function's place for an atom, or for Global.
-func (p *Problem) place(f int32, a Atom, enumerated bool) (*function, int, bool) {
-	if p.err != nil {
-		return nil, 0, false
-	}
-	if f < 1 || int(f) > len(p.funcs) || (p.funcs[f-1].enum != 0) != enumerated {
-		p.fail("there is no such function")
-		return nil, 0, false
-	}
-	fn := &p.funcs[f-1]
+// at returns a function of members or of numbers that is applied to an atom;
+// nil after a mistake.
+func (p *Problem) at(f int32, a Atom, members bool) *function {
 	switch {
-	case fn.global && a == Global:
-		return fn, 0, true
-	case fn.global || a < 0 || int(a) >= p.atoms:
-		p.fail("function %q of atom %d, of %d", fn.name, a, p.atoms)
-		return nil, 0, false
+	case p.err != nil:
+	case f < 1 || int(f) > len(p.funcs) || (p.funcs[f-1].enum != 0) != members:
+		p.fail("unknown function")
+	case a < 0 || int(a) >= p.atoms:
+		p.fail("function %q of atom %d, of %d", p.funcs[f-1].name, a, p.atoms)
+	default:
+		return &p.funcs[f-1]
 	}
-	return fn, int(a), true
+	return nil
 }
 
-// SetEnum says what a function's value is, by its index. Said again, the last
-// counts.
+// SetEnum sets a function's value, by its index. A later call replaces it.
 func (p *Problem) SetEnum(f EnumFunc, a Atom, value int) {
-	fn, i, ok := p.place(int32(f), a, true)
-	if !ok {
+	fn := p.at(int32(f), a, true)
+	if fn == nil {
 		return
 	}
 	if n := len(p.enums[fn.enum-1].values); value < 0 || value >= n {
 		p.fail("function %q has value %d, of %d", fn.name, value, n)
 		return
 	}
-	fn.facts[i] = int64(value)
+	fn.facts[a] = int64(value)
 }
 
-// SetReal says what a function's value is, in the caller's unit. Said again,
-// the last counts. The least int64 is refused.
+// SetReal sets a function's value, in the caller's unit. A later call replaces
+// it. The least int64 is refused.
 func (p *Problem) SetReal(f RealFunc, a Atom, value int64) {
-	fn, i, ok := p.place(int32(f), a, false)
-	if !ok {
+	fn := p.at(int32(f), a, false)
+	if fn == nil {
 		return
 	}
 	if value == free {
 		p.fail("function %q has a value out of range", fn.name)
 		return
 	}
-	fn.facts[i] = value
+	fn.facts[a] = value
 }
 
-// FreeEnum takes a fact back.
-func (p *Problem) FreeEnum(f EnumFunc, a Atom) {
-	if fn, i, ok := p.place(int32(f), a, true); ok {
-		fn.facts[i] = free
-	}
-}
-
-// FreeReal takes a fact back.
-func (p *Problem) FreeReal(f RealFunc, a Atom) {
-	if fn, i, ok := p.place(int32(f), a, false); ok {
-		fn.facts[i] = free
-	}
-}
-
-// Clause adds a clause and returns its index. Names are for people; several
-// clauses may share one.
-func (p *Problem) Clause(name string, f Formula) int {
-	if !p.named(name) {
-		return -1
-	}
-	if !p.sorted(int32(f), sortBool, 0) {
-		return -1
+// Clause adds a clause. Names are for people; several clauses may share one.
+func (p *Problem) Clause(name string, f Formula) {
+	if !p.named(name) || !p.sorted(int32(f), sortBool) {
+		return
 	}
 	if len(p.clauses) == MaxClauses {
 		p.fail("more than %d clauses", MaxClauses)
-		return -1
+		return
 	}
 	if p.size += int(p.nodes[f].size); p.size > MaxSize {
 		p.fail("the clauses have more than %d terms", MaxSize)
-		return -1
+		return
 	}
 	p.clauses = append(p.clauses, clause{name: name, node: int32(f)})
-	return len(p.clauses) - 1
 }
 
 // Clauses is the number of clauses.
 func (p *Problem) Clauses() int { return len(p.clauses) }
 
-// ClauseName is the name of a clause, by its index; empty if there is none.
-func (p *Problem) ClauseName(i int) string {
-	if i < 0 || i >= len(p.clauses) {
-		return ""
+// ClauseName is the name of a clause, by its index.
+func (p *Problem) ClauseName(i int) string { return p.clauses[i].name }
+
+// unknown returns the nodes that apply a function where it has no value.
+func (p *Problem) unknown() []int32 {
+	var out []int32
+	for _, i := range p.apps {
+		if n := &p.nodes[i]; p.funcs[n.a-1].facts[n.b] == free {
+			out = append(out, i)
+		}
 	}
-	return p.clauses[i].name
+	return out
 }
 
-// Ground says, by an error, what keeps the problem from being decided without
-// a search: it is malformed, or a function that occurs has no value.
+// Ground returns, as an error, what keeps the problem from being decided
+// without a search: it is malformed, or a function that occurs has no value.
 func (p *Problem) Ground() error {
 	if p.err != nil {
 		return p.err
 	}
-	for _, i := range p.apps {
-		n := &p.nodes[i]
-		if f := &p.funcs[n.a-1]; f.facts[n.b] == free {
-			if f.global {
-				return fmt.Errorf("%w: %q has no value", ErrProblem, f.name)
-			}
-			return fmt.Errorf("%w: %q of atom %d has no value", ErrProblem, f.name, n.b)
-		}
+	if nodes := p.unknown(); len(nodes) > 0 {
+		n := &p.nodes[nodes[0]]
+		return fmt.Errorf("%w: %q of atom %d has no value", ErrProblem, p.funcs[n.a-1].name, n.b)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func stated(r *rand.Rand, p *smt.Problem, atoms int, spoilt bool) {
 // labels are the functions of a release.
 type labels struct {
 	field, answer, nec, op smt.EnumFunc
-	cost, charge, limit    smt.RealFunc
+	cost, charge, limit    smt.RealFunc // of the last two, the first atom's is of all
 }
 
 // release fills p as a verifier would: atoms with their labels, and for each
@@ -90,7 +90,7 @@ func release(r *rand.Rand, p *smt.Problem, atoms, rubrics int) labels {
 	fields, necs, ops := p.Enum("field", fieldNames...), p.Enum("necessity", necessities...), p.Enum("operator", operators...)
 	l := labels{
 		field: p.EnumFunc("field", fields), answer: p.EnumFunc("answer", fields), nec: p.EnumFunc("nec", necs),
-		op: p.EnumFunc("op", ops), cost: p.RealFunc("cost"), charge: p.RealVar("charge"), limit: p.RealVar("cap"),
+		op: p.EnumFunc("op", ops), cost: p.RealFunc("cost"), charge: p.RealFunc("charge"), limit: p.RealFunc("cap"),
 	}
 	sum := int64(0)
 	for a := range smt.Atom(atoms) {
@@ -106,8 +106,8 @@ func release(r *rand.Rand, p *smt.Problem, atoms, rubrics int) labels {
 		p.SetReal(l.cost, a, c)
 		sum += c
 	}
-	p.SetReal(l.charge, smt.Global, sum*5/4)
-	p.SetReal(l.limit, smt.Global, sum)
+	p.SetReal(l.charge, 0, sum*5/4)
+	p.SetReal(l.limit, 0, sum)
 	for range rubrics {
 		l.clauses(p, atoms)
 	}
@@ -139,7 +139,7 @@ func (l *labels) clauses(p *smt.Problem, atoms int) {
 	p.Clause("coverage", p.And(covered[:atoms]...))
 	p.Clause("challenge", p.And(consistent[:atoms]...))
 	p.Clause("disclosure", p.And(disclosed[:atoms]...))
-	p.Clause("cap", p.LessEq(total, p.Amount(l.limit, smt.Global)))
-	p.Clause("charge", p.Less(p.Scale(total, 5, 4), p.Sum(p.Amount(l.charge, smt.Global), p.Int(1))))
-	p.Clause("utility", p.Or(survives[:atoms]...))
+	p.Clause("cap", p.LessEq(total, p.Amount(l.limit, 0)))
+	p.Clause("charge", p.Less(p.Scale(total, 5, 4), p.Sum(p.Amount(l.charge, 0), p.Int(1))))
+	p.Clause("utility", or(p, survives[:atoms]...))
 }

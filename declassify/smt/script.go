@@ -1,13 +1,12 @@
 package smt
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 )
 
-// Prelude is what a session of a solver begins with. A session that is told
-// something wrong ends, so that no answer is of half a script.
+// Prelude opens a session of a solver. The session ends at its first error, so
+// that no answer is of half a script.
 const Prelude = `(set-option :print-success false)
 (set-option :error-behavior immediate-exit)
 (set-option :produce-models true)
@@ -15,50 +14,51 @@ const Prelude = `(set-option :print-success false)
 (set-logic QF_UFLRA)
 `
 
-// Script writes a problem as SMT-LIB 2.6. Its symbols are a letter and
-// numbers; no name of the problem is among them:
+// Script writes a problem as SMT-LIB 2.6. Its symbols are letters and numbers;
+// no name of the problem is among them:
 //
 //	E1 e1v0    an enumeration and its first member
-//	A a7       the sort of atoms, and an atom
-//	f2         a function
-//	t5         its value at an atom, where that occurs often
+//	f2a7       the value of a function at an atom
 //	s3         a predicate: to be one of several members
 //	k4 c4      clause 4: its truth; its name as an assertion
-//	x0 y0      the first formula that a query assumes; that it refutes
+//	x0         the first assumption
+//
+// No formula compares atoms, so the applications of a function are constants
+// that know nothing of each other.
 type Script struct {
-	p *Problem
-	// of gives, for a node that asks for membership, its predicate from 1, or
-	// 0 where it is written out.
-	of   []int32
-	sets []set
-	name []int32 // of an application that has a name: its number, from 1
+	p      *Problem
+	assume []Formula
+	sets   []*node // membership that occurs often is a predicate
+	set    []int32 // by node: its predicate, from 1, or 0 if it is written out
 }
 
-// set is a predicate on members of an enumeration.
-type set struct {
-	enum   uint8
-	values []int32
-}
-
-// NewScript prepares to write a problem, which must not change meanwhile.
-func NewScript(p *Problem) (*Script, error) {
+// NewScript prepares to write a problem, which must not change meanwhile, and
+// formulas to assume.
+func NewScript(p *Problem, assume ...Formula) (*Script, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	s := &Script{p: p, of: make([]int32, len(p.nodes)), name: make([]int32, len(p.nodes))}
-	s.nameOften()
-	// A set that is asked for often is a predicate, given by what it says of
-	// each member. That shortens what is written, never makes it longer.
+	if err := p.assumable(assume); err != nil {
+		return nil, err
+	}
+	s := &Script{p: p, assume: assume, set: make([]int32, len(p.nodes))}
+	s.nameSets()
+	return s, nil
+}
+
+// nameSets makes a membership a predicate where that shortens the script: Z3
+// takes far longer to read a script than to decide it.
+func (s *Script) nameSets() {
 	uses := map[string][]int32{}
 	var order []string
 	var key []byte
-	for i := 1; i < len(p.nodes); i++ {
-		n := &p.nodes[i]
+	for i := range s.p.nodes {
+		n := &s.p.nodes[i]
 		if n.op != opIn || n.b < 2 {
 			continue
 		}
-		key = append(key[:0], p.nodes[n.a].enum)
-		for _, v := range p.kids[n.k : n.k+int64(n.b)] {
+		key = append(key[:0], s.p.nodes[n.a].enum)
+		for _, v := range s.p.members(n) {
 			key = append(key, byte(v), byte(v>>8))
 		}
 		if uses[string(key)] == nil {
@@ -67,120 +67,43 @@ func NewScript(p *Problem) (*Script, error) {
 		uses[string(key)] = append(uses[string(key)], int32(i))
 	}
 	for _, k := range order {
-		nodes := uses[k]
-		n := &p.nodes[nodes[0]]
-		e := p.nodes[n.a].enum
-		if len(nodes)*int(n.b) <= 1+len(p.enums[e-1].values) {
+		n := &s.p.nodes[uses[k][0]]
+		if len(uses[k])*int(n.b) <= 1+len(s.p.enums[s.p.nodes[n.a].enum-1].values) {
 			continue
 		}
-		s.sets = append(s.sets, set{e, p.kids[n.k : n.k+int64(n.b)]})
-		for _, i := range nodes {
-			s.of[i] = int32(len(s.sets))
-		}
-	}
-	return s, nil
-}
-
-// nameOften names the applications that are written so often that this
-// shortens the script.
-func (s *Script) nameOften() {
-	const often = 4
-	uses := make([]int32, len(s.p.nodes))
-	for i := range s.p.nodes {
-		switch n := &s.p.nodes[i]; n.op {
-		case opAnd, opOr, opSum:
-			for _, k := range s.p.kids[n.a:n.b] {
-				uses[k]++
-			}
-		case opNot, opScale, opIn:
-			uses[n.a]++
-		case opImplies, opIff, opSame, opLessEq, opLess, opEqual:
-			uses[n.a]++
-			uses[n.b]++
-		}
-	}
-	named := int32(0)
-	for _, i := range s.p.apps {
-		if uses[i] >= often {
-			named++
-			s.name[i] = named
+		s.sets = append(s.sets, n)
+		for _, i := range uses[k] {
+			s.set[i] = int32(len(s.sets))
 		}
 	}
 }
 
-// AppendVocabulary writes the enumerations, the predicates on them and the
-// functions. Problems of one kind share it, so that a session need be told once.
+// members are the values that a node asks for.
+func (p *Problem) members(n *node) []int32 { return p.kids[n.k : n.k+int64(n.b)] }
+
+// AppendVocabulary writes the enumerations and the predicates on them. Problems
+// of one kind share them, so a session needs them once.
 func (s *Script) AppendVocabulary(dst []byte) []byte {
-	p := s.p
-	for i := range p.enums {
-		dst = p.enums[i].declare(dst, int32(i+1))
+	for i := range s.p.enums {
+		dst = s.p.enums[i].declare(dst, int32(i+1))
 	}
-	for i := range s.sets {
-		dst = s.declareSet(dst, i)
-	}
-	dst = append(dst, "(declare-sort A 0)\n"...)
-	for i := range p.funcs {
-		f := &p.funcs[i]
-		dst = symbol(append(dst, "(declare-fun "...), 'f', int32(i+1))
-		if f.global {
-			dst = append(dst, " () "...)
-		} else {
-			dst = append(dst, " (A) "...)
-		}
-		dst = append(f.sort(dst), ")\n"...)
+	for i, n := range s.sets {
+		dst = s.declareSet(dst, int32(i+1), n)
 	}
 	return dst
 }
 
-// AppendFacts writes, after the vocabulary, the applications that occur, what
-// is known of them, and of those that are free, that their values are members
-// of their enumerations.
-//
-// Atoms need not be said to differ: no formula compares them, so from a model
-// in which two are one follows a model in which they are two.
-func (s *Script) AppendFacts(dst []byte) []byte {
-	p := s.p
-	atoms := make([]bool, p.atoms)
-	for _, i := range p.apps {
-		n := &p.nodes[i]
-		f := &p.funcs[n.a-1]
-		if !f.global && !atoms[n.b] {
-			atoms[n.b] = true
-			dst = append(symbol(append(dst, "(declare-const "...), 'a', n.b), " A)\n"...)
-		}
-		if s.name[i] != 0 {
-			dst = symbol(append(dst, "(define-fun "...), 't', s.name[i])
-			dst = append(f.sort(append(dst, " () "...)), ' ')
-			dst = append(p.application(dst, n), ")\n"...)
-		}
-	}
-	dst = append(dst, "(assert (and true"...) // one assertion: that is read faster
-	for _, i := range p.apps {
-		dst = s.fact(dst, &p.nodes[i], i)
+// declareSet writes a predicate and its truth for each member.
+func (s *Script) declareSet(dst []byte, set int32, n *node) []byte {
+	e := int32(s.p.nodes[n.a].enum)
+	dst = symbol(append(dst, "(declare-fun "...), 's', set)
+	dst = append(symbol(append(dst, " ("...), 'E', e), ") Bool)\n(assert (and true"...)
+	for v := range s.p.enums[e-1].values {
+		dst = symbol(append(dst, " (= ("...), 's', set)
+		dst = append(member(append(dst, ' '), e, int64(v)), ") "...)
+		dst = append(strconv.AppendBool(dst, slices.Contains(s.p.members(n), int32(v))), ')')
 	}
 	return append(dst, "))\n"...)
-}
-
-// fact writes what is known of an application.
-func (s *Script) fact(dst []byte, n *node, i int32) []byte {
-	f := &s.p.funcs[n.a-1]
-	v := f.facts[n.b]
-	switch {
-	case v != free && n.op == opApply:
-		dst = append(s.term(append(dst, "\n(= "...), i), ' ')
-		return append(member(dst, f.enum, v), ')')
-	case v != free:
-		dst = append(s.term(append(dst, "\n(= "...), i), ' ')
-		return append(fraction(dst, v, 1), ')')
-	case n.op == opApply:
-		dst = append(dst, "\n(or false"...)
-		for m := range s.p.enums[f.enum-1].values {
-			dst = append(s.term(append(dst, " (= "...), i), ' ')
-			dst = append(member(dst, f.enum, int64(m)), ')')
-		}
-		return append(dst, ')')
-	}
-	return dst
 }
 
 // declare writes an enumeration: a sort and members that differ.
@@ -200,33 +123,47 @@ func (e *enum) declare(dst []byte, i int32) []byte {
 	return append(dst, "))\n"...)
 }
 
-// declareSet writes a predicate and what it says of each member.
-func (s *Script) declareSet(dst []byte, i int) []byte {
-	set := &s.sets[i]
-	dst = symbol(append(dst, "(declare-fun "...), 's', int32(i+1))
-	dst = append(symbol(append(dst, " ("...), 'E', int32(set.enum)), ") Bool)\n(assert (and true"...)
-	for v := range s.p.enums[set.enum-1].values {
-		in := slices.Contains(set.values, int32(v))
-		if dst = append(dst, ' '); !in {
-			dst = append(dst, "(not "...)
+// AppendFacts writes, after the vocabulary, the applications that occur and
+// their values. Free ones are members of their enumerations.
+func (s *Script) AppendFacts(dst []byte) []byte {
+	for _, i := range s.p.apps {
+		n := &s.p.nodes[i]
+		dst = append(application(append(dst, "(declare-const "...), n), ' ')
+		if n.sort == sortReal {
+			dst = append(dst, "Real)\n"...)
+		} else {
+			dst = append(symbol(dst, 'E', int32(n.enum)), ")\n"...)
 		}
-		dst = append(symbol(append(dst, '('), 's', int32(i+1)), ' ')
-		if dst = append(member(dst, int32(set.enum), int64(v)), ')'); !in {
+	}
+	dst = append(dst, "(assert (and true"...) // one assertion: that is read faster
+	for _, i := range s.p.apps {
+		n := &s.p.nodes[i]
+		switch v := s.p.funcs[n.a-1].facts[n.b]; {
+		case v != free && n.sort == sortReal:
+			dst = append(application(append(dst, "\n(= "...), n), ' ')
+			dst = append(fraction(dst, v, 1), ')')
+		case v != free:
+			dst = append(application(append(dst, "\n(= "...), n), ' ')
+			dst = append(member(dst, int32(n.enum), v), ')')
+		case n.sort == sortEnum:
+			dst = append(dst, "\n(or false"...)
+			for m := range s.p.enums[n.enum-1].values {
+				dst = s.is(dst, i, int64(m))
+			}
 			dst = append(dst, ')')
 		}
 	}
 	return append(dst, "))\n"...)
 }
 
-// sort writes the sort of a function's values.
-func (f *function) sort(dst []byte) []byte {
-	if f.enum == 0 {
-		return append(dst, "Real"...)
-	}
-	return symbol(dst, 'E', f.enum)
+// is writes that a term has a value of its enumeration.
+func (s *Script) is(dst []byte, i int32, v int64) []byte {
+	dst = append(s.term(append(dst, " (= "...), i), ' ')
+	return append(member(dst, int32(s.p.nodes[i].enum), v), ')')
 }
 
-// AppendTruths declares, for every clause, a constant that says if it holds.
+// AppendTruths declares, for every clause, a constant that is true if the
+// clause holds.
 func (s *Script) AppendTruths(dst []byte) []byte {
 	for i := range s.p.clauses {
 		dst = append(symbol(append(dst, "(declare-const "...), 'k', int32(i)), " Bool)\n"...)
@@ -257,55 +194,19 @@ func (s *Script) AppendNamedClaim(dst []byte, clauses []int) []byte {
 	return dst
 }
 
-// AppendAssertions asserts, under their names, the clauses and what else a
-// query asks.
-func (s *Script) AppendAssertions(dst []byte, q Query) ([]byte, error) {
-	if err := s.p.check(q); err != nil {
-		return dst, err
+// AppendAssertions asserts the clauses and the assumptions under their names.
+func (s *Script) AppendAssertions(dst []byte) []byte {
+	named := func(node int32, letter byte, i int) {
+		dst = s.term(append(dst, "(assert (! "...), node)
+		dst = append(symbol(append(dst, " :named "...), letter, int32(i)), "))\n"...)
 	}
-	omit := slices.Sorted(slices.Values(q.Omit))
-	for i := range s.p.clauses {
-		if _, out := slices.BinarySearch(omit, i); !out {
-			dst = s.term(append(dst, "(assert (! "...), s.p.clauses[i].node)
-			dst = append(symbol(append(dst, " :named "...), 'c', int32(i)), "))\n"...)
-		}
+	for i, c := range s.p.clauses {
+		named(c.node, 'c', i)
 	}
-	for i, f := range q.Assume {
-		dst = s.term(append(dst, "(assert (! "...), int32(f))
-		dst = append(symbol(append(dst, " :named "...), 'x', int32(i)), "))\n"...)
+	for i, f := range s.assume {
+		named(int32(f), 'x', i)
 	}
-	for i, f := range q.Refute {
-		dst = s.term(append(dst, "(assert (! (not "...), int32(f))
-		dst = append(symbol(append(dst, ") :named "...), 'y', int32(i)), "))\n"...)
-	}
-	return dst, nil
-}
-
-// AppendScript writes a script that a solver can be given as it is, for people
-// and other tools: it asks whether the clauses can hold. What the symbols stand
-// for is said in comments, in printable ASCII whatever the names are.
-func (p *Problem) AppendScript(dst []byte, q Query) ([]byte, error) {
-	s, err := NewScript(p)
-	if err != nil {
-		return dst, err
-	}
-	for i := range p.enums {
-		dst = fmt.Appendf(dst, "; E%d is the enumeration %+q\n", i+1, p.enums[i].name)
-		for j, v := range p.enums[i].values {
-			dst = fmt.Appendf(dst, "; e%dv%d is %+q\n", i+1, j, v)
-		}
-	}
-	for i := range p.funcs {
-		dst = fmt.Appendf(dst, "; f%d is %+q\n", i+1, p.funcs[i].name)
-	}
-	for i := range p.clauses {
-		dst = fmt.Appendf(dst, "; c%d is %+q\n", i, p.clauses[i].name)
-	}
-	dst = s.AppendFacts(s.AppendVocabulary(append(dst, Prelude...)))
-	if dst, err = s.AppendAssertions(dst, q); err != nil {
-		return dst, err
-	}
-	return append(dst, "(check-sat)\n"...), nil
+	return dst
 }
 
 // symbol writes a letter and a number.
@@ -317,6 +218,9 @@ func symbol(dst []byte, letter byte, i int32) []byte {
 func member(dst []byte, e int32, v int64) []byte {
 	return strconv.AppendInt(append(symbol(dst, 'e', e), 'v'), v, 10)
 }
+
+// application writes a function's value at an atom.
+func application(dst []byte, n *node) []byte { return symbol(symbol(dst, 'f', n.a), 'a', n.b) }
 
 // fraction writes k/q, of which q is positive.
 func fraction(dst []byte, k, q int64) []byte {
@@ -337,88 +241,47 @@ func fraction(dst []byte, k, q int64) []byte {
 	return dst
 }
 
-// application writes a function's value at an atom, in full.
-func (p *Problem) application(dst []byte, n *node) []byte {
-	if p.funcs[n.a-1].global {
-		return symbol(dst, 'f', n.a)
-	}
-	dst = symbol(append(dst, '('), 'f', n.a)
-	return append(symbol(append(dst, ' '), 'a', n.b), ')')
+// operators are those of terms that are written as a list. Where there may be
+// any number of operands, the one that changes nothing comes first.
+var operators = [...]string{
+	opNot: "not", opAnd: "and true", opImplies: "=>", opSame: "=",
+	opLessEq: "<=", opLess: "<", opEqual: "=", opSum: "+ 0.0",
 }
 
-// term writes a term. How deep it is and how long was bounded when it was
-// made.
+// term writes a term. Its depth and length were bounded when it was made.
 func (s *Script) term(dst []byte, i int32) []byte {
 	n := &s.p.nodes[i]
+	var operands []int32
 	switch n.op {
 	case opBool:
 		return strconv.AppendBool(dst, n.k == 1)
-	case opValue:
-		return member(dst, int32(n.enum), n.k)
-	case opRat:
-		return fraction(dst, n.k, n.q)
-	case opApply, opApplyReal:
-		if s.name[i] == 0 {
-			return s.p.application(dst, n)
-		}
-		return symbol(dst, 't', s.name[i])
-	case opNot:
-		return append(s.term(append(dst, "(not "...), n.a), ')')
-	case opAnd:
-		return s.list(dst, "and", "true", n)
-	case opOr:
-		return s.list(dst, "or", "false", n)
-	case opSum:
-		return s.list(dst, "+", "0.0", n)
+	case opInt:
+		return fraction(dst, n.k, 1)
+	case opApply:
+		return application(dst, n)
 	case opScale:
 		dst = append(fraction(append(dst, "(* "...), n.k, n.q), ' ')
 		return append(s.term(dst, n.a), ')')
 	case opIn:
-		return s.membership(dst, n, i)
+		if set := s.set[i]; set != 0 {
+			dst = append(symbol(append(dst, '('), 's', set), ' ')
+			return append(s.term(dst, n.a), ')')
+		}
+		dst = append(dst, "(or false"...)
+		for _, v := range s.p.members(n) {
+			dst = s.is(dst, n.a, int64(v))
+		}
+		return append(dst, ')')
+	case opNot:
+		operands = []int32{n.a}
+	case opAnd, opSum:
+		operands = s.p.kids[n.a:n.b]
+	default:
+		operands = []int32{n.a, n.b}
 	}
-	dst = append(append(append(dst, '('), infix[n.op]...), ' ')
-	return append(s.term(append(s.term(dst, n.a), ' '), n.b), ')')
-}
-
-var infix = [...]string{opImplies: "=>", opIff: "=", opSame: "=", opLessEq: "<=", opLess: "<", opEqual: "="}
-
-// list writes an operator over its operands. One operand is written alone,
-// since the operators of SMT-LIB want two.
-func (s *Script) list(dst []byte, operator, none string, n *node) []byte {
-	switch n.b - n.a {
-	case 0:
-		return append(dst, none...)
-	case 1:
-		return s.term(dst, s.p.kids[n.a])
-	}
-	dst = append(append(dst, '('), operator...)
-	for _, k := range s.p.kids[n.a:n.b] {
+	dst = append(append(dst, '('), operators[n.op]...)
+	for _, k := range operands {
 		dst = s.term(append(dst, ' '), k)
 	}
 	return append(dst, ')')
-}
-
-// membership writes that a term is one of some members.
-func (s *Script) membership(dst []byte, n *node, i int32) []byte {
-	if set := s.of[i]; set != 0 {
-		dst = append(symbol(append(dst, '('), 's', set), ' ')
-		return append(s.term(dst, n.a), ')')
-	}
-	if n.b == 0 {
-		return append(dst, "false"...)
-	}
-	if n.b > 1 {
-		dst = append(dst, "(or "...)
-	}
-	for j, v := range s.p.kids[n.k : n.k+int64(n.b)] {
-		if j > 0 {
-			dst = append(dst, ' ')
-		}
-		dst = append(s.term(append(dst, "(= "...), n.a), ' ')
-		dst = append(member(dst, int32(s.p.nodes[n.a].enum), int64(v)), ')')
-	}
-	if n.b > 1 {
-		dst = append(dst, ')')
-	}
-	return dst
 }

@@ -17,57 +17,50 @@ type Verdict struct {
 type Failure struct {
 	Clause int    // its index
 	Name   string // as the clause was named
-	// Atoms at fault, in order: those that the clause speaks of, without those
-	// in parts of it that hold.
+	// Atoms at fault, in order: the atoms of the clause, without those in
+	// parts of it that hold.
 	Atoms []Atom
 }
 
-// Failed makes the Verdict that a solver reports by the failing clauses'
-// indices. Which atoms are at fault is found by the native pass; of a clause
-// that holds in its eyes, every atom is. An index that is none makes an error.
-func (p *Problem) Failed(clauses ...int) (Verdict, error) {
-	if len(clauses) == 0 {
-		return Verdict{OK: true}, nil
+// verdict names the clauses that fail, by their indices, ascending.
+func (p *Problem) verdict(v *values, failing []int) Verdict {
+	out := Verdict{OK: len(failing) == 0}
+	for _, i := range failing {
+		c := &p.clauses[i]
+		out.Failures = append(out.Failures, Failure{Clause: i, Name: c.name, Atoms: p.blame(v.of, c.node)})
 	}
+	return out
+}
+
+// Failed makes the Verdict of a solver from the indices of the failing clauses.
+// The native pass finds the atoms at fault. An unknown index is an error.
+func (p *Problem) Failed(clauses ...int) (Verdict, error) {
 	if err := p.Ground(); err != nil {
 		return Verdict{}, err
 	}
-	val := make([]int64, len(p.nodes))
-	if !p.fast(val) {
-		if err := p.exact(val, p.fact); err != nil {
-			return Verdict{}, err
-		}
+	clauses = slices.Compact(slices.Sorted(slices.Values(clauses)))
+	if n := len(clauses); n > 0 && (clauses[0] < 0 || clauses[n-1] >= len(p.clauses)) {
+		return Verdict{}, fmt.Errorf("%w: clauses %d to %d fail, of %d", ErrAnswer, clauses[0], clauses[n-1], len(p.clauses))
 	}
-	var v Verdict
-	for _, i := range slices.Compact(slices.Sorted(slices.Values(clauses))) {
-		if i < 0 || i >= len(p.clauses) {
-			return Verdict{}, fmt.Errorf("%w: there is no clause %d", ErrAnswer, i)
-		}
-		c := &p.clauses[i]
-		f := Failure{Clause: i, Name: c.name}
-		if val[c.node] == 0 {
-			f.Atoms = p.blame(val, c.node)
-		} else {
-			f.Atoms = p.mentioned(c.node)
-		}
-		v.Failures = append(v.Failures, f)
-	}
-	return v, nil
+	var v values
+	v.reset(len(p.nodes))
+	p.evaluate(&v)
+	return p.verdict(&v, clauses), nil
 }
 
 // Validator decides whether all clauses of a ground problem hold. An error
-// means that it is not known, and callers refuse. Implementations are safe for
-// concurrent use.
+// means that the answer is not known, and callers refuse. Implementations are
+// safe for concurrent use.
 type Validator interface {
 	Validate(ctx context.Context, p *Problem) (Verdict, error)
 }
 
 // ErrDisagree says that two validators came to different verdicts, or that a
-// solver's model does not bear out its answer: a defect in one of them.
-// Callers refuse.
+// solver's model contradicts its answer: a defect in one of them. Callers
+// refuse.
 var ErrDisagree = errors.New("validators disagree")
 
-// Both asks two validators and errs with ErrDisagree unless they name the same
+// Both asks two validators and returns ErrDisagree unless they name the same
 // clauses. The verdict is the first one's.
 type Both struct{ First, Second Validator }
 

@@ -56,7 +56,7 @@ func TestDifferential(t *testing.T) {
 				v, err := both.Validate(t.Context(), &p)
 				if err != nil || !slices.Equal(failing(v), falses(want)) {
 					t.Errorf("seed %d: %v, %v; %v should fail", i, v, err, falses(want))
-					script, _ := p.AppendScript(nil, smt.Query{})
+					script, _ := p.Script()
 					t.Logf("%s", script)
 					return
 				}
@@ -141,22 +141,23 @@ func TestFailed(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	z := pool(t, z3.Config{Size: 1})
 	var p smt.Problem
+	p.Atoms(1)
 	e := p.Enum("e", "a", "b")
-	f := p.EnumVar("f", e)
-	p.Clause("c", p.Is(p.Apply(f, smt.Global), 1))
+	f := p.EnumFunc("f", e)
+	p.Clause("c", p.Is(p.Apply(f, 0), 1))
 	if v, err := z.Validate(t.Context(), &p); !errors.Is(err, smt.ErrProblem) || v.OK {
 		t.Errorf("a free function: %v, %v", v, err)
 	}
-	for _, q := range []smt.Query{{Assume: []smt.Formula{0}}, {Refute: []smt.Formula{99}}, {Omit: []int{1}}, {Omit: []int{-1}}} {
-		if a, err := z.Satisfiable(t.Context(), &p, q); !errors.Is(err, smt.ErrProblem) || a.Satisfiable {
-			t.Errorf("%v: %v, %v", q, a, err)
+	for _, f := range []smt.Formula{0, -1, 99, smt.Formula(p.Int(1))} {
+		if a, err := z.Satisfiable(t.Context(), &p, f); !errors.Is(err, smt.ErrProblem) || a.Satisfiable {
+			t.Errorf("%v: %v, %v", f, a, err)
 		}
 	}
 	p.Clause("c", 0)
 	if v, err := z.Validate(t.Context(), &p); !errors.Is(err, smt.ErrProblem) || v.OK {
 		t.Errorf("a mistake: %v, %v", v, err)
 	}
-	if a, err := z.Satisfiable(t.Context(), &p, smt.Query{}); !errors.Is(err, smt.ErrProblem) || a.Satisfiable {
+	if a, err := z.Satisfiable(t.Context(), &p); !errors.Is(err, smt.ErrProblem) || a.Satisfiable {
 		t.Errorf("a mistake: %v, %v", a, err)
 	}
 }

@@ -1,11 +1,11 @@
 // Package llm is a defender that asks a language model, over an
-// OpenAI-compatible endpoint and under a JSON schema, what a candidate tells
-// besides what the rubrics' own clauses find.
+// OpenAI-compatible endpoint and under a JSON schema, what a candidate
+// discloses besides what the rubrics' own clauses find.
 //
 // The model adds spans; what the clauses find is labelled as they say. It
-// quotes, and does not count: a quotation that is not in the text is left out.
-// Challenges are answered in a call of their own that knows nothing of the
-// first. Whatever goes wrong is an error, by which nothing is labelled.
+// quotes text instead of giving offsets: a quotation that is not in the text
+// is ignored. A separate call that knows nothing of the first answers
+// challenges. Every failure is an error, and then nothing is labelled.
 //
 // The endpoint reads everything that is about to leave, before anything is
 // redacted. It belongs inside the boundary: on this machine, or on one that may
@@ -17,10 +17,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/internal/completion"
 )
@@ -61,7 +63,7 @@ const (
 
 // Evidence labels a candidate.
 func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, error) {
-	ev := declassify.Evidence{Context: r.Context}
+	ev := evidence.Statement{Context: r.Context}
 	var asked []string
 	var at []int // the parts that are asked about
 	for i := range r.Parts {
@@ -80,8 +82,8 @@ func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte,
 			ev.Atoms = append(ev.Atoms, added(r, at[q.Text-1], &q, ev.Atoms)...)
 		}
 	}
-	if len(ev.Atoms) > declassify.MaxLabels { // the rest is of unknown field
-		ev.Atoms = ev.Atoms[:declassify.MaxLabels]
+	if len(ev.Atoms) > evidence.MaxLabels { // the rest is of unknown field
+		ev.Atoms = ev.Atoms[:evidence.MaxLabels]
 	}
 	var err error
 	if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
@@ -90,10 +92,10 @@ func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte,
 	return ev.Marshal()
 }
 
-// added are labels for a quotation, wherever it stands in its part and nothing
+// added are labels for a quotation, wherever it occurs in its part and nothing
 // is labelled.
-func added(r *declassify.Request, part int, q *quote, known []declassify.Label) []declassify.Label {
-	var out []declassify.Label
+func added(r *declassify.Request, part int, q *quote, known []evidence.Label) []evidence.Label {
+	var out []evidence.Label
 	text := r.Parts[part].Text
 	for from := 0; len(out) < maxQuotes; {
 		i := strings.Index(text[from:], q.Quote)
@@ -102,8 +104,8 @@ func added(r *declassify.Request, part int, q *quote, known []declassify.Label) 
 		}
 		start, end := from+i, from+i+len(q.Quote)
 		from = end
-		if !slices.ContainsFunc(known, func(l declassify.Label) bool { return l.Part == part && l.Start < end && start < l.End }) {
-			out = append(out, declassify.Label{
+		if !slices.ContainsFunc(known, func(l evidence.Label) bool { return l.Part == part && l.Start < end && start < l.End }) {
+			out = append(out, evidence.Label{
 				Part: part, Start: start, End: end, Role: "text", Field: q.Field, Relation: q.Relation,
 				Necessity: r.Rules.Necessity(q.Field, r.Tool.Class).String(), Provenance: "model",
 			})
@@ -113,7 +115,7 @@ func added(r *declassify.Request, part int, q *quote, known []declassify.Label) 
 }
 
 // Answers asks the challenges, each with the text that its span is from.
-func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []declassify.Challenge) ([]byte, error) {
+func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
 	type question struct {
 		Text     string `json:"text"`
 		Stretch  string `json:"stretch"`
@@ -143,9 +145,9 @@ func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []decl
 		return nil, err
 	}
 	if v.Answers == nil || len(*v.Answers) != len(cs) {
-		return nil, errors.New("the answer is not of the schema")
+		return nil, errSchema
 	}
-	return declassify.MarshalAnswers(*v.Answers)
+	return evidence.MarshalAnswers(*v.Answers)
 }
 
 // needs says what the rubrics say of fields, which no text can change.
@@ -156,6 +158,9 @@ func needs(r *declassify.Request) string {
 	}
 	return b.String()
 }
+
+// errSchema says that the model's answer is not of the schema it was asked for.
+var errSchema = errors.New("the answer is not of the schema")
 
 type quote struct {
 	Text     int    `json:"text"`
@@ -190,12 +195,12 @@ func (d *Defender) find(ctx context.Context, texts, fields []string) ([]quote, e
 		return nil, err
 	}
 	if v.Quotes == nil || len(*v.Quotes) > maxQuotes {
-		return nil, errors.New("the answer is not of the schema")
+		return nil, errSchema
 	}
 	out := (*v.Quotes)[:0]
 	for _, q := range *v.Quotes {
 		if q.Text < 1 || q.Text > len(texts) || !slices.Contains(fields, q.Field) || q.Relation != "explicit" && q.Relation != "inferential" || len(q.Quote) > maxQuote {
-			return nil, errors.New("the answer is not of the schema")
+			return nil, errSchema
 		}
 		if q.Quote != "" {
 			out = append(out, q)
@@ -205,12 +210,7 @@ func (d *Defender) find(ctx context.Context, texts, fields []string) ([]quote, e
 }
 
 func object(properties map[string]any) map[string]any {
-	names := make([]string, 0, len(properties))
-	for name := range properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return map[string]any{"type": "object", "additionalProperties": false, "required": names, "properties": properties}
+	return map[string]any{"type": "object", "additionalProperties": false, "required": slices.Sorted(maps.Keys(properties)), "properties": properties}
 }
 
 // ask asks what it may. Errors hold nothing of the candidate.

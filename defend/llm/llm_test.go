@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/rubric"
@@ -32,10 +33,10 @@ func request() *declassify.Request {
 		Tool:  &declassify.Tool{Class: flow.SemiTrusted, Args: []declassify.Arg{{Path: "to", Field: "email"}}},
 		Parts: []declassify.Part{{Path: "to", Text: "a@b.example"}, {Path: "note", Text: "asthma, he can't breathe; he can't breathe"}},
 		Rules: word{},
-		Plan: func(ls []declassify.Label) ([]declassify.Proposal, string, error) {
-			out := make([]declassify.Proposal, len(ls))
+		Plan: func(ls []evidence.Label) ([]evidence.Proposal, string, error) {
+			out := make([]evidence.Proposal, len(ls))
 			for i := range out {
-				out[i] = declassify.Proposal{Atom: i, Op: "redact"}
+				out[i] = evidence.Proposal{Atom: i, Op: "redact"}
 			}
 			return out, "v", nil
 		},
@@ -108,7 +109,7 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		ev, err := declassify.ParseEvidence(raw)
+		ev, err := evidence.Parse(raw)
 		if err != nil || len(ev.Atoms) != c.atoms || len(ev.Operators) != c.atoms {
 			t.Errorf("%s: %v %+v", name, err, ev)
 		}
@@ -138,7 +139,7 @@ func TestEvidence(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	e, d := serve(t)
-	cs := []declassify.Challenge{{Part: 1, Start: 0, End: 6, Field: "diagnosis"}, {Part: 1, Start: 0, End: 6, Necessity: "useful"}}
+	cs := []evidence.Challenge{{Part: 1, Start: 0, End: 6, Field: "diagnosis"}, {Part: 1, Start: 0, End: 6, Necessity: "useful"}}
 	e.answer = `{"answers":[true,false]}`
 	raw, err := d.Answers(context.Background(), request(), cs)
 	if err != nil || string(raw) != `{"version":1,"answers":[true,false]}` {

@@ -1,9 +1,10 @@
 // Package rules is the defender that knows nothing but the rubrics: typed
-// arguments are of the field that the tool's schema says, free text is what the
-// coverage predicates match, necessity is the rubrics', and operators are those
-// that the verifier would plan. It is deterministic and asks nobody.
+// arguments have the field that the tool's schema names, the coverage
+// predicates find fields in free text, the rubrics give necessity, and
+// operators are those that the verifier would plan. It is deterministic and
+// asks nobody.
 //
-// It is an adviser: declassify.Verifier believes it no more than any other.
+// It is an adviser: declassify.Verifier trusts it no more than any other.
 package rules
 
 import (
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -23,15 +25,15 @@ type Defender struct{}
 
 // Evidence labels a candidate.
 func (Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, error) {
-	ev := declassify.Evidence{Context: r.Context}
+	ev := evidence.Statement{Context: r.Context}
 	for i := range r.Parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		ev.Atoms = append(ev.Atoms, Labels(r, i)...)
 	}
-	if len(ev.Atoms) > declassify.MaxLabels { // the rest is of unknown field
-		ev.Atoms = ev.Atoms[:declassify.MaxLabels]
+	if len(ev.Atoms) > evidence.MaxLabels { // the rest is of unknown field
+		ev.Atoms = ev.Atoms[:evidence.MaxLabels]
 	}
 	var err error
 	if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
@@ -41,7 +43,7 @@ func (Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, er
 }
 
 // Answers reads the candidate again and says what each challenge asks.
-func (Defender) Answers(_ context.Context, r *declassify.Request, cs []declassify.Challenge) ([]byte, error) {
+func (Defender) Answers(_ context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
 	yes := make([]bool, len(cs))
 	for i := range cs {
 		c := &cs[i]
@@ -51,23 +53,23 @@ func (Defender) Answers(_ context.Context, r *declassify.Request, cs []declassif
 			}
 		}
 	}
-	return declassify.MarshalAnswers(yes)
+	return evidence.MarshalAnswers(yes)
 }
 
 // Labels are those of one part, disjoint and in order.
-func Labels(r *declassify.Request, i int) []declassify.Label {
+func Labels(r *declassify.Request, i int) []evidence.Label {
 	p := &r.Parts[i]
 	if p.Text == "" {
 		return nil
 	}
-	label := func(start, end int, role, field, clause string) declassify.Label {
-		return declassify.Label{
+	label := func(start, end int, role, field, clause string) evidence.Label {
+		return evidence.Label{
 			Part: i, Start: start, End: end, Role: role, Field: field, Relation: "explicit",
 			Necessity: r.Rules.Necessity(field, r.Tool.Class).String(), Clause: clause, Provenance: "rubric",
 		}
 	}
 	if arg := r.Tool.Arg(p.Path); arg.Field != "" && !arg.Free {
-		return []declassify.Label{label(0, len(p.Text), "argument", arg.Field, "")}
+		return []evidence.Label{label(0, len(p.Text), "argument", arg.Field, "")}
 	}
 	matches := slices.DeleteFunc(r.Rules.Match(p.Path, p.Text), func(m rubric.Match) bool {
 		return m.Field == rubric.AnyField || m.Start < 0 || m.Start >= m.End || m.End > len(p.Text)
@@ -80,12 +82,12 @@ func Labels(r *declassify.Request, i int) []declassify.Label {
 		if !slices.ContainsFunc(kept, func(k rubric.Match) bool { return m.Start < k.End && k.Start < m.End }) {
 			kept = append(kept, m)
 		}
-		if len(kept) == declassify.MaxLabels {
+		if len(kept) == evidence.MaxLabels {
 			break
 		}
 	}
 	slices.SortFunc(kept, func(a, b rubric.Match) int { return a.Start - b.Start })
-	out := make([]declassify.Label, len(kept))
+	out := make([]evidence.Label, len(kept))
 	for j, m := range kept {
 		out[j] = label(m.Start, m.End, "text", m.Field, m.Clause)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
@@ -28,10 +29,10 @@ func TestEvidence(t *testing.T) {
 		Tool:  &declassify.Tool{Class: flow.SemiTrusted, Args: []declassify.Arg{{Path: "to", Field: "email"}}},
 		Parts: []declassify.Part{{Path: "to", Text: "a@b.example"}, {Path: "note", Text: "1990 a@b.example"}, {Path: "empty"}},
 		Rules: lists{},
-		Plan: func(ls []declassify.Label) ([]declassify.Proposal, string, error) {
-			out := make([]declassify.Proposal, len(ls))
+		Plan: func(ls []evidence.Label) ([]evidence.Proposal, string, error) {
+			out := make([]evidence.Proposal, len(ls))
 			for i := range out {
-				out[i] = declassify.Proposal{Atom: i, Op: "redact"}
+				out[i] = evidence.Proposal{Atom: i, Op: "redact"}
 			}
 			return out, "v", nil
 		},
@@ -40,7 +41,7 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev, err := declassify.ParseEvidence(raw)
+	ev, err := evidence.Parse(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestEvidence(t *testing.T) {
 			t.Errorf("label %d is %+v", i, l)
 		}
 	}
-	raw, err = rules.Defender{}.Answers(context.Background(), req, []declassify.Challenge{
+	raw, err = rules.Defender{}.Answers(context.Background(), req, []evidence.Challenge{
 		{Atom: 1, Part: 1, Start: 0, End: 4, Field: "dob"},
 		{Atom: 1, Part: 1, Start: 0, End: 4, Field: "email"},
 		{Atom: 0, Part: 0, Start: 0, End: 11, Necessity: "useful"},

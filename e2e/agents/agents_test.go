@@ -24,8 +24,9 @@ const value = "qSyY3v6ysjB6f2RsDLHZg8RakGnRAxPc"
 // model is a scripted one, of both APIs. It has a file read, then sends the
 // secret to a tool by itself, then ends.
 type model struct {
-	mu   sync.Mutex
-	asks []ask
+	mu    sync.Mutex
+	asks  []ask
+	posts int // requests of any kind
 }
 
 // ask is what one request brought.
@@ -41,6 +42,11 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Messages []struct{ Content json.RawMessage }
 		Input    []map[string]json.RawMessage
 		Tools    []struct{ Name string }
+	}
+	if r.Method == http.MethodPost {
+		m.mu.Lock()
+		m.posts++
+		m.mu.Unlock()
 	}
 	if r.Method != http.MethodPost || json.Unmarshal(b, &req) != nil {
 		w.WriteHeader(http.StatusNotFound)
@@ -162,7 +168,7 @@ func open(t *testing.T, name string) *bench {
 	}
 	agent := filepath.Join(root, ".cache", "agents", "node_modules", ".bin", name)
 	if _, err := os.Stat(agent); err != nil {
-		const hint = "%s is missing: npm install --prefix .cache/agents @anthropic-ai/claude-code @openai/codex"
+		const hint = "%s is missing: scripts/e2e-agents installs it"
 		if slices.Contains(strings.Split(os.Getenv("MARGAY_REQUIRE"), ","), "agents") {
 			t.Fatalf(hint, name)
 		}

@@ -146,7 +146,7 @@ func messages(stream, partial bool, raw []byte) error {
 	}
 	for i, b := range m.Content {
 		if b.Type == "tool_use" && !json.Valid(b.Input) {
-			return fmt.Errorf("the input of block %d is no JSON", i)
+			return fmt.Errorf("the input of block %d is not JSON", i)
 		}
 	}
 	return nil

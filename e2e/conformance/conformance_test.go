@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/connectortest"
+	"github.com/margaydev/margay/connectortest/gatewaytest"
 	"github.com/margaydev/margay/e2e/conformance"
-	"github.com/margaydev/margay/gateway/gatewaytest"
 )
 
 // The suite's matrix, read by the official client libraries.

@@ -83,7 +83,6 @@ func TestPages(t *testing.T) {
 		{"rubrics", "/console/rubrics", "travel-booking"},
 		{"rubric", "/console/rubrics/" + r.rubric("travel-booking"), "decade"},
 		{"secrets", "/console/secrets", "PAYMENTS_API_KEY"},
-		{"benchmarks", "/console/benchmarks?a=prism&b=prism-2", "Compared with"},
 		{"problem", "/console/events/999999", "What to do"},
 		{"login", "/console/login", "Token"},
 	} {

@@ -1,5 +1,5 @@
-// Package leak tells whether text gives secrets away: by any run of their
-// bytes long enough to be no accident, or by one of their plain encodings.
+// Package leak reports whether text discloses secrets: by any run of their
+// bytes too long to be an accident, or by one of their plain encodings.
 package leak
 
 import (

@@ -11,11 +11,11 @@
 //
 // Two ways out are tried with one throw-away secret of each format. In the
 // prompt: the client itself has the secret in its messages; it must not reach
-// the server. In the answer: the server alone has it, the model says it in its
-// own tokens; it must not reach the client.
+// the server. In the answer: the server alone has it, and the model writes it
+// in its own tokens; it must not reach the client.
 //
 // It exits with 1 where a registered secret got through (a run of 8 bytes of
-// it counts), or the model said too few of them for the record to show
+// it counts), or the model wrote too few of them for the record to show
 // anything.
 package main
 

@@ -143,7 +143,7 @@ func (c *judged) toolCalls() {
 			c.problem("tool call %d has another id or name", i)
 		}
 		if !json.Valid([]byte(call.Arguments)) {
-			c.problem("the arguments of tool call %d are no JSON", i)
+			c.problem("the arguments of tool call %d are not JSON", i)
 		}
 		c.match(fmt.Sprintf("the arguments of tool call %d", i), c.written(call.Arguments), c.written(want.Arguments), false)
 	}
@@ -157,7 +157,7 @@ func (c *judged) vendor() {
 			Vendor json.RawMessage `json:"x_vendor"`
 		}
 		if err := json.Unmarshal([]byte(d), &object); err != nil {
-			c.problem("object %d that the library gave is no JSON", i)
+			c.problem("object %d from the library is not JSON", i)
 			return
 		}
 		var got, want any

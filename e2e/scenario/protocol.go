@@ -1,13 +1,13 @@
-// Package scenario has what real client libraries are put through, and judges
-// what came of it.
+// Package scenario has the scenarios that real client libraries run, and
+// judges the results.
 //
 // # Format
 //
 // A client is a program around one client library. It reads one [Job] as JSON
-// from standard input and writes one [Result] as a line of JSON for each task,
-// in order. It judges nothing. It leaves retries off, and takes the library's
-// own default where the job's base URL or key is empty (its environment
-// variables).
+// from standard input and writes one [Result] as a line of JSON for each
+// task, in order. It judges nothing. It leaves retries off, and takes the
+// library's own default if the job's base URL or key is empty (its
+// environment variables).
 package scenario
 
 import "encoding/json"

@@ -28,7 +28,7 @@ func (c *judged) turns() {
 	}
 	first, second := messages(&c.got[0]), messages(&c.got[1])
 	if len(first) == 0 || len(second) <= len(first) {
-		c.problem("the second request is no continuation of the first")
+		c.problem("the second request does not continue the first")
 		return
 	}
 	for i := range first {

@@ -61,7 +61,7 @@ func (m *Messages) LastResult() string {
 func (s *Server) messages(w *recorder, r *http.Request, body []byte) {
 	var m Messages
 	if err := json.Unmarshal(body, &m); err != nil {
-		w.messagesError(http.StatusBadRequest, "invalid_request_error", "the body is no JSON")
+		w.messagesError(http.StatusBadRequest, "invalid_request_error", "the body is not JSON")
 		return
 	}
 	w.e.Model = m.Model

@@ -85,7 +85,7 @@ func (r *Responses) turn(c *Chat) int {
 func (s *Server) responses(w *recorder, r *http.Request, body []byte) {
 	in, err := ResponsesOf(body)
 	if err != nil {
-		w.error(http.StatusBadRequest, "bad_json", "the body is no JSON")
+		w.error(http.StatusBadRequest, "bad_json", "the body is not JSON")
 		return
 	}
 	c := in.Chat()

@@ -1,15 +1,15 @@
 // Package upstream is a scripted model API: it speaks enough of OpenAI's and
-// Anthropic's HTTP interfaces for real client libraries, says exactly what it is told to, and
-// keeps what it received and sent, byte for byte.
+// Anthropic's HTTP interfaces for real client libraries, answers exactly as
+// scripted, and keeps what it received and sent, byte for byte.
 //
-// What it says is looked up by the request's model: [Server.Script] gives a
-// model its replies, one for each assistant message that the conversation
-// already has. A model without a script says what follows "say: " in the last
-// user message, or else repeats that message.
+// The request's model selects the answer: [Server.Script] gives a model its
+// replies, one for each assistant message that the conversation already has.
+// A model without a script answers what follows "say: " in the last user
+// message, or else repeats that message.
 //
 // Replies are generated from the script alone, with fixed ids and times, so
 // that the same request is always answered with the same bytes. Everything
-// carries a field that no client library knows (x_vendor): whoever stands
+// carries a field that no client library knows (x_vendor): whatever is in
 // between must not lose it.
 package upstream
 
@@ -205,7 +205,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "POST /v1/responses":
 		s.responses(out, r, body)
 	default:
-		out.error(http.StatusNotFound, "not_found", "there is no "+r.Method+" "+r.URL.Path)
+		out.error(http.StatusNotFound, "not_found", "unknown path "+r.Method+" "+r.URL.Path)
 	}
 }
 
@@ -274,7 +274,7 @@ func (s *Server) embeddings(w *recorder, body []byte) {
 	}
 	var inputs []string
 	if err := json.Unmarshal(body, &in); err != nil {
-		w.error(http.StatusBadRequest, "bad_json", "the body is no JSON")
+		w.error(http.StatusBadRequest, "bad_json", "the body is not JSON")
 		return
 	}
 	w.e.Model = in.Model
@@ -302,7 +302,7 @@ func (s *Server) embeddings(w *recorder, body []byte) {
 func (s *Server) chat(w *recorder, r *http.Request, body []byte) {
 	c := &Chat{N: 1}
 	if err := json.Unmarshal(body, c); err != nil {
-		w.error(http.StatusBadRequest, "bad_json", "the body is no JSON")
+		w.error(http.StatusBadRequest, "bad_json", "the body is not JSON")
 		return
 	}
 	w.e.Model = c.Model

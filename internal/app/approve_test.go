@@ -8,8 +8,8 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/internal/config"
-	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/state"
 )
 
 // A question that one process asks is listed, shown and answered by another.

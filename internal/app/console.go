@@ -10,17 +10,17 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/crypto/bcrypt"
-	"golang.org/x/term"
 
-	"github.com/margaydev/margay/internal/config"
-	"github.com/margaydev/margay/internal/serve"
-	"github.com/margaydev/margay/internal/state"
+	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/serve"
+	"github.com/margaydev/margay/internal/app/state"
+	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/internal/problem"
 )
 
 func (a *app) consoleCommand() *cobra.Command {
@@ -28,25 +28,25 @@ func (a *app) consoleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "console", Short: "Print an address that opens the console once", Args: cobra.NoArgs,
 		Long: `Print an address that opens the console of a running margay serve, or margay run
---console, for one session. It is good for ten minutes. docs/console.md says how
-teams log in.`,
+--console, for one session. The address is valid for ten minutes. docs/console.md
+says how teams log in.`,
 		Example: "  margay console\n  margay console --listen 127.0.0.1:7900",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withState(cmd.Context(), func(c *config.Config, st *state.State) error {
+			return a.WithState(cmd.Context(), func(c *config.Config, st *state.State) error {
 				if !c.Console.Enabled {
-					return usage("set console.enabled: true and start margay serve again", "the console is off")
+					return problem.Usage("set console.enabled: true and start margay serve again", "the console is off")
 				}
 				at := cmp.Or(addr, c.Listen)
 				conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(cmd.Context(), "tcp", at)
 				if err != nil {
-					return failure("margay serve starts one; --listen names the address of another", "nothing listens on %s", at)
+					return problem.Failure("margay serve starts one; --listen names the address of another", "nothing listens on %s", at)
 				}
 				_ = conn.Close()
-				url := serve.ConsoleURL(at, serve.ConsoleKey(&st.Keys))
+				url := serve.ConsoleURL(at, &st.Keys)
 				if !isConsole(cmd.Context(), url) {
-					return failure("--listen names the address of another; console.enabled: true in its configuration gives it a console", "what listens on %s has no console of Margay's", at)
+					return problem.Failure("--listen names the address of another; console.enabled: true in its configuration gives it a console", "what listens on %s has no console of Margay's", at)
 				}
-				return a.print(map[string]string{"url": url}, func(w io.Writer) { fmt.Fprintln(w, url) })
+				return a.Print(map[string]string{"url": url}, func(w io.Writer) { fmt.Fprintln(w, url) })
 			})
 		},
 	}
@@ -62,13 +62,13 @@ teams log in.`,
 			}
 			const least = 10
 			if len(password) < least || len(password) > 72 {
-				return usage("a sentence makes a good one", "a password has %d to 72 bytes", least)
+				return problem.Usage("a sentence makes a good one", "a password has %d to 72 bytes", least)
 			}
 			hash, err := bcrypt.GenerateFromPassword([]byte(password), 12)
 			if err != nil {
-				return failure("try another one", "%w", err)
+				return problem.Failure("try another one", "%w", err)
 			}
-			return a.print(map[string]string{"hash": string(hash)}, func(w io.Writer) { fmt.Fprintf(w, "%s\n", hash) })
+			return a.Print(map[string]string{"hash": string(hash)}, func(w io.Writer) { cli.Fprintf(w, "%s\n", hash) })
 		},
 	})
 	return c
@@ -97,18 +97,13 @@ func isConsole(ctx context.Context, address string) bool {
 
 // password reads one without showing it.
 func (a *app) password() (string, error) {
-	if f, ok := a.in.(*os.File); ok && isTerminal(a.in) {
-		fmt.Fprint(a.err, "password: ")
-		b, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // file descriptors are small
-		fmt.Fprintln(a.err)
-		if err != nil {
-			return "", failure("pass it on standard input", "%w", err)
-		}
-		return string(b), nil
+	line, typed, err := a.ReadHidden("password: ")
+	if !typed {
+		line, err = bufio.NewReader(io.LimitReader(a.In, 1<<12)).ReadString('\n')
+		line = strings.TrimRight(line, "\r\n")
 	}
-	line, err := bufio.NewReader(io.LimitReader(a.in, 1<<12)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", failure("pass it on standard input", "%w", err)
+		return "", problem.Failure("pass it on standard input", "the password can't be read: %w", err)
 	}
-	return strings.TrimRight(line, "\r\n"), nil
+	return line, nil
 }

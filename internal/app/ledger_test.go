@@ -5,17 +5,14 @@ package app
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strconv"
-	"syscall"
-	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/internal/config"
-	"github.com/margaydev/margay/internal/state"
-	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/state"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -63,21 +60,22 @@ func release(ts *testscript.TestScript, _ bool, args []string) {
 	for i := range n {
 		s, err := b.Head(ctx, flow.TrajectoryID(args[0]))
 		ts.Check(err)
-		e := &ledger.Entry{
+		e := &charge.Entry{
 			Trajectory: flow.TrajectoryID(args[1]), Channel: flow.ChannelTool, Sink: "airline", Class: flow.RequiredService,
-			Rubrics: []ledger.Hash{h}, Variant: ledger.Hash{1}, Outcome: flow.Rewrite, Models: []ledger.Model{{Name: "rules", Version: "1"}},
-			Limits: ledger.Limits{B: flow.Bits(budget) * flow.Bit, Cap: [4]flow.Bits{0, 20 * flow.Bit, 4 * flow.Bit, flow.Bit}, Lambda: [4]int64{0, 1000, 2000, 4000}},
+			Rubrics: []charge.Hash{h}, Variant: charge.Hash{1}, Outcome: flow.Rewrite, Models: []charge.Model{{Name: "rules", Version: "1"}},
+			Limits: charge.Limits{B: flow.Bits(budget) * flow.Bit, Cap: [4]flow.Bits{0, 20 * flow.Bit, 4 * flow.Bit, flow.Bit}, Lambda: [4]int64{0, 1000, 2000, 4000}},
 		}
-		dob := ledger.Atom{Field: "dob", Op: ledger.Generalize, Level: 2, Value: ledger.Hash{1}, Cost: flow.Bit, After: s.After(ledger.Hash{1})}
-		mail := ledger.Atom{Field: "email", Op: ledger.Substitute, Template: "pseudonym", Value: ledger.Hash{2}, After: s.After(ledger.Hash{2})}
+		dob := charge.Atom{Field: "dob", Op: charge.Generalize, Level: 2, Value: charge.Hash{1}, Cost: flow.Bit, After: s.After(charge.Hash{1})}
+		mail := charge.Atom{Field: "email", Op: charge.Substitute, Template: "pseudonym", Value: charge.Hash{2}, After: s.After(charge.Hash{2})}
 		dob.After[1] += flow.Bit
 		if i%2 == 1 {
 			e.Sink, e.Class = "broker", flow.SemiTrusted
 			dob.After[2] += flow.Bit
 		}
-		e.Atoms = []ledger.Atom{dob, mail}
+		e.Atoms = []charge.Atom{dob, mail}
 		ts.Check(s.Next(e))
-		ts.Check(b.Commit(ctx, e))
+		_, err = b.Commit(ctx, e)
+		ts.Check(err)
 	}
 }
 
@@ -94,28 +92,4 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	b[at] ^= 1
 	ts.Check(os.WriteFile(path, b, 0o600))
-}
-
-// TestBoundedFiles: of what is no pack no more is read than packs may have.
-func TestBoundedFiles(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "endless")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	wrote := make(chan int)
-	go func() { // until nobody reads on
-		n := 0
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		for chunk := make([]byte, 1<<16); err == nil && n < 16*maxPack; n += len(chunk) {
-			_, err = f.Write(chunk)
-		}
-		_ = f.Close()
-		wrote <- n
-	}()
-	if _, err := openPack(path); err == nil {
-		t.Error("zeroes are a pack")
-	}
-	if n := <-wrote; n > 2*maxPack {
-		t.Errorf("%d bytes were read", n)
-	}
 }

@@ -32,7 +32,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/margaydev/margay/internal/keys"
 	"github.com/margaydev/margay/secret"
 )
 
@@ -142,9 +141,11 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("STATE", filepath.Join(env.WorkDir, "data", "margay"))
 	env.Setenv("TERM", "dumb")
+	env.Setenv("D", "$") // in files that plant expands
 	env.Setenv("ESC", "\x1b")
 	if path, err := exec.LookPath("margay"); err == nil { // as the test program is called here
 		env.Setenv("MARGAY", path)
+		env.Setenv("BIN", filepath.Dir(path))
 	}
 	// The race detector would wait a second at the end of every process.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -156,7 +157,7 @@ func setup(env *testscript.Env) error {
 		w.planted = append(w.planted, v)
 	}
 	k := secret.NewKeys()
-	env.Setenv("KEYS", keys.FormatText(&k))
+	env.Setenv("KEYS", base64.StdEncoding.EncodeToString(slices.Concat(k.Fingerprint[:], k.Pseudonym[:], k.Seal[:])))
 	env.Setenv("V2B64", base64.StdEncoding.EncodeToString([]byte(w.planted[1])))
 	return nil
 }
@@ -273,7 +274,7 @@ func corrupt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(f.Close())
 }
 
-// binary makes a file that is no text.
+// binary makes a file that is not text.
 func binary(ts *testscript.TestScript, _ bool, args []string) {
 	r := rand.New(rand.NewPCG(9, 9))
 	b := make([]byte, 4096)
@@ -323,6 +324,7 @@ func upstream(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 	ts.Defer(srv.Close)
 	ts.Setenv("UPSTREAM", srv.URL+"/v1")
+	ts.Setenv("ROOT", srv.URL)
 	ts.Setenv("UPSTREAMHOST", strings.TrimPrefix(srv.URL, "http://"))
 }
 
@@ -383,7 +385,10 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Logf("%s", line)
 	if strings.HasPrefix(line, "{") {
-		var o opening
+		var o struct {
+			Listening string
+			Upstreams map[string]string
+		}
 		ts.Check(json.Unmarshal([]byte(line), &o))
 		ts.Setenv("GATEWAY", o.Listening)
 		ts.Setenv("SECOND", o.Upstreams["second"])
@@ -418,6 +423,10 @@ func agent() {
 	switch os.Args[1] {
 	case "ask":
 		os.Exit(ask(os.Getenv("OPENAI_BASE_URL"), os.Args[2]))
+	case "direct": // past the gateway; what it starts keeps the connection
+		os.Exit(direct(os.Args[2], os.Args[3]))
+	case "hold": // until the other side ends it
+		_, _ = io.Copy(io.Discard, os.NewFile(3, "connection"))
 	case "models":
 		resp, err := http.Get(os.Getenv("OPENAI_BASE_URL") + "/models")
 		if err != nil {
@@ -471,6 +480,28 @@ func agent() {
 	case "copy":
 		_, _ = io.Copy(os.Stdout, os.Stdin)
 	}
+}
+
+// direct connects to an address, leaves the connection to a process of its own,
+// and ends with a code.
+func direct(addr, code string) int {
+	conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	f, err := conn.(*net.TCPConn).File()
+	if err == nil {
+		cmd := exec.CommandContext(context.Background(), os.Args[0], "hold")
+		cmd.ExtraFiles = []*os.File{f}
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	n, _ := strconv.Atoi(code)
+	return n
 }
 
 // ask sends a prompt and prints the streamed answer.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/margaydev/margay/internal/localsock"
+	"github.com/margaydev/margay/internal/app/localsock"
 )
 
 // fakeSocket puts a socket where a mediator's would be: socket stale, which

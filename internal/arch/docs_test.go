@@ -18,6 +18,7 @@ var (
 	aGoTest   = regexp.MustCompile("go test ([^`\n]*)")
 	aSelector = regexp.MustCompile(`-(run|bench) +'?([^\s']+)'?`)
 	aPackage  = regexp.MustCompile(`(?:^| )(\./[\w./]+)`)
+	aModule   = regexp.MustCompile(`^-C (\w+) `)
 	aScript   = regexp.MustCompile(`\bscripts/[\w.-]+`)
 	aTarget   = regexp.MustCompile("`make ([a-z0-9-]+)")
 	aLink     = regexp.MustCompile(`\]\(([^)\s#]+)(?:#[^)]*)?\)`)
@@ -71,6 +72,9 @@ func TestDocumentsNameWhatIsThere(t *testing.T) {
 				continue
 			}
 			in := filepath.ToSlash(filepath.Clean(string(dir[1])))
+			if module := aModule.FindSubmatch(c[1]); module != nil {
+				in = string(module[1]) + "/" + in
+			}
 			for _, s := range aSelector.FindAllSubmatch(c[1], -1) {
 				what := string(s[2])
 				if what == "-" || what == "^$" || what == "." {

@@ -1,11 +1,11 @@
 // Package completion asks a language model behind an OpenAI-compatible
 // chat-completions endpoint: one question, one whole answer.
 //
-// What is asked is private: it is what may not leave. So a question goes to
-// the configured endpoint or nowhere. Redirects are errors, and unless the
-// endpoint may be remote, only addresses of this machine are connected to,
-// whatever a name resolves to and whatever proxy the environment names. Errors
-// hold neither the question nor anything that the endpoint wrote.
+// A question is private: it holds what may not leave. So it goes to the
+// configured endpoint or nowhere. Redirects are errors. Unless the endpoint may
+// be remote, the client connects only to addresses of this machine, whatever a
+// name resolves to and whatever proxy the environment names. Errors hold
+// neither the question nor anything that the endpoint wrote.
 package completion
 
 import (
@@ -26,13 +26,13 @@ import (
 
 // Config names an endpoint.
 type Config struct {
-	// BaseURL is what "/chat/completions" is put behind, such as
+	// BaseURL is the address without "/chat/completions", such as
 	// http://127.0.0.1:8080/v1. It holds no credentials.
 	BaseURL string
 	Model   string
 	Key     string // empty for none
-	// Remote: the endpoint need not be on this machine, and may read all that
-	// it is asked. It is then reached by the proxy that the environment names.
+	// Remote: the endpoint need not be on this machine, and may read every
+	// question. The proxy that the environment names is then used.
 	Remote  bool
 	Timeout time.Duration // of one question; a minute where 0
 }
@@ -40,18 +40,17 @@ type Config struct {
 // MaxAnswer bounds a response, in bytes.
 const MaxAnswer = 1 << 20
 
-// Client asks one endpoint. It is safe for concurrent use, and holds nothing
-// that would have to be closed.
+// Client asks one endpoint. It is safe for concurrent use, and needs no Close.
 type Client struct {
 	cfg       Config
 	url       *url.URL
 	transport http.RoundTripper
-	// plain: the endpoint knows no response_format; what it answers is held to
+	// plain: the endpoint does not support response_format. Answers must follow
 	// the schema all the same.
 	plain atomic.Bool
 }
 
-// New returns a client. Nothing is connected to yet.
+// New returns a client. It makes no connection yet.
 func New(cfg Config) (*Client, error) {
 	u, err := url.Parse(cfg.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
@@ -69,21 +68,21 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, url: u.JoinPath("chat/completions"), transport: transport(cfg.Remote, nil)}, nil
 }
 
-// Question is what a model is asked.
+// Question is a question to a model.
 type Question struct {
 	System, User string // System is empty for none
 	MaxTokens    int    // of the answer
 }
 
-// Text asks and returns what the model says; empty where it says nothing.
+// Text asks and returns the answer; empty if the model says nothing.
 func (c *Client) Text(ctx context.Context, q Question) (string, error) {
 	return c.once(ctx, q, nil)
 }
 
 // JSON asks for an answer under a JSON schema and decodes it into v. An answer
 // that parsers could read differently, or with a field that v does not have, is
-// an error; what the schema says besides is the caller's to check. An endpoint
-// that takes no schemas is asked again without one.
+// an error; the caller checks the rest of the schema. An endpoint that does not
+// accept schemas is asked again without one.
 func (c *Client) JSON(ctx context.Context, q Question, name string, schema map[string]any, v any) error {
 	format := map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": name, "strict": true, "schema": schema}}
 	if c.plain.Load() {
@@ -110,20 +109,20 @@ func decode(raw []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if d.Decode(v) != nil { // its errors quote the answer
-		return errors.New("the answer is not of the schema")
+		return errors.New("the answer does not follow the schema")
 	}
 	return nil
 }
 
-// statusError is a status that no answer comes with.
+// statusError is the HTTP status of a failed request.
 type statusError int
 
 func (s statusError) Error() string {
 	return fmt.Sprintf("the endpoint answered with status %d", int(s))
 }
 
-// errRedirect says where a question did not go.
-var errRedirect = errors.New("the endpoint redirects, which is not followed: a question would go to where nobody allowed it")
+// errRedirect says that a question did not follow a redirect.
+var errRedirect = errors.New("the endpoint redirects, and questions go only to the configured endpoint")
 
 // once makes one request.
 func (c *Client) once(ctx context.Context, q Question, format map[string]any) (string, error) {
@@ -134,11 +133,10 @@ func (c *Client) once(ctx context.Context, q Question, format map[string]any) (s
 		Content string `json:"content"`
 	}
 	ask := map[string]any{"model": c.cfg.Model, "temperature": 0, "stream": false, "max_tokens": q.MaxTokens}
-	messages := []message{{"user", q.User}}
+	ask["messages"] = []message{{"user", q.User}}
 	if q.System != "" {
-		messages = []message{{"system", q.System}, {"user", q.User}}
+		ask["messages"] = []message{{"system", q.System}, {"user", q.User}}
 	}
-	ask["messages"] = messages
 	if format != nil {
 		ask["response_format"] = format
 	}
@@ -178,27 +176,21 @@ func content(raw []byte) (string, error) {
 	if err := doc.Parse(raw, strictjson.Limits{MaxBytes: MaxAnswer, MaxDepth: 32}); err != nil {
 		return "", fmt.Errorf("the response: %w", err)
 	}
-	choices := doc.Find(0, "choices")
-	if choices < 0 || doc.Nodes[choices].Kind != strictjson.Array {
+	var r struct {
+		Choices []struct {
+			Message struct {
+				Content json.RawMessage `json:"content"`
+			} `json:"message"`
+		} `json:"choices"`
+	}
+	if json.Unmarshal(raw, &r) != nil || len(r.Choices) != 1 || r.Choices[0].Message.Content == nil {
 		return "", errNoAnswer
 	}
-	n, said := 0, -1
-	doc.Children(choices, func(choice int) bool {
-		n++
-		said = doc.Find(doc.Find(choice, "message"), "content")
-		return true
-	})
-	if n != 1 || said < 0 {
+	var text string // stays empty for null: the model refuses, or ran out of tokens
+	if json.Unmarshal(r.Choices[0].Message.Content, &text) != nil {
 		return "", errNoAnswer
 	}
-	switch doc.Nodes[said].Kind {
-	case strictjson.String:
-		return doc.Text(said), nil
-	case strictjson.Null: // it refuses, or ran out of tokens
-		return "", nil
-	default:
-		return "", errNoAnswer
-	}
+	return text, nil
 }
 
 var errNoAnswer = errors.New("the response is not one choice with a message")

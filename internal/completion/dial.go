@@ -11,15 +11,17 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/margaydev/margay/internal/address"
 )
 
-// ErrElsewhere says that the endpoint is not on this machine and may not be
-// asked.
-var ErrElsewhere = errors.New("the endpoint's address is not of this machine, and it is not allowed to be remote")
+// ErrElsewhere says that the endpoint is not on this machine, and may not be
+// remote.
+var ErrElsewhere = errors.New("the endpoint is not on this machine, and is not allowed to be remote")
 
-// transport makes a connection for each request, so that nothing is left
-// behind and every one is checked. Names are resolved by names, nil for the
-// system's resolver.
+// transport makes a connection for each request, so that nothing needs to be
+// closed and every address is checked. names resolves names; nil is the system's
+// resolver.
 func transport(remote bool, names *net.Resolver) *http.Transport {
 	d := &net.Dialer{Timeout: 10 * time.Second, Resolver: names}
 	t := &http.Transport{
@@ -39,14 +41,14 @@ func transport(remote bool, names *net.Resolver) *http.Transport {
 		t.Proxy = http.ProxyFromEnvironment
 		return t
 	}
-	// A proxy, though it may be on this machine, would carry questions away.
-	// The check is at the last moment, on the address that the kernel gets.
+	// No proxy: even one on this machine would carry questions away. The check
+	// is at the last moment, on the address that the kernel gets.
 	d.Control = func(_, address string, _ syscall.RawConn) error { return local(address) }
 	return t
 }
 
-// deaf is a connection that hears nothing before it has spoken: what the other
-// end says unasked, net/http would log.
+// deaf is a connection that reads nothing before the first write: net/http would
+// log what the other end sends unasked.
 type deaf struct {
 	net.Conn
 	once  sync.Once
@@ -70,17 +72,17 @@ func (d *deaf) Close() error {
 	return d.Conn.Close()
 }
 
-// local checks that an address with a port is of this machine.
-func local(address string) error {
-	a, err := netip.ParseAddrPort(address)
-	if err != nil || !a.Addr().IsLoopback() {
+// local checks that an address with a port is on this machine.
+func local(at string) error {
+	a, err := netip.ParseAddrPort(at)
+	if err != nil || !address.Here(a.Addr().String()) {
 		return ErrElsewhere
 	}
 	return nil
 }
 
-// plainly is why there is no response, without what the endpoint wrote, which
-// errors of net/http quote.
+// plainly says why there is no response. Errors of net/http quote what the
+// endpoint wrote; plainly leaves that out.
 func plainly(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the endpoint: %w", ctx.Err())
@@ -88,7 +90,7 @@ func plainly(ctx context.Context, err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		if op.Op == "proxyconnect" { // it may hold the proxy's words
-			return errors.New("the proxy that the environment names does not connect to the endpoint")
+			return errors.New("the proxy that the environment names can't connect to the endpoint")
 		}
 		return fmt.Errorf("the endpoint can't be reached: %w", op)
 	}
@@ -96,5 +98,5 @@ func plainly(ctx context.Context, err error) error {
 	if errors.As(err, &cert) {
 		return fmt.Errorf("the endpoint can't be reached: %w", cert)
 	}
-	return errors.New("the endpoint's answer is broken off, or is not HTTP")
+	return errors.New("the endpoint's answer is incomplete, or is not HTTP")
 }

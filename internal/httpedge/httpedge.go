@@ -1,22 +1,27 @@
-// Package httpedge is what every HTTP connector does at its two edges: who may
-// come in, and how an upstream is reached.
+// Package httpedge has the two edges of every HTTP connector: which requests it
+// accepts, and how it reaches an upstream.
 package httpedge
 
 import (
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/margaydev/margay/internal/address"
 )
 
-// Guard tells the user's own programs from others. The zero Guard lets in
+// Guard admits only requests of the user's own programs. The zero Guard admits
 // what is addressed to loopback and does not come from a web page.
 type Guard struct {
 	// Hosts are the names, besides loopback ones, that requests may be
@@ -24,25 +29,24 @@ type Guard struct {
 	Hosts []string
 	// Origins are the web origins that may send requests. None by default.
 	Origins []string
-	// Auth, where not empty, is asked for in the header Margay-Token.
+	// Auth, unless it is empty, is required in the header Margay-Token.
 	Auth string
 }
 
-// Stranger says why a request may not come from the user's own programs; an
-// empty code where it may. A web page that reaches for loopback gives itself
-// away by Host (DNS rebinding) or Origin. It is safe for concurrent use.
-func (g *Guard) Stranger(r *http.Request) (code, detail string) {
+// Refuse returns why a request is not from the user's own programs, or an empty
+// code. A web page that reaches loopback shows by its Host (DNS rebinding) or
+// Origin. It is safe for concurrent use.
+func (g *Guard) Refuse(r *http.Request) (code, detail string) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
 	host = strings.Trim(host, "[]")
-	ip := net.ParseIP(host)
-	if !(host == "localhost" || ip != nil && ip.IsLoopback() || slices.Contains(g.Hosts, host) || slices.Contains(g.Hosts, "*")) {
-		return "foreign-host", "the Host header names neither loopback nor a configured host"
+	if !(address.Here(host) || slices.ContainsFunc(g.Hosts, func(h string) bool { return h == "*" || strings.EqualFold(h, strings.TrimSuffix(host, ".")) })) {
+		return "foreign-host", "the Host header names neither loopback nor a host of access.hosts"
 	}
 	if o := r.Header.Get("Origin"); o != "" && !slices.Contains(g.Origins, o) {
-		return "foreign-origin", "requests from web pages are refused unless origins lists the page's origin"
+		return "foreign-origin", "requests from web pages are refused unless access.origins lists the page's origin"
 	}
 	if g.Auth != "" && subtle.ConstantTimeCompare([]byte(r.Header.Get("Margay-Token")), []byte(g.Auth)) != 1 {
 		return "unauthorized", "the header Margay-Token is missing or wrong"
@@ -50,9 +54,31 @@ func (g *Guard) Stranger(r *http.Request) (code, detail string) {
 	return "", ""
 }
 
-// Transport returns a transport for an upstream, by the proxy that the
-// environment names. CAFile adds certificates to those the system trusts;
-// empty for none. Idle bounds the wait for an answer's head.
+// ErrTooLarge says that a body is larger than the limit.
+var ErrTooLarge = errors.New("too large")
+
+// ReadAll reads a body of at most limit bytes.
+func ReadAll(r io.Reader, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		return nil, ErrTooLarge
+	}
+	return b, err
+}
+
+// Reason is why an upstream could not be reached, without its URL, which may hold
+// a query.
+func Reason(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err.Error()
+}
+
+// Transport returns a transport for an upstream. It uses the proxy that the
+// environment names. CAFile, unless it is empty, adds certificates to those that
+// the system trusts. Idle bounds the wait for the header of an answer.
 func Transport(caFile string, idle time.Duration) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -61,7 +87,7 @@ func Transport(caFile string, idle time.Duration) (*http.Transport, error) {
 		ResponseHeaderTimeout: idle,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // what is compressed can't be looked at
+		DisableCompression:    true, // compressed text can't be scanned
 		ForceAttemptHTTP2:     true,
 		ReadBufferSize:        4 << 10,
 		WriteBufferSize:       4 << 10,

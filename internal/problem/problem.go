@@ -1,8 +1,8 @@
-// Package problem has errors that tell a person what to do next.
+// Package problem has errors with a next step for a person.
 //
 // An *Error is one line about what is wrong, one about the next step, and the
 // exit code of the command that it ends. Everything above the libraries makes
-// its errors here, so that the command line has one voice.
+// its errors here, so that all commands report errors alike.
 package problem
 
 import (
@@ -20,7 +20,7 @@ const (
 	Findings = 3
 )
 
-// Doctor is the next step where a file of Margay's own is damaged or missing.
+// Doctor is the next step if one of Margay's own files is damaged or missing.
 const Doctor = "margay doctor looks at all files"
 
 // Error is what went wrong, with the next step and an exit code.
@@ -45,12 +45,12 @@ func Failure(hint, format string, args ...any) error {
 	return &Error{Code: Failed, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// quotedArgument is where an error repeats a whole argument, which may hold a
-// value that was meant for a flag.
+// quotedArgument is a whole argument in an error. It may hold a value that was
+// meant for a flag.
 var quotedArgument = regexp.MustCompile(` in -\S+`)
 
-// OneLine joins the lines of a message, and takes out arguments that flag
-// parsers repeat.
+// OneLine joins the lines of a message, and removes arguments that flag parsers
+// repeat.
 func OneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\t' || r == '\r' }), "; ")
 	if strings.HasPrefix(s, "unknown shorthand flag") || strings.HasPrefix(s, "bad flag syntax") {

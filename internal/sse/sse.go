@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"slices"
 )
 
 // ErrTooLarge says that an event exceeded the reader's limit.
@@ -14,7 +16,7 @@ var ErrTooLarge = errors.New("server-sent event too large")
 
 // Event is one block of lines up to and including the empty line that ends
 // it. Its slices are valid until the reader reads on: until a call of Next
-// before which Buffered said that there is no further event.
+// for which Buffered reported no further event.
 type Event struct {
 	// Raw are the bytes of the event as they came, the empty line included.
 	Raw []byte
@@ -30,9 +32,6 @@ type Event struct {
 	Incomplete bool
 }
 
-// span is a part of the open event, from its first byte on.
-type span struct{ from, to int }
-
 // Reader reads events incrementally. It is not safe for concurrent use.
 type Reader struct {
 	r   io.Reader
@@ -44,21 +43,17 @@ type Reader struct {
 	from, to int    // what is in buf and in no event yet
 	joined   []byte // data of several lines
 
-	// The open event, as far as its lines are there.
-	line    int // where its first line without an end begins
-	looked  int // there is no line end before
-	typ, id span
-	data    span
-	lines   int // of data
-	several []byte
+	// Of the open event:
+	line   int // where its first line without an end starts
+	looked int // there is no line end before
 
 	ev    Event // the last one
 	found bool  // by Buffered, and not yet returned
-	start bool  // nothing was read yet
+	start bool  // there was no event yet
 	cr    bool  // the last line ended with CR: a LF right behind it belongs to it
 }
 
-// The buffer begins small, for most streams are slow. It grows while reads
+// The buffer starts small, because most streams are slow. It grows while reads
 // fill it, and with the largest event.
 const (
 	firstRead = 4 << 10
@@ -75,7 +70,7 @@ func (r *Reader) Reset(rd io.Reader, maxEvent int) {
 	if len(r.buf) > wideRead {
 		r.buf = nil
 	}
-	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, joined: r.joined[:0], several: r.several[:0]}
+	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, joined: r.joined[:0]}
 }
 
 // Buffered reports whether a whole further event has been read already, so
@@ -106,7 +101,6 @@ func (r *Reader) Next() (*Event, error) {
 		if !errors.Is(r.err, io.EOF) || r.from == r.to {
 			return nil, r.err
 		}
-		r.field(span{r.mark(r.line), r.to - r.from})
 		r.event(r.to - r.from)
 		r.ev.Incomplete = true
 		return &r.ev, nil
@@ -177,21 +171,20 @@ func (r *Reader) take() bool {
 		return true
 	}
 	for {
-		from, to, ok := r.nextLine()
+		blank, ok := r.nextLine()
 		if !ok || r.line > r.max { // Next says so
 			return false
 		}
-		if from == to {
+		if blank {
 			r.event(r.line)
 			return true
 		}
-		r.field(span{from, to})
 	}
 }
 
-// nextLine returns the content of the open event's next line, if its end is
-// there.
-func (r *Reader) nextLine() (from, to int, ok bool) {
+// nextLine reads the open event's next line, if its end is there, and reports
+// whether it is blank.
+func (r *Reader) nextLine() (blank, ok bool) {
 	b := r.buf[r.from:r.to]
 	if r.cr && r.line < len(b) {
 		r.cr = false
@@ -204,11 +197,12 @@ func (r *Reader) nextLine() (from, to int, ok bool) {
 	i := bytes.IndexAny(b[r.looked:], "\r\n")
 	if i < 0 {
 		r.looked = len(b)
-		return 0, 0, false
+		return false, false
 	}
-	from, to = r.line, r.looked+i
-	r.line = to + 1
-	if b[to] == '\r' {
+	end := r.looked + i
+	blank = end == r.line || r.line == 0 && len(r.text(b[:end])) == 0
+	r.line = end + 1
+	if b[end] == '\r' {
 		// Take a LF that is there already, so that an event's raw bytes end
 		// with its own line end; otherwise it comes with the next.
 		if r.line < len(b) && b[r.line] == '\n' {
@@ -218,66 +212,74 @@ func (r *Reader) nextLine() (from, to int, ok bool) {
 		}
 	}
 	r.looked = r.line
-	return r.mark(from), to, true
+	return blank, true
 }
 
-// mark skips the byte order mark of the first line.
-func (r *Reader) mark(from int) int {
+// text returns the first bytes of the open event without the byte order mark
+// that a stream may start with.
+func (r *Reader) text(b []byte) []byte {
 	if r.start {
-		r.start = false
-		if bytes.HasPrefix(r.buf[r.from+from:r.to], []byte("\xef\xbb\xbf")) {
-			from += 3
-		}
+		b = bytes.TrimPrefix(b, mark)
 	}
-	return from
+	return b
 }
+
+var mark = []byte("\xef\xbb\xbf")
 
 // event ends the open event behind its first n bytes.
 func (r *Reader) event(n int) {
 	raw := r.buf[r.from : r.from+n : r.from+n]
-	r.ev = Event{Raw: raw, Type: raw[r.typ.from:r.typ.to], ID: raw[r.id.from:r.id.to]}
-	switch {
-	case r.lines == 1:
-		r.ev.Data = raw[r.data.from:r.data.to:r.data.to]
-	case r.lines > 1:
-		at := len(r.joined)
-		r.joined = append(r.joined, r.several...)
-		r.ev.Data = r.joined[at:len(r.joined):len(r.joined)]
+	r.ev = Event{Raw: raw}
+	first := len(r.joined)
+	for line := range lines(r.text(raw)) {
+		name, value, ok := bytes.Cut(line, []byte(":"))
+		if !ok {
+			value = line[len(line):]
+		}
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch {
+		case string(name) == "data" && r.ev.Data == nil:
+			r.ev.Data = slices.Clip(value)
+		case string(name) == "data":
+			if len(r.joined) == first {
+				r.joined = append(r.joined, r.ev.Data...)
+			}
+			r.joined = append(append(r.joined, '\n'), value...)
+			r.ev.Data = slices.Clip(r.joined[first:])
+		case string(name) == "event":
+			r.ev.Type = value
+		case string(name) == "id" && bytes.IndexByte(value, 0) < 0:
+			r.ev.ID = value
+		}
 	}
 	r.from += n
-	r.line, r.looked, r.lines = 0, 0, 0
-	r.typ, r.id = span{}, span{}
+	r.line, r.looked, r.start = 0, 0, false
 }
 
-func (r *Reader) field(s span) {
-	b := r.buf[r.from:r.to]
-	line := b[s.from:s.to]
-	name, at := line, s.to
-	if i := bytes.IndexByte(line, ':'); i >= 0 {
-		name, at = line[:i], s.from+i+1
-		if at < s.to && b[at] == ' ' {
-			at++
-		}
-	}
-	value := span{at, s.to}
+// Framed reports whether a line is one of the format: a comment, or a field that
+// it defines. Clients of other formats would read any other line.
+func Framed(line []byte) bool {
+	name, _, ok := bytes.Cut(line, []byte(":"))
 	switch string(name) {
-	case "data":
-		if r.lines++; r.lines == 1 {
-			r.data = value
-			return
-		}
-		if r.lines == 2 {
-			r.several = append(r.several[:0], b[r.data.from:r.data.to]...)
-		}
-		r.several = append(r.several, '\n')
-		r.several = append(r.several, b[value.from:value.to]...)
-	case "event":
-		r.typ = value
-	case "id":
-		if bytes.IndexByte(b[value.from:value.to], 0) < 0 {
-			r.id = value
+	case "data", "event", "id", "retry":
+		return true
+	}
+	return ok && len(name) == 0
+}
+
+// FramedAll reports whether every line of an event is one of the format.
+func FramedAll(raw []byte) bool {
+	for line := range lines(bytes.TrimPrefix(raw, mark)) {
+		if !Framed(line) {
+			return false
 		}
 	}
+	return true
+}
+
+// lines yields the lines of an event that are not blank.
+func lines(raw []byte) iter.Seq[[]byte] {
+	return bytes.FieldsFuncSeq(raw, func(c rune) bool { return c == '\r' || c == '\n' })
 }
 
 // Append writes an event with new data: the lines of raw other than data stay
@@ -294,33 +296,16 @@ func Append(dst, raw, data []byte) []byte {
 			return
 		}
 		done = true
-		for _, l := range bytes.Split(data, []byte("\n")) {
-			dst = append(dst, "data: "...)
-			dst = append(dst, l...)
-			dst = append(dst, eol...)
+		for l := range bytes.SplitSeq(data, []byte("\n")) {
+			dst = append(append(append(dst, "data: "...), l...), eol...)
 		}
 	}
-	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
-	for len(raw) > 0 {
-		i := bytes.IndexAny(raw, "\r\n")
-		if i < 0 {
-			i = len(raw)
-		}
-		line := raw[:i]
-		raw = raw[i:]
-		if bytes.HasPrefix(raw, []byte("\r\n")) {
-			raw = raw[2:]
-		} else if len(raw) > 0 {
-			raw = raw[1:]
-		}
-		switch {
-		case len(line) == 0:
-		case bytes.Equal(line, []byte("data")), bytes.HasPrefix(line, []byte("data:")):
+	for line := range lines(bytes.TrimPrefix(raw, mark)) {
+		if field, _, _ := bytes.Cut(line, []byte(":")); string(field) == "data" {
 			put()
-		default:
-			dst = append(dst, line...)
-			dst = append(dst, eol...)
+			continue
 		}
+		dst = append(append(dst, line...), eol...)
 	}
 	put()
 	return append(dst, eol...)

@@ -1,19 +1,24 @@
 package strictjson
 
 import (
+	"iter"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Children calls f for each child of node i until f returns false.
-func (d *Doc) Children(i int, f func(child int) bool) {
-	if k := d.Nodes[i].Kind; k != Object && k != Array {
-		return
-	}
-	for c, end := i+1, d.Nodes[i].Next; c < end; c = d.Nodes[c].Next {
-		if !f(c) {
+// All yields the children of node i in order; none where i is -1.
+func (d *Doc) All(i int) iter.Seq[int] {
+	return func(yield func(child int) bool) {
+		if i < 0 || d.Nodes[i].Kind != Object && d.Nodes[i].Kind != Array {
 			return
+		}
+		for c, end := i+1, d.Nodes[i].Next; c < end; c = d.Nodes[c].Next {
+			if !yield(c) {
+				return
+			}
 		}
 	}
 }
@@ -80,19 +85,10 @@ func (d *Doc) AppendBytes(dst []byte, i int) []byte {
 	return unescape(dst, d.Raw[n.Start+1:n.End-1])
 }
 
-// Content returns the length of a string literal's content, which raw begins
-// with: up to the quote that ends it. It is for bytes that are known to be
-// UTF-8.
-func Content(raw []byte) (n int, ok bool) {
-	d := Doc{Raw: raw, pos: -1} // the opening quote is before raw
-	_, err := d.str()
-	return d.pos - 1, err == nil
-}
-
-// ReadContent reads a string literal's content, which b begins with: up to the
-// quote that ends it. It returns the content's length, -1 if b begins with none
-// that is valid, and its decoded text, which is in b or behind buf's end. The
-// buffer comes back with what was appended.
+// ReadContent reads the content of a string literal from the start of b to the
+// quote that ends it. It returns the content's length, -1 if it is invalid, and
+// its decoded text, which is in b or behind buf's end. It also returns the buffer
+// with what was appended.
 func ReadContent(buf, b []byte) (n int, text, out []byte) {
 	ascii := true
 	for i, c := range b {
@@ -103,13 +99,13 @@ func ReadContent(buf, b []byte) (n int, text, out []byte) {
 			}
 			return i, b[:i], buf
 		case c == '\\':
-			n, ok := Content(b)
-			if !ok || !utf8.Valid(b[:n]) {
+			d := Doc{Raw: b, pos: -1} // the opening quote is before b
+			if _, err := d.str(); err != nil || !utf8.Valid(b[:d.pos-1]) {
 				return -1, nil, buf
 			}
 			at := len(buf)
-			buf = unescape(buf, b[:n])
-			return n, buf[at:], buf
+			buf = unescape(buf, b[:d.pos-1])
+			return d.pos - 1, buf[at:], buf
 		case c < ' ':
 			return -1, nil, buf
 		}
@@ -117,9 +113,6 @@ func ReadContent(buf, b []byte) (n int, text, out []byte) {
 	}
 	return -1, nil, buf
 }
-
-// AppendUnescaped appends the decoded content of a valid string literal.
-func AppendUnescaped(dst, content []byte) []byte { return unescape(dst, content) }
 
 // Text returns the decoded text of string i.
 func (d *Doc) Text(i int) string {
@@ -154,7 +147,7 @@ func (d *Doc) Path(i int) string {
 	return above + d.Key(i)
 }
 
-// unescape appends the decoded content of a valid string.
+// unescape appends the decoded content of a valid string literal.
 func unescape(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
 		c := raw[i]
@@ -163,34 +156,26 @@ func unescape(dst, raw []byte) []byte {
 			continue
 		}
 		i++
-		switch raw[i] {
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			r, _ := hex4(raw, i+1)
-			i += 4
-			if r >= 0xD800 && r <= 0xDBFF {
-				low, _ := hex4(raw, i+3)
-				i += 6
-				r = (r-0xD800)<<10 | (low - 0xDC00) + 0x10000
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, raw[i])
+		if raw[i] != 'u' {
+			dst = append(dst, unescaped[raw[i]])
+			continue
 		}
+		r, _ := hex4(raw, i+1)
+		i += 4
+		if utf16.IsSurrogate(r) {
+			low, _ := hex4(raw, i+3)
+			i += 6
+			r = utf16.DecodeRune(r, low)
+		}
+		dst = utf8.AppendRune(dst, r)
 	}
 	return dst
 }
 
-// asIs are the bytes that stand for themselves in a string.
+// unescaped are the bytes that the one-letter escapes stand for.
+var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// asIs are the bytes that a string has unescaped.
 var asIs = func() (t [256]bool) {
 	for c := 0x20; c < 0x7f; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -211,30 +196,48 @@ func AppendQuote(dst, text []byte) []byte {
 		if dst = append(dst, text[from:i]...); i == len(text) {
 			break
 		}
-		c := text[i]
-		if c < utf8.RuneSelf {
-			i++
-			switch {
-			case c == '"' || c == '\\':
-				dst = append(dst, '\\', c)
-			case c == '\n':
-				dst = append(dst, '\\', 'n')
-			case c == '\r':
-				dst = append(dst, '\\', 'r')
-			case c == '\t':
-				dst = append(dst, '\\', 't')
-			case c < 0x20 || c == 0x7f:
-				dst = append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-			default:
-				dst = append(dst, c)
-			}
-			continue
-		}
 		r, n := utf8.DecodeRune(text[i:])
 		i += n
-		dst = utf8.AppendRune(dst, r)
+		if r >= utf8.RuneSelf {
+			dst = utf8.AppendRune(dst, r)
+		} else if at := strings.IndexByte("\"\\\n\r\t", byte(r)); at >= 0 {
+			dst = append(dst, '\\', `"\nrt`[at])
+		} else {
+			dst = append(dst, '\\', 'u', '0', '0', digits[r>>4], digits[r&15])
+		}
 	}
 	return append(dst, '"')
+}
+
+// Appendf appends a format: %q is a string or bytes as a JSON string, %s is JSON
+// as it is written, and %d is an int. It panics if the arguments do not fit the
+// format.
+func Appendf(dst []byte, format string, args ...any) []byte {
+	for {
+		at := strings.IndexByte(format, '%')
+		if at < 0 {
+			return append(dst, format...)
+		}
+		dst = append(dst, format[:at]...)
+		switch arg := args[0].(type) {
+		case int:
+			dst = strconv.AppendInt(dst, int64(arg), 10)
+		case string:
+			dst = appendVerb(dst, format[at+1], []byte(arg))
+		case []byte:
+			dst = appendVerb(dst, format[at+1], arg)
+		default:
+			panic("strictjson: an argument of Appendf is neither text nor int")
+		}
+		format, args = format[at+2:], args[1:]
+	}
+}
+
+func appendVerb(dst []byte, verb byte, text []byte) []byte {
+	if verb == 'q' {
+		return AppendQuote(dst, text)
+	}
+	return append(dst, text...)
 }
 
 // Splice is a replacement of the raw bytes [Start, End).

@@ -1,13 +1,17 @@
 // Package strictjson parses JSON (RFC 8259) into a flat tape of nodes over
 // the raw bytes and refuses what parsers read differently: duplicate keys,
-// keys that differ by case alone, invalid UTF-8 and lone surrogates. A
-// difference between two parsers is a way around whoever uses the other one.
+// keys that differ by case alone, invalid UTF-8 and lone surrogates. If two
+// parsers differ, a sender can hide a text from one of them.
 package strictjson
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -43,16 +47,7 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.MaxBytes <= 0 {
-		l.MaxBytes = 32 << 20
-	}
-	if l.MaxDepth <= 0 {
-		l.MaxDepth = 128
-	}
-	if l.MaxNodes <= 0 {
-		l.MaxNodes = 2 << 20
-	}
-	return l
+	return Limits{cmp.Or(l.MaxBytes, 32<<20), cmp.Or(l.MaxDepth, 128), cmp.Or(l.MaxNodes, 2<<20)}
 }
 
 // Kind is the type of a node.
@@ -82,21 +77,16 @@ type Node struct {
 	Index            int // in its array or object
 }
 
-// Doc is a parsed document. Parse makes it over again without allocating in
-// the steady state. It is not safe for concurrent use.
+// Doc is a parsed document. Parse reuses its memory, and does not allocate in the
+// steady state. It is not safe for concurrent use.
 type Doc struct {
 	Raw   []byte
 	Nodes []Node
 
 	lim  Limits
 	pos  int
-	keys []keyRef // of the objects that are open
+	keys []uint64 // hashes of the keys of the objects that are open
 	buf  []byte
-}
-
-type keyRef struct {
-	hash uint64
-	node int
 }
 
 // Parse reads raw, which must not change while the Doc is used. Errors are of
@@ -126,7 +116,18 @@ func (d *Doc) Parse(raw []byte, lim Limits) error {
 	}
 	d.space()
 	if d.pos != len(raw) {
-		return d.syntax("something follows the document")
+		return d.syntax("data after the document")
+	}
+	return nil
+}
+
+// ParseObject reads raw like Parse, and refuses anything but an object.
+func (d *Doc) ParseObject(raw []byte, lim Limits) error {
+	if err := d.Parse(raw, lim); err != nil {
+		return err
+	}
+	if d.Nodes[0].Kind != Object {
+		return &Error{Code: Syntax, Detail: "a JSON object is expected"}
 	}
 	return nil
 }
@@ -146,7 +147,7 @@ func (d *Doc) space() {
 
 func (d *Doc) value(parent, index, keyStart, keyEnd int, keyEscaped bool, depth int) error {
 	if d.pos >= len(d.Raw) {
-		return d.syntax("document ends where a value should be")
+		return d.syntax("document ends before a value")
 	}
 	if depth > d.lim.MaxDepth {
 		return &Error{TooDeep, d.pos, fmt.Sprintf("nested deeper than %d", d.lim.MaxDepth)}
@@ -163,28 +164,21 @@ func (d *Doc) value(parent, index, keyStart, keyEnd int, keyEscaped bool, depth 
 	switch c := d.Raw[d.pos]; {
 	case c == '"':
 		kind = String
-		var escaped bool
-		escaped, err = d.str()
-		d.Nodes[me].Escaped = escaped
+		d.Nodes[me].Escaped, err = d.str()
 	case c == '{':
-		kind = Object
-		err = d.object(me, depth)
+		kind, err = Object, d.object(me, depth)
 	case c == '[':
-		kind = Array
-		err = d.array(me, depth)
+		kind, err = Array, d.array(me, depth)
 	case c == 't':
-		kind = True
-		err = d.word("true")
+		kind, err = True, d.word("true")
 	case c == 'f':
-		kind = False
-		err = d.word("false")
+		kind, err = False, d.word("false")
 	case c == 'n':
 		err = d.word("null")
 	case c == '-' || c >= '0' && c <= '9':
-		kind = Number
-		err = d.number()
+		kind, err = Number, d.number()
 	default:
-		err = d.syntax("no value begins like this")
+		err = d.syntax("no value starts like this")
 	}
 	if err != nil {
 		return err
@@ -195,8 +189,8 @@ func (d *Doc) value(parent, index, keyStart, keyEnd int, keyEscaped bool, depth 
 }
 
 func (d *Doc) word(w string) error {
-	if len(d.Raw)-d.pos < len(w) || string(d.Raw[d.pos:d.pos+len(w)]) != w {
-		return d.syntax("no value begins like this")
+	if !bytes.HasPrefix(d.Raw[d.pos:], []byte(w)) {
+		return d.syntax("no value starts like this")
 	}
 	d.pos += len(w)
 	return nil
@@ -210,29 +204,27 @@ func (d *Doc) digits() bool {
 	return d.pos > from
 }
 
+// skip reads one byte if it is next.
+func (d *Doc) skip(c byte) bool {
+	if d.pos >= len(d.Raw) || d.Raw[d.pos] != c {
+		return false
+	}
+	d.pos++
+	return true
+}
+
 func (d *Doc) number() error {
-	if d.Raw[d.pos] == '-' {
-		d.pos++
+	d.skip('-')
+	ok := d.skip('0') || d.digits()
+	if ok && d.skip('.') {
+		ok = d.digits()
 	}
-	if d.pos < len(d.Raw) && d.Raw[d.pos] == '0' {
-		d.pos++
-	} else if !d.digits() {
+	if ok && (d.skip('e') || d.skip('E')) {
+		_ = d.skip('+') || d.skip('-')
+		ok = d.digits()
+	}
+	if !ok {
 		return d.syntax("malformed number")
-	}
-	if d.pos < len(d.Raw) && d.Raw[d.pos] == '.' {
-		d.pos++
-		if !d.digits() {
-			return d.syntax("malformed number")
-		}
-	}
-	if d.pos < len(d.Raw) && d.Raw[d.pos]|0x20 == 'e' {
-		d.pos++
-		if d.pos < len(d.Raw) && (d.Raw[d.pos] == '+' || d.Raw[d.pos] == '-') {
-			d.pos++
-		}
-		if !d.digits() {
-			return d.syntax("malformed number")
-		}
 	}
 	return nil
 }
@@ -279,18 +271,14 @@ func (d *Doc) escape() error {
 		return d.syntax("malformed escape")
 	}
 	d.pos += 5
-	switch {
-	case r >= 0xDC00 && r <= 0xDFFF:
-		return &Error{InvalidUTF8, at, "lone surrogate"}
-	case r >= 0xD800 && r <= 0xDBFF:
-		if d.pos+1 < len(d.Raw) && d.Raw[d.pos] == '\\' && d.Raw[d.pos+1] == 'u' {
-			if low, ok := hex4(d.Raw, d.pos+2); ok && low >= 0xDC00 && low <= 0xDFFF {
-				d.pos += 6
-				return nil
-			}
-		}
+	if !utf16.IsSurrogate(r) {
+		return nil
+	}
+	low, ok := hex4(d.Raw, d.pos+2)
+	if !ok || !bytes.HasPrefix(d.Raw[d.pos:], []byte(`\u`)) || utf16.DecodeRune(r, low) == utf8.RuneError {
 		return &Error{InvalidUTF8, at, "lone surrogate"}
 	}
+	d.pos += 6
 	return nil
 }
 
@@ -298,25 +286,15 @@ func hex4(raw []byte, at int) (rune, bool) {
 	if at+4 > len(raw) {
 		return 0, false
 	}
-	var r rune
-	for _, c := range raw[at : at+4] {
-		switch {
-		case c >= '0' && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return r, true
+	var b [2]byte
+	_, err := hex.Decode(b[:], raw[at:at+4])
+	return rune(b[0])<<8 | rune(b[1]), err == nil
 }
 
 func (d *Doc) array(me, depth int) error {
 	d.pos++
 	d.space()
-	if d.pos < len(d.Raw) && d.Raw[d.pos] == ']' {
-		d.pos++
+	if d.skip(']') {
 		return nil
 	}
 	for i := 0; ; i++ {
@@ -334,15 +312,12 @@ func (d *Doc) array(me, depth int) error {
 // more reads a comma or the closing byte.
 func (d *Doc) more(end byte) (bool, error) {
 	d.space()
-	if d.pos >= len(d.Raw) {
+	switch {
+	case d.pos >= len(d.Raw):
 		return false, d.syntax("document ends too early")
-	}
-	switch d.Raw[d.pos] {
-	case ',':
-		d.pos++
+	case d.skip(','):
 		return true, nil
-	case end:
-		d.pos++
+	case d.skip(end):
 		return false, nil
 	}
 	return false, d.syntax("comma or closing bracket expected")
@@ -353,11 +328,10 @@ func (d *Doc) object(me, depth int) error {
 	base := len(d.keys)
 	defer func() { d.keys = d.keys[:base] }()
 	d.space()
-	if d.pos < len(d.Raw) && d.Raw[d.pos] == '}' {
-		d.pos++
+	if d.skip('}') {
 		return nil
 	}
-	var big map[string]struct{}
+	var big map[uint64]struct{}
 	for i := 0; ; i++ {
 		d.space()
 		if d.pos >= len(d.Raw) || d.Raw[d.pos] != '"' {
@@ -373,10 +347,9 @@ func (d *Doc) object(me, depth int) error {
 			return err
 		}
 		d.space()
-		if d.pos >= len(d.Raw) || d.Raw[d.pos] != ':' {
+		if !d.skip(':') {
 			return d.syntax("colon expected")
 		}
-		d.pos++
 		d.space()
 		if err := d.value(me, i, start, end, escaped, depth+1); err != nil {
 			return err
@@ -388,46 +361,37 @@ func (d *Doc) object(me, depth int) error {
 	}
 }
 
-// manyKeys is from where on an object's keys are kept in a map.
+// manyKeys is how many keys of an object are looked through one by one. Those
+// of a larger object are kept in a set.
 const manyKeys = 24
 
-func (d *Doc) addKey(me, base, start, end int, escaped bool, big map[string]struct{}) (map[string]struct{}, error) {
-	folded := d.foldKey(start, end, escaped)
+// addKey adds the hash of a key to those of its object, and refuses one that is
+// there already. A collision of hashes is refused as well; it takes an attacker
+// to make one.
+func (d *Doc) addKey(me, base, start, end int, escaped bool, big map[uint64]struct{}) (map[uint64]struct{}, error) {
+	h := hash(d.foldKey(start, end, escaped))
 	if big == nil {
-		h := hash(folded)
-		for _, k := range d.keys[base:] {
-			if k.hash == h {
-				return nil, d.clash(me, start, end, escaped)
-			}
+		if slices.Contains(d.keys[base:], h) {
+			return nil, d.clash(me, start, end, escaped)
 		}
-		d.keys = append(d.keys, keyRef{hash: h, node: start})
+		d.keys = append(d.keys, h)
 		if len(d.keys)-base < manyKeys {
 			return nil, nil
 		}
-		big = map[string]struct{}{}
+		big = map[uint64]struct{}{}
 		for _, k := range d.keys[base:] {
-			e := k.node
-			esc := false
-			for d.Raw[e] != '"' {
-				if d.Raw[e] == '\\' {
-					esc = true
-					e++
-				}
-				e++
-			}
-			big[string(d.foldKey(k.node, e, esc))] = struct{}{}
+			big[k] = struct{}{}
 		}
 		return big, nil
 	}
-	if _, ok := big[string(folded)]; ok {
+	if _, ok := big[h]; ok {
 		return nil, d.clash(me, start, end, escaped)
 	}
-	big[string(folded)] = struct{}{}
+	big[h] = struct{}{}
 	return big, nil
 }
 
-// clash tells a duplicate key from a case variant. A collision of hashes is
-// refused as well; it takes an attacker to make one.
+// clash tells a duplicate key from a case variant.
 func (d *Doc) clash(me, start, end int, escaped bool) error {
 	key := d.Raw[start:end]
 	if escaped {

@@ -24,7 +24,7 @@ func TestRefused(t *testing.T) {
 		`{"\u0061":1,"a":2}`:                  DuplicateKey,
 		`{"\u0061":1,"A":2}`:                  CaseVariant,
 		`{"":1,"":2}`:                         DuplicateKey,
-		`{"x":{"A":1},"a":1,"A":2}`:           CaseVariant, // another object's key is no duplicate
+		`{"x":{"A":1},"a":1,"A":2}`:           CaseVariant, // another object's key is not a duplicate
 		many(40, `"":1,"":2`):                 DuplicateKey,
 		many(40, `"\u006bey7":1`):             DuplicateKey,
 		`{"a":1,"A":2}`:                       CaseVariant,
@@ -70,11 +70,15 @@ func value(d *Doc, i int) any {
 		return string(d.Bytes(i))
 	case Array:
 		out := []any{}
-		d.Children(i, func(c int) bool { out = append(out, value(d, c)); return true })
+		for c := range d.All(i) {
+			out = append(out, value(d, c))
+		}
 		return out
 	default:
 		out := map[string]any{}
-		d.Children(i, func(c int) bool { out[d.Key(c)] = value(d, c); return true })
+		for c := range d.All(i) {
+			out[d.Key(c)] = value(d, c)
+		}
 		return out
 	}
 }
@@ -143,5 +147,33 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = d.Parse(chunk, Limits{})
+	}
+}
+
+// BenchmarkEscapes reads texts of escapes, and quotes texts of none.
+func BenchmarkEscapes(b *testing.B) {
+	text := []byte(`"` + strings.Repeat(`\u65e5\ud83d\ude00`, 100) + `"`)
+	plain := []byte(strings.Repeat("日本語", 300))
+	var d Doc
+	var out []byte
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = d.Parse(text, Limits{})
+			out = d.AppendBytes(out[:0], 0)
+		}
+	})
+	b.Run("quote", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			out = AppendQuote(out[:0], plain)
+		}
+	})
+}
+
+func TestAppendf(t *testing.T) {
+	got := string(Appendf([]byte("x"), `{"a":%q,"b":%s,%q:%d}`, "q\"\n", `[1]`, []byte("k"), 42))
+	if want := `x{"a":"q\"\n","b":[1],"k":42}`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

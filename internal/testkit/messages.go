@@ -35,7 +35,7 @@ func ReadMessage(stream string) (*Message, error) {
 	m := &Message{}
 	begun, done := false, false
 	for _, ev := range strings.SplitAfter(stream, "\n\n") {
-		if ev == "" {
+		if ev == "" || strings.HasPrefix(ev, ": ") && strings.Count(ev, "\n") == 2 { // a comment
 			continue
 		}
 		if done || m.Error != "" {
@@ -86,7 +86,7 @@ func ReadMessage(stream string) (*Message, error) {
 			return nil, fmt.Errorf("content block %d does not end", i)
 		}
 		if b.Input != "" && m.Error == "" && m.Stop != "refusal" && !json.Valid([]byte(b.Input)) {
-			return nil, fmt.Errorf("the input of block %d is no JSON", i)
+			return nil, fmt.Errorf("the input of block %d is not JSON", i)
 		}
 	}
 	return m, nil

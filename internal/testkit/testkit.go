@@ -1,5 +1,5 @@
 // Package testkit has what tests of several packages share: where outside
-// data lies, and what to do when it is missing.
+// data is, and what to do if it is missing.
 package testkit
 
 import (

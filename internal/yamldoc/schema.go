@@ -3,7 +3,9 @@ package yamldoc
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,27 +14,23 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schema is a JSON Schema, compiled when it is used first. Its references go
-// to its own $defs.
+// Schema is a JSON Schema. Its references go to its own $defs.
 type Schema struct {
-	text []byte
-	once sync.Once
-	root *jsonschema.Schema
-	all  *jsonschema.Resolved
-	err  error
+	root    jsonschema.Schema
+	all     *jsonschema.Resolved
+	compile func() error // once, when the schema is used first
 }
 
-// NewSchema returns the schema that a text is.
-func NewSchema(text []byte) *Schema { return &Schema{text: text} }
-
-func (s *Schema) compile() error {
-	s.once.Do(func() {
-		s.root = &jsonschema.Schema{}
-		if s.err = json.Unmarshal(s.text, s.root); s.err == nil {
-			s.all, s.err = s.root.Resolve(nil)
+// NewSchema returns the schema of a text.
+func NewSchema(text []byte) *Schema {
+	s := &Schema{}
+	s.compile = sync.OnceValue(func() (err error) {
+		if err = json.Unmarshal(text, &s.root); err == nil {
+			s.all, err = s.root.Resolve(nil)
 		}
+		return err
 	})
-	return s.err
+	return s
 }
 
 // Check holds the document to a schema. Errors are of type *Error, at the
@@ -46,30 +44,26 @@ func (d *Document) Check(s *Schema) error {
 		return err
 	}
 	if err := s.all.Validate(v); err != nil {
-		at, why := s.innermost(s.root, v, nil, err)
+		at, why := s.innermost(&s.root, v, nil, err)
 		return d.Place(Where(errors.New(complaint(why)), at...))
 	}
 	return nil
 }
 
-// complaint is an error without the way through the schema, which says nothing
-// to who wrote the document.
+// schemaPath is the way through the schema, which means nothing to the author of
+// a document.
+var schemaPath = regexp.MustCompile(`^(?:validating .*?: )+`)
+
+// complaint is an error without its way through the schema.
 func complaint(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	for strings.HasPrefix(line, "validating ") {
-		_, rest, ok := strings.Cut(line, ": ")
-		if !ok {
-			break
-		}
-		line = rest
-	}
-	return line
+	return schemaPath.ReplaceAllString(line, "")
 }
 
-// refuses is what a part of the schema says against a value; nil for nothing.
+// refuses returns why a part of the schema refuses a value.
 func (s *Schema) refuses(part *jsonschema.Schema, v any) error {
 	one := part.CloneSchemas()
-	if part != s.root {
+	if part != &s.root {
 		one.Defs = s.root.CloneSchemas().Defs
 	}
 	r, err := one.Resolve(nil)
@@ -105,7 +99,7 @@ func (s *Schema) innermost(part *jsonschema.Schema, v any, at []string, err erro
 			}
 			if err := s.refuses(sub, v[key]); err != nil {
 				if !named && sub.Not != nil && len(sub.Properties) == 0 {
-					return next, errors.New("there is no such key here")
+					return next, fmt.Errorf("unknown key; known keys are %s", strings.Join(slices.Sorted(maps.Keys(part.Properties)), ", "))
 				}
 				return s.innermost(sub, v[key], next, err)
 			}
@@ -135,8 +129,7 @@ func (s *Schema) innermost(part *jsonschema.Schema, v any, at []string, err erro
 	return place, why
 }
 
-// forms says what was asked for where a value has none or several of the forms
-// that are allowed.
+// forms names the allowed forms, for a value that has none or several of them.
 func forms(of []*jsonschema.Schema) error {
 	var keys, types []string
 	for _, s := range of {
@@ -147,10 +140,10 @@ func forms(of []*jsonschema.Schema) error {
 	}
 	switch len(of) {
 	case len(keys):
-		return errors.New("it has one of these keys, and no other of them: " + strings.Join(keys, ", "))
+		return errors.New("exactly one of these keys is needed: " + strings.Join(keys, ", "))
 	case len(types):
-		return errors.New("it is of one of these types: " + strings.Join(types, ", "))
+		return errors.New("it needs one of these types: " + strings.Join(types, ", "))
 	default:
-		return errors.New("it has none of the forms that are allowed here, or several")
+		return errors.New("it needs exactly one of the forms that are allowed here")
 	}
 }

@@ -1,9 +1,10 @@
-// Package yamldoc reads the YAML documents that people write for Margay: what
-// makes YAML mean more than it shows is refused, the rest is held to a JSON
-// Schema, and every mistake has a line and a column.
+// Package yamldoc reads the YAML documents that people write for Margay: it
+// refuses what makes YAML mean more than it shows, checks the rest against a
+// JSON Schema, and gives every mistake a line and a column.
 package yamldoc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
 // Where puts a place before an error's own: the keys and indexes that lead
-// there. The Document's Place makes a position of it.
+// there. Document.Place turns it into a position.
 func Where(err error, at ...string) error {
 	if err == nil {
 		return nil
@@ -64,6 +65,8 @@ type Document struct {
 	File string
 	JSON []byte // the document as JSON
 	root ast.Node
+
+	origin func(at []string) (*Document, []string)
 }
 
 // Read reads a document of at most a number of bytes, one per file. Kind says
@@ -72,7 +75,7 @@ func Read(file string, b []byte, most int, kind string) (*Document, error) {
 	if len(b) > most {
 		return nil, &Error{File: file, Detail: fmt.Sprintf("%s has at most %d bytes", kind, most)}
 	}
-	if err := Shallow(file, b); err != nil {
+	if err := CheckDepth(file, b); err != nil {
 		return nil, err
 	}
 	f, err := parser.ParseBytes(b, 0)
@@ -84,25 +87,45 @@ func Read(file string, b []byte, most int, kind string) (*Document, error) {
 	}
 	d := &Document{File: file, root: f.Docs[0].Body}
 	check := &plain{}
-	ast.Walk(check, d.root)
-	if check.bad != nil {
+	if ast.Walk(check, d.root); check.bad != nil {
 		pos := check.bad.GetToken().Position
-		return nil, &Error{File: file, Line: pos.Line, Column: pos.Column, Detail: "anchors, aliases, tags and merge keys are not read"}
+		return nil, &Error{File: file, Line: pos.Line, Column: pos.Column, Detail: "anchors, aliases, tags and merge keys are not allowed"}
 	}
 	var raw any
 	if err := yaml.NodeToValue(d.root, &raw); err != nil {
 		return nil, syntax(file, err)
 	}
-	// Through JSON, so that all sees JSON's types alone.
+	// Through JSON, so that callers see only JSON's types.
 	if d.JSON, err = json.Marshal(raw); err != nil {
-		return nil, &Error{File: file, Detail: "what is no text can't be a key: " + err.Error()}
+		return nil, &Error{File: file, Detail: "a key must be text: " + err.Error()}
 	}
 	return d, nil
 }
 
-// FromJSON is a document that was not written by hand: its mistakes have no
+// FromJSON is a document that nobody wrote by hand: its mistakes have no
 // position.
 func FromJSON(file string, b []byte) *Document { return &Document{File: file, JSON: b} }
+
+// Composed is a document made of others. Origin returns the one that a place is
+// from, and the place there; mistakes have that position.
+func Composed(file string, b []byte, origin func(at []string) (*Document, []string)) *Document {
+	return &Document{File: file, JSON: b, origin: origin}
+}
+
+// source is the document that a place is from, and the place in it.
+func (d *Document) source(at []string) (*Document, []string) {
+	if d.origin == nil {
+		return d, at
+	}
+	return d.origin(at)
+}
+
+// Unmarshal is json.Unmarshal that keeps numbers as they are written.
+func Unmarshal(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return d.Decode(v)
+}
 
 // Decode reads the document into v. Errors are of type *Error.
 func (d *Document) Decode(v any) error {
@@ -112,7 +135,8 @@ func (d *Document) Decode(v any) error {
 	return nil
 }
 
-// ErrVersion says that a document is of a format version that is not read.
+// ErrVersion says that a document has a format version that this program does
+// not read.
 var ErrVersion = errors.New("the format version is unknown")
 
 // Version holds the document's key version, where it has one, to the only
@@ -120,7 +144,7 @@ var ErrVersion = errors.New("the format version is unknown")
 func (d *Document) Version(known int) error {
 	var v struct{ Version any }
 	if json.Unmarshal(d.JSON, &v) != nil || v.Version == nil || fmt.Sprint(v.Version) == strconv.Itoa(known) {
-		return nil // what it is besides, the schema says
+		return nil // the schema says what else is wrong
 	}
 	return d.Place(Where(fmt.Errorf("%w: it is %v, and this program reads version %d", ErrVersion, v.Version, known), "version"))
 }
@@ -135,18 +159,25 @@ func (d *Document) Place(err error) error {
 	var f *fault
 	if errors.As(err, &f) {
 		e.Err = f.err
-		e.Line, e.Column = d.Position(f.at...)
+		_, at := d.source(f.at)
+		e.File, e.Line, e.Column = d.At(f.at...)
 		e.Detail = f.err.Error()
-		if len(f.at) > 0 {
-			e.Detail = strings.Join(f.at, ".") + ": " + e.Detail
+		if len(at) > 0 {
+			e.Detail = strings.Join(at, ".") + ": " + e.Detail
 		}
 	}
 	return e
 }
 
-// Position is that of the innermost node on the way to a place; 0 where there
-// is none.
-func (d *Document) Position(at ...string) (line, column int) {
+// At returns the file that a place is in, and the position of the innermost node
+// on the way to it; 0 where there is none.
+func (d *Document) At(at ...string) (file string, line, column int) {
+	of, at := d.source(at)
+	line, column = of.position(at)
+	return of.File, line, column
+}
+
+func (d *Document) position(at []string) (line, column int) {
 	n := d.root
 	for n != nil {
 		if t := n.GetToken(); t != nil && t.Position != nil {

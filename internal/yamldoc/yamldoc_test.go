@@ -54,14 +54,14 @@ func TestMistakesHavePositions(t *testing.T) {
 		{"version: {a: 1}\nname: a\n", "x.yaml:1:11: version: the format version is unknown"},
 		{"version: 1\n", `x.yaml:1:1: required: missing properties: ["name"]`},
 		{"version: 1\nname: A\n", "x.yaml:2:7: name: pattern: "},
-		{ok + "other: 1\n", "x.yaml:3:8: other: there is no such key here"},
-		{ok + "list:\n  - name: a\n  - name: b\n    list:\n      - nam: c\n", "x.yaml:7:14: list.1.list.0.nam: there is no such key here"},
+		{ok + "other: 1\n", "x.yaml:3:8: other: unknown key; known keys are by, either, list, name, version"},
+		{ok + "list:\n  - name: a\n  - name: b\n    list:\n      - nam: c\n", "x.yaml:7:14: list.1.list.0.nam: unknown key; known keys are list, name"},
 		{ok + "list: [{name: a}, {name: 5}]\n", `x.yaml:3:26: list.1.name: type: 5 has type "integer", want "string"`},
 		{ok + "list: [{name: a}, {name: b}, {name: c}, {name: d}]\n", "x.yaml:3:7: list: maxItems: "},
 		{ok + "by:\n  a: 1\n  B: 1\n", "x.yaml:5:6: by.B: pattern: "},
 		{ok + "by:\n  a: 1\n  b: 0\n", "x.yaml:5:6: by.b: minimum: "},
 		{ok + "either: {is: X}\n", "x.yaml:3:14: either.is: pattern: "},
-		{ok + "either: 5\n", "x.yaml:3:9: either: it is of one of these types: string, object"},
+		{ok + "either: 5\n", "x.yaml:3:9: either: it needs one of these types: string, object"},
 		{ok + strings.Repeat("# long\n", 200), "x.yaml: a thing has at most 1000 bytes"},
 	} {
 		err := load(c.text)
@@ -71,7 +71,7 @@ func TestMistakesHavePositions(t *testing.T) {
 		}
 	}
 	if err := load("version: 2\nname: a\n"); !errors.Is(err, yamldoc.ErrVersion) {
-		t.Errorf("%v is no ErrVersion", err)
+		t.Errorf("%v is not an ErrVersion", err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestWhere(t *testing.T) {
 	if err := d.Place(yamldoc.Where(nil, "a")); err != nil {
 		t.Errorf("nothing is %v", err)
 	}
-	if err := yamldoc.FromJSON("y", []byte(`{"name":"a","version":1,"x":2}`)).Check(yamldoc.NewSchema([]byte(schema))); err == nil || err.Error() != "y: x: there is no such key here" {
+	if err := yamldoc.FromJSON("y", []byte(`{"name":"a","version":1,"x":2}`)).Check(yamldoc.NewSchema([]byte(schema))); err == nil || err.Error() != "y: x: unknown key; known keys are by, either, list, name, version" {
 		t.Errorf("without positions: %v", err)
 	}
 }

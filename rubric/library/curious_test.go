@@ -114,10 +114,10 @@ func (y *trajectory) candidate(t *rapid.T, class flow.Class) declassify.Candidat
 // look looks at what a curious or hostile sink got.
 func (y *trajectory) look(t *rapid.T, c *declassify.Candidate, r *declassify.Release) {
 	for i, a := range c.Tool.Args {
-		if i >= len(r.Parts) {
-			t.Fatalf("%d parts became %d", len(c.Parts), len(r.Parts))
+		if i >= len(r.Parts()) {
+			t.Fatalf("%d parts became %d", len(c.Parts), len(r.Parts()))
 		}
-		in, out := c.Parts[i].Text, r.Parts[i].Text
+		in, out := c.Parts[i].Text, r.Parts()[i].Text
 		switch {
 		case !a.Free:
 			y.typed(t, c.Tool.Class, a.Field, in, out)
@@ -240,7 +240,7 @@ func TestCuriousSinksLearnNoMoreThanTheirCaps(t *testing.T) {
 						t.Fatal(err)
 					}
 					if !got.Released() {
-						if got.Parts != nil || got.Entry != nil {
+						if got.Parts() != nil || got.Entry != nil {
 							t.Error("a denial has parts")
 						}
 						continue

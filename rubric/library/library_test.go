@@ -13,7 +13,9 @@ import (
 	"github.com/margaydev/margay/declassify/credal"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
+	"github.com/margaydev/margay/rubric/dependency"
 	"github.com/margaydev/margay/rubric/library"
+	"github.com/margaydev/margay/rubric/lint"
 )
 
 var update = flag.Bool("update", false, "write docs/rubric-library.md")
@@ -50,11 +52,11 @@ func compiledRules(t *testing.T) []*rubric.Rubric {
 func TestLint(t *testing.T) {
 	all := compiledRules(t)
 	for i, r := range all {
-		for _, f := range rubric.Lint(r, day) {
+		for _, f := range lint.Check(r, day) {
 			t.Error(f.String())
 		}
 		for _, o := range all[:i] {
-			for _, f := range rubric.LintOverlap(r, o) {
+			for _, f := range lint.CheckPair(r, o) {
 				t.Error(f.String())
 			}
 		}
@@ -73,7 +75,7 @@ func TestFieldsAreAlike(t *testing.T) {
 	shapes := map[string]rubric.Hash{}
 	for _, r := range compiledRules(t) {
 		all := rubric.Combine(r)
-		for _, name := range rubric.Ontology() {
+		for _, name := range library.StarterFields() {
 			if !slices.Contains(all.Fields(), name) {
 				t.Errorf("%s does not know %s", r.Name(), name)
 			}
@@ -147,7 +149,7 @@ func TestReasons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		why := library.Reasons(f.Text)
+		why := Reasons(f.Text)
 		for _, name := range rubric.Combine(r).Fields() {
 			if why[name] == "" {
 				t.Errorf("%s does not say why who needs %s", f.Name, name)
@@ -168,10 +170,6 @@ func TestAudit(t *testing.T) {
 			continue
 		}
 		done[key] = true
-		var in credal.Graph
-		for _, v := range g.Variables {
-			in.Variables = append(in.Variables, credal.Variable(v))
-		}
 		for _, f := range g.Factors {
 			n := 1
 			for _, v := range f.Vars {
@@ -180,9 +178,8 @@ func TestAudit(t *testing.T) {
 			if n > 250 {
 				t.Errorf("%s: a table over %v has %d states", r.Name(), f.Vars, n)
 			}
-			in.Factors = append(in.Factors, credal.Factor(f))
 		}
-		tree, err := credal.Compile(in, credal.Limits{})
+		tree, err := credal.Compile(g)
 		if err != nil {
 			t.Fatalf("%s: %v", r.Name(), err)
 		}
@@ -206,9 +203,9 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-func states(t *testing.T, g *rubric.Graph, name string) int {
+func states(t *testing.T, g *dependency.Graph, name string) int {
 	t.Helper()
-	i := slices.IndexFunc(g.Variables, func(v rubric.Variable) bool { return v.Name == name })
+	i := slices.IndexFunc(g.Variables, func(v dependency.Variable) bool { return v.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no variable %s", name)
 	}
@@ -254,7 +251,7 @@ func bound(t *testing.T, all *rubric.Resolved, tree *credal.Tree, views []rubric
 // The page is written from the rubrics.
 func TestPageIsUpToDate(t *testing.T) {
 	const file = "../../docs/rubric-library.md"
-	got, err := library.Page()
+	got, err := page()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func releaser(t *testing.T, name string) func(flow.Channel, flow.Class, ...strin
 			t.Fatal(err)
 		}
 		var out []string
-		for i := range got.Parts {
-			out = append(out, got.Parts[i].Text)
+		for i := range got.Parts() {
+			out = append(out, got.Parts()[i].Text)
 		}
 		return out
 	}

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/rubric"
-	"github.com/margaydev/margay/rubric/population"
+	"github.com/margaydev/margay/rubric/domain"
 )
 
 // unlisted is a value of the rest of a table: no clause can know it in a text.
@@ -22,22 +22,22 @@ const unlisted = "something rare"
 // declares itself.
 type payloads struct {
 	rules *rubric.Resolved
-	specs map[string]*population.Spec // by field
-	of    map[string]string           // of fields that are views of others, those
+	specs map[string]*domain.Spec // by field
+	of    map[string]string       // of fields that are views of others, those
 }
 
 func payloadsOf(t *testing.T, r *rubric.Rubric) *payloads {
 	t.Helper()
 	var doc struct {
 		Fields map[string]struct {
-			Population *population.Spec `json:"population"`
-			Of         string           `json:"of"`
+			Population *domain.Spec `json:"population"`
+			Of         string       `json:"of"`
 		} `json:"fields"`
 	}
 	if err := json.Unmarshal(r.Canonical(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	p := &payloads{rules: rubric.Combine(r), specs: map[string]*population.Spec{}, of: map[string]string{}}
+	p := &payloads{rules: rubric.Combine(r), specs: map[string]*domain.Spec{}, of: map[string]string{}}
 	for name, f := range doc.Fields {
 		if p.specs[name] = f.Population; f.Of != "" {
 			p.of[name] = f.Of
@@ -67,7 +67,7 @@ func schemeOf(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"Visa", "Mastercard", "American Express"}).Draw(t, "scheme")
 }
 
-func drawSpec(t *rapid.T, s *population.Spec) string {
+func drawSpec(t *rapid.T, s *domain.Spec) string {
 	switch {
 	case s.Product != nil:
 		parts := make([]string, len(s.Product))
@@ -109,7 +109,7 @@ func drawDate(t *rapid.T, days []string) string {
 
 // drawRow returns a value of a row of a table: the row's own, or one that has
 // its key.
-func drawRow(t *rapid.T, table *population.Table) string {
+func drawRow(t *rapid.T, table *domain.Table) string {
 	row := rapid.SampledFrom(table.Rows).Draw(t, "row")
 	var spellings []string
 	for i, c := range table.Columns {
@@ -127,7 +127,7 @@ func drawRow(t *rapid.T, table *population.Table) string {
 		}
 	}
 	key := rapid.SampledFrom(spellings).Draw(t, "key")
-	rest := key == population.Rest
+	rest := key == domain.Rest
 	digits := func(n int) string { return rapid.StringMatching(fmt.Sprintf(`\d{%d}`, n)).Draw(t, "digits") }
 	word := func() string { return rapid.StringMatching(`[a-z]{5,9}`).Draw(t, "word") }
 	switch table.Key {

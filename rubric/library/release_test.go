@@ -151,14 +151,14 @@ func TestReleases(t *testing.T) {
 					t.Errorf("%s were told %s, their cap is %s", flow.Class(k), got.Entry.Caps[k], most) //nolint:gosec // four classes
 				}
 			}
-			for i := range got.Parts {
-				text := got.Parts[i].Text
+			for i := range got.Parts() {
+				text := got.Parts()[i].Text
 				switch {
 				case i < len(c.want) && text != c.want[i]:
-					t.Errorf("%s: got %q, want %q", got.Parts[i].Path, text, c.want[i])
+					t.Errorf("%s: got %q, want %q", got.Parts()[i].Path, text, c.want[i])
 				case i < len(c.want):
 				case slices.ContainsFunc(strings.Fields(c.gone), func(w string) bool { return strings.Contains(text, w) }) || !strings.Contains(text, c.kept):
-					t.Errorf("%s: got %q, which may not say any of %q, and should say %q", got.Parts[i].Path, text, c.gone, c.kept)
+					t.Errorf("%s: got %q, which may not say any of %q, and should say %q", got.Parts()[i].Path, text, c.gone, c.kept)
 				}
 			}
 		})

@@ -3,8 +3,10 @@ package population
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric/domain"
 )
 
 // BitsUp is the binary logarithm of a ratio that is at least one, rounded up
@@ -61,60 +63,32 @@ func tellsAtMost(ratio *big.Rat, limit flow.Bits) bool {
 	return BitsUp(ratio) <= limit
 }
 
-// View is what is known of a value: for each part nothing, all, or its cell.
-// The zero View is nothing.
-type View struct {
-	whole []bool
-	of    [][]int32 // a cell for each atom; nil for nothing
-	cells []int
+// View is what is known of a value, by part. Nil is nothing.
+type View []side
+
+// side is what is known of a part: nothing, all, or the cell.
+type side struct {
+	whole  bool
+	of     []int32 // a cell for each atom; nil for nothing
+	cells  int
+	labels []string // of cells; nil where they have no names
 }
 
-func (p *Population) nothing() View {
-	n := len(p.parts)
-	return View{whole: make([]bool, n), of: make([][]int32, n), cells: make([]int, n)}
-}
+func (p *Population) nothing() View { return make(View, len(p.parts)) }
 
 // All is the view of a value as it is.
-func (p *Population) All() View {
-	v := p.nothing()
-	for i := range v.whole {
-		v.whole[i] = true
-	}
-	return v
-}
+func (p *Population) All() View { return slices.Repeat(View{{whole: true}}, len(p.parts)) }
 
-// meet is what both views tell together.
-func (p *Population) meet(a, b View) View {
-	out := p.nothing()
-	for i := range p.parts {
-		switch {
-		case a.isWhole(i) || b.isWhole(i):
-			out.whole[i] = true
-		case a.cut(i) == nil:
-			out.of[i], out.cells[i] = b.cut(i), b.count(i)
-		case b.cut(i) == nil:
-			out.of[i], out.cells[i] = a.cut(i), a.count(i)
-		default:
-			out.of[i], out.cells[i] = refine(a.of[i], b.of[i])
-		}
+// meet is what both sides disclose together.
+func (s side) meet(o side) side {
+	switch {
+	case s.whole || o.of == nil && !o.whole:
+		return s
+	case o.whole || s.of == nil:
+		return o
 	}
-	return out
-}
-
-func (v *View) isWhole(part int) bool { return v.whole != nil && v.whole[part] }
-
-func (v *View) cut(part int) []int32 {
-	if v.of == nil {
-		return nil
-	}
-	return v.of[part]
-}
-
-func (v *View) count(part int) int {
-	if v.cells == nil {
-		return 0
-	}
-	return v.cells[part]
+	of, cells := refine(s.of, o.of)
+	return side{of: of, cells: cells}
 }
 
 // refine numbers the pairs of two cuts' cells.
@@ -133,63 +107,64 @@ func refine(a, b []int32) (of []int32, cells int) {
 	return of, len(index)
 }
 
-// Meet is what views of one value tell together.
+// Meet is what views of one value disclose together.
 func (p *Population) Meet(views ...View) View {
 	all := p.nothing()
 	for _, v := range views {
-		all = p.meet(all, v)
+		for i := range v {
+			all[i] = all[i].meet(v[i])
+		}
 	}
 	return all
 }
 
 // Joint is the dynamic min-entropy leakage of views of one value together: the
 // logarithm of the greatest posterior of a value over the greatest prior, in
-// the worst cell. It is exact, and rounded up.
+// the worst cell. It is exact, and rounded up. Parts are independent, so the
+// worst of a product is the product of the worst.
 func (p *Population) Joint(views ...View) flow.Bits {
-	return BitsUp(p.ratio(p.Meet(views...)))
+	r := big.NewRat(1, 1)
+	for i, known := range p.Meet(views...) {
+		r.Mul(r, part{p.parts[i]}.ratio(known))
+	}
+	return BitsUp(r)
 }
 
-// ratio is the joint view's worst posterior over the greatest prior. Parts are
-// independent, so the worst of a product is the product of the worst.
-func (p *Population) ratio(v View) *big.Rat {
-	r := big.NewRat(1, 1)
-	for i := range p.parts {
-		one := p.parts[i].ratio(v.isWhole(i), v.cut(i), v.count(i))
-		r.Mul(r, one)
-	}
-	return r
+// part is a part of a population whose cells are weighed.
+type part struct{ *domain.Part }
+
+// scale is one over the greatest prior of a value.
+func (p part) scale() *big.Rat {
+	return new(big.Rat).Quo(new(big.Rat).SetUint64(p.Total), p.Peaks[len(p.Peaks)-1])
 }
 
 // ratio of a part: for a cell with mass w whose likeliest value has the prior
 // peak/total, peak/w over the part's own greatest prior.
-func (p *part) ratio(whole bool, of []int32, cells int) *big.Rat {
-	greatest := p.peaks[len(p.peaks)-1]
+func (p part) ratio(known side) *big.Rat {
 	switch {
-	case whole:
-		return new(big.Rat).Quo(new(big.Rat).SetFrac(new(big.Int).SetUint64(p.total), big.NewInt(1)), greatest)
-	case of == nil:
+	case known.whole:
+		return p.scale()
+	case known.of == nil:
 		return big.NewRat(1, 1)
 	}
-	masses, ranks := p.weights(of, cells)
-	worst := p.worst(masses, ranks)
-	worst.Mul(worst, new(big.Rat).SetInt(new(big.Int).SetUint64(p.total)))
-	return worst.Quo(worst, greatest)
+	worst := p.worst(p.weights(known.of, known.cells))
+	return worst.Mul(worst, p.scale())
 }
 
 // weights are the mass of each cell, and the rank of its likeliest value.
-func (p *part) weights(of []int32, cells int) (masses []uint64, ranks []int) {
+func (p part) weights(of []int32, cells int) (masses []uint64, ranks []int) {
 	masses, ranks = make([]uint64, cells), make([]int, cells)
-	for i := range p.atoms {
+	for i := range p.Atoms {
 		c := of[i]
-		masses[c] += p.atoms[i].mass
-		ranks[c] = max(ranks[c], p.atoms[i].rank)
+		masses[c] += p.Atoms[i].Mass
+		ranks[c] = max(ranks[c], p.Atoms[i].Rank)
 	}
 	return masses, ranks
 }
 
 // worst is the greatest peak over mass of a cell.
-func (p *part) worst(masses []uint64, ranks []int) *big.Rat {
-	least := make([]uint64, len(p.peaks)) // mass of a cell with each peak
+func (p part) worst(masses []uint64, ranks []int) *big.Rat {
+	least := make([]uint64, len(p.Peaks)) // mass of a cell with each peak
 	for c, w := range masses {
 		if k := ranks[c]; w > 0 && (least[k] == 0 || w < least[k]) {
 			least[k] = w
@@ -208,6 +183,6 @@ func (p *part) worst(masses []uint64, ranks []int) *big.Rat {
 }
 
 // share is the posterior of a value of a rank in a cell of a mass.
-func (p *part) share(rank int, mass uint64) *big.Rat {
-	return new(big.Rat).Quo(p.peaks[rank], new(big.Rat).SetInt(new(big.Int).SetUint64(mass)))
+func (p part) share(rank int, mass uint64) *big.Rat {
+	return new(big.Rat).Quo(p.Peaks[rank], new(big.Rat).SetUint64(mass))
 }

@@ -12,13 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric/domain"
 	"github.com/margaydev/margay/rubric/population"
 )
 
 // world is a population in the open: every value with its prior, and the row
 // that it is of.
 type world struct {
-	spec  population.Spec
+	spec  domain.Spec
 	rows  int
 	value []int // row of each value
 	prior []*big.Rat
@@ -34,7 +35,7 @@ func drawWorld(t *rapid.T, prefix string) world {
 	if weighted {
 		columns = append(columns, "weight")
 	}
-	tb := &population.Table{Columns: columns}
+	tb := &domain.Table{Columns: columns}
 	mid := rapid.SliceOfN(rapid.IntRange(0, 3), n, n).Draw(t, "mid")
 	coarse := rapid.SliceOfN(rapid.IntRange(0, 1), 4, 4).Draw(t, "coarse")
 	fine := rapid.SliceOfN(rapid.IntRange(0, 5), n, n).Draw(t, "fine")
@@ -66,7 +67,7 @@ func drawWorld(t *rapid.T, prefix string) world {
 			w.prior = append(w.prior, big.NewRat(r.weight, r.members*total))
 		}
 	}
-	w.spec = population.Spec{Table: tb}
+	w.spec = domain.Spec{Table: tb}
 	return w
 }
 
@@ -156,7 +157,7 @@ func TestCostIsTheBestAdversarys(t *testing.T) {
 		if want := population.BitsUp(gain(w.prior, id, id)); c.Cost(0) != want {
 			t.Fatalf("identity costs %v, the adversary gains %v", c.Cost(0), want)
 		}
-		for l := 1; l <= c.Levels(); l++ {
+		for l := 1; l <= len(ladder); l++ {
 			see := func(i int) string { return label(t, c, l, fmt.Sprintf("v%d", w.value[i])) }
 			if want := population.BitsUp(gain(w.prior, see, id)); c.Cost(l) != want {
 				t.Fatalf("level %d costs %v, the adversary gains %v", l, c.Cost(l), want)
@@ -182,7 +183,7 @@ func TestJointIsTheBestAdversarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawWorld(t, "a"), drawWorld(t, "b")
 		a.spec.Name, b.spec.Name = "a", "b"
-		spec := population.Spec{Product: []population.Spec{a.spec, b.spec}, Split: "comma"}
+		spec := domain.Spec{Product: []domain.Spec{a.spec, b.spec}, Split: "comma"}
 		var uses []population.By
 		for _, c := range ladder {
 			uses = append(uses, population.By{"a": c, "b": c})
@@ -208,8 +209,8 @@ func TestJointIsTheBestAdversarys(t *testing.T) {
 			}
 		}
 		id := func(i int) string { return fmt.Sprint(i) }
-		for l := 1; l <= one.Levels(); l++ {
-			for m := 0; m <= two.Levels(); m++ {
+		for l := 1; l <= len(ladder); l++ {
+			for m := 0; m <= len(ladder); m++ {
 				see := func(i int) string { return label(t, one, l, values[i]) + "|" + label(t, two, m, values[i]) }
 				got, want := p.Joint(one.View(l), two.View(m)), population.BitsUp(gain(prior, see, id))
 				if got != want {
@@ -433,7 +434,7 @@ func TestStatesAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := drawTied(t)
 		s, c := x.states[0], x.chain[0]
-		for l := 0; l <= c.Levels(); l++ {
+		for l := 0; l <= len(ladder); l++ {
 			kinds := s.Kinds(c, l)
 			for i := range x.w[0].value {
 				left, err := s.Left(c, l, x.value(0, i))
@@ -469,17 +470,17 @@ func covered(kinds [][]float64, left []float64) bool {
 
 func TestOutside(t *testing.T) {
 	for _, c := range []struct {
-		spec    population.Spec
+		spec    domain.Spec
 		in, out []string
 	}{
-		{population.Spec{Dates: []string{"1990-01-15", "1999-12-31"}}, []string{"1990-01-15", "31.12.1999", "2 March 1995", "Mar 2, 1995"}, []string{"1990-01-14", "2000-01-01", "", "soon", "1995-02-30"}},
-		{population.Spec{Numbers: []int64{1000, 2000, 10}}, []string{"1000", "2,000", "$1 500.50", "2k", "1995", "1500 EUR"}, []string{"999", "2010", "", "12,34", "1e3", "3k", "1.5k"}},
-		{population.Spec{Uniform: "100", Pattern: `\d\d`, Ignore: "-"}, []string{"12", "1-2"}, []string{"123", "", "ab"}},
-		{population.Spec{Table: &population.Table{Key: "country-code", Columns: []string{"code"}, Rows: [][]any{{"+33"}}}}, []string{"+33 6 12 34 56 78", "0033612345678"}, []string{"+44 1234567", "33 6 12 34 56 78", "+33", ""}},
-		{population.Spec{Table: &population.Table{Key: "domain", Columns: []string{"d"}, Rows: [][]any{{"a.example"}}}}, []string{"x@a.example", "X@A.Example"}, []string{"x@b.example", "@a.example", "x", "see a b@a.example", "<x@a.example", strings.Repeat("x", 65) + "@a.example", "a@b@a.example"}},
-		{population.Spec{Table: &population.Table{Key: "initial", Columns: []string{"i"}, Rows: [][]any{{"M"}}}}, []string{"Maria", "maria-luisa d'A."}, []string{"Maria 4111", "Maria: the code is", "Nora", strings.Repeat("Ma ", 7), "M\nM"}},
-		{population.Spec{Pattern: `[^!]{1,40}`, Table: &population.Table{Key: "place", Columns: []string{"d"}, Rows: [][]any{{"Lyon"}}}}, []string{"1 Rue X, Lyon"}, []string{"1 Rue X!, Lyon", strings.Repeat("a", 41) + ", Lyon"}},
-		{population.Spec{Table: &population.Table{Key: "place", Columns: []string{"d"}, Rows: [][]any{{"Paris, Texas"}, {"Paris"}}}}, []string{"1 Main St, Paris, Texas 75460", "2 Rue X, 75001 Paris, France"}, []string{"1 Main St, Dallas", "Parisian Road", ""}},
+		{domain.Spec{Dates: []string{"1990-01-15", "1999-12-31"}}, []string{"1990-01-15", "31.12.1999", "2 March 1995", "Mar 2, 1995"}, []string{"1990-01-14", "2000-01-01", "", "soon", "1995-02-30"}},
+		{domain.Spec{Numbers: []int64{1000, 2000, 10}}, []string{"1000", "2,000", "$1 500.50", "2k", "1995", "1500 EUR"}, []string{"999", "2010", "", "12,34", "1e3", "3k", "1.5k"}},
+		{domain.Spec{Uniform: "100", Pattern: `\d\d`, Ignore: "-"}, []string{"12", "1-2"}, []string{"123", "", "ab"}},
+		{domain.Spec{Table: &domain.Table{Key: "country-code", Columns: []string{"code"}, Rows: [][]any{{"+33"}}}}, []string{"+33 6 12 34 56 78", "0033612345678"}, []string{"+44 1234567", "33 6 12 34 56 78", "+33", ""}},
+		{domain.Spec{Table: &domain.Table{Key: "domain", Columns: []string{"d"}, Rows: [][]any{{"a.example"}}}}, []string{"x@a.example", "X@A.Example"}, []string{"x@b.example", "@a.example", "x", "see a b@a.example", "<x@a.example", strings.Repeat("x", 65) + "@a.example", "a@b@a.example"}},
+		{domain.Spec{Table: &domain.Table{Key: "initial", Columns: []string{"i"}, Rows: [][]any{{"M"}}}}, []string{"Maria", "maria-luisa d'A."}, []string{"Maria 4111", "Maria: the code is", "Nora", strings.Repeat("Ma ", 7), "M\nM"}},
+		{domain.Spec{Pattern: `[^!]{1,40}`, Table: &domain.Table{Key: "place", Columns: []string{"d"}, Rows: [][]any{{"Lyon"}}}}, []string{"1 Rue X, Lyon"}, []string{"1 Rue X!, Lyon", strings.Repeat("a", 41) + ", Lyon"}},
+		{domain.Spec{Table: &domain.Table{Key: "place", Columns: []string{"d"}, Rows: [][]any{{"Paris, Texas"}, {"Paris"}}}}, []string{"1 Main St, Paris, Texas 75460", "2 Rue X, 75001 Paris, France"}, []string{"1 Main St, Dallas", "Parisian Road", ""}},
 	} {
 		p, err := population.New(&c.spec, nil)
 		if err != nil {

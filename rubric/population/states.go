@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 )
 
@@ -12,93 +13,76 @@ import (
 type States struct {
 	Labels []string
 	pop    *Population
-	view   View
-	cells  []int // of each part; 1 where the level keeps nothing of it
-	mass   []*big.Rat
-	peak   []*big.Rat // the share that a state's likeliest value has in it
-	even   bool       // all values of a state are equally likely
-	size   []*big.Int // members
+	sides  []side // of each part; one cell where the level keeps nothing of it
+	cells  []int
+	mass   []*big.Rat   // prior of each state
+	size   [][]*big.Int // members of each cell, by part
+	even   bool         // all values of a state are equally likely
 }
 
 // States returns a level's cells, unless they are more than most.
 func (c *Chain) States(level, most int) (*States, error) {
-	l := &c.levels[level]
 	p := c.pop
-	s := &States{pop: p, view: l.view, cells: make([]int, len(p.parts)), even: true}
+	s := &States{pop: p, sides: slices.Clone(c.levels[level].view), cells: make([]int, len(p.parts)), even: true}
 	n := 1
-	for i := range p.parts {
+	for i := range s.sides {
+		d := &s.sides[i]
 		switch {
-		case l.view.whole[i]:
+		case d.whole:
 			return nil, errors.New("a level that keeps something as it is has no states")
-		case l.view.of[i] == nil:
-			s.cells[i] = 1
-		default:
-			s.cells[i] = l.view.cells[i]
+		case d.of == nil:
+			*d = side{of: make([]int32, len(p.parts[i].Atoms)), cells: 1, labels: []string{""}}
 		}
-		if n *= s.cells[i]; n > most {
+		s.cells[i] = d.cells
+		if n *= d.cells; n > most {
 			return nil, fmt.Errorf("the level has more than %d cells", most)
 		}
 	}
-	type stat struct {
-		mass, peak *big.Rat
-		size       *big.Int
-		label      string
-	}
-	stats := make([][]stat, len(p.parts))
-	for i := range p.parts {
-		q := &p.parts[i]
-		of := s.of(i)
-		masses, ranks := q.weights(of, s.cells[i])
-		stats[i] = make([]stat, s.cells[i])
-		for k := range stats[i] {
-			st := &stats[i][k]
-			st.mass = new(big.Rat).SetFrac(new(big.Int).SetUint64(masses[k]), new(big.Int).SetUint64(q.total))
-			st.peak, st.size = q.share(ranks[k], masses[k]), new(big.Int)
-			if l.labels[i] != nil {
-				st.label = l.labels[i][k]
-			}
+	masses := make([][]*big.Rat, len(p.parts))
+	for i, d := range s.sides {
+		q := part{p.parts[i]}
+		weights, ranks := q.weights(d.of, d.cells)
+		for _, w := range weights {
+			masses[i] = append(masses[i], new(big.Rat).SetFrac(new(big.Int).SetUint64(w), new(big.Int).SetUint64(q.Total)))
 		}
-		for a := range q.atoms {
-			k := of[a]
-			stats[i][k].size.Add(stats[i][k].size, q.atoms[a].members)
-			if q.atoms[a].rank != ranks[k] {
-				s.even = false
-			}
+		s.size = append(s.size, integers(d.cells))
+		for a := range q.Atoms {
+			k := d.of[a]
+			s.size[i][k].Add(s.size[i][k], q.Atoms[a].Members)
+			s.even = s.even && q.Atoms[a].Rank == ranks[k]
 		}
 	}
 	for x := range n {
-		mass, peak, size := big.NewRat(1, 1), big.NewRat(1, 1), big.NewInt(1)
+		mass := big.NewRat(1, 1)
 		var names []string
-		for i, k := range s.split(x) {
-			st := &stats[i][k]
-			mass.Mul(mass, st.mass)
-			peak.Mul(peak, st.peak)
-			size.Mul(size, st.size)
-			if st.label != "" {
-				names = append(names, st.label)
+		for i, k := range split(x, s.cells) {
+			mass.Mul(mass, masses[i][k])
+			if l := s.sides[i].labels[k]; l != "" {
+				names = append(names, l)
 			}
 		}
-		s.mass, s.peak, s.size = append(s.mass, mass), append(s.peak, peak), append(s.size, size)
+		s.mass = append(s.mass, mass)
 		s.Labels = append(s.Labels, strings.Join(names, ", "))
 	}
 	return s, nil
 }
 
-// of is the level's cut of a part, in which a part that is not kept is one
-// cell.
-func (s *States) of(part int) []int32 {
-	if of := s.view.cut(part); of != nil {
-		return of
+// integers returns n zeros.
+func integers(n int) []*big.Int {
+	out := make([]*big.Int, n)
+	for i := range out {
+		out[i] = new(big.Int)
 	}
-	return make([]int32, len(s.pop.parts[part].atoms))
+	return out
 }
 
-// split returns the cell of each part; the last part changes fastest.
-func (s *States) split(x int) []int {
-	out := make([]int, len(s.cells))
-	for i := len(s.cells) - 1; i >= 0; i-- {
-		out[i] = x % s.cells[i]
-		x /= s.cells[i]
+// split returns the digits of x, of which each has a base of its own; the last
+// one changes fastest.
+func split(x int, bases []int) []int {
+	out := make([]int, len(bases))
+	for i := len(bases) - 1; i >= 0; i-- {
+		out[i] = x % bases[i]
+		x /= bases[i]
 	}
 	return out
 }
@@ -116,10 +100,18 @@ func (s *States) Masses() []float64 {
 }
 
 // Members returns how many values each state has.
-func (s *States) Members() []float64 {
-	out := make([]float64, len(s.size))
-	for i, n := range s.size {
-		out[i], _ = new(big.Float).SetInt(n).Float64()
+func (s *States) Members() []float64 { return s.count(s.size) }
+
+// count returns the values of each state where each part has so many in its
+// cells.
+func (s *States) count(parts [][]*big.Int) []float64 {
+	out := make([]float64, len(s.mass))
+	for x := range out {
+		n := big.NewInt(1)
+		for i, k := range split(x, s.cells) {
+			n.Mul(n, parts[i][k])
+		}
+		out[x], _ = new(big.Float).SetInt(n).Float64()
 	}
 	return out
 }
@@ -127,125 +119,89 @@ func (s *States) Members() []float64 {
 // Left returns how many values of each state a view of a value leaves, of a
 // chain over the same population. It wraps ErrOutside.
 func (s *States) Left(c *Chain, level int, value string) ([]float64, error) {
-	atoms, err := c.atoms(value)
+	atoms, _, err := c.find(value)
 	if err != nil {
 		return nil, err
 	}
-	v := &c.levels[level].view
 	left := make([][]*big.Int, len(s.cells))
-	for i := range s.pop.parts {
-		q := &s.pop.parts[i]
-		of := s.of(i)
-		left[i] = make([]*big.Int, s.cells[i])
-		for k := range left[i] {
-			left[i][k] = new(big.Int)
-		}
-		for a := range q.atoms {
-			n := q.atoms[a].members
+	for i, seen := range c.levels[level].view {
+		of, at := s.sides[i].of, atoms[i]
+		left[i] = integers(s.cells[i])
+		for a := range s.pop.parts[i].Atoms {
+			n := s.pop.parts[i].Atoms[a].Members
 			switch {
-			case v.whole[i] && a != atoms[i], v.of[i] != nil && atoms[i] >= 0 && v.of[i][a] != v.of[i][atoms[i]]:
+			case seen.whole && a != at, seen.of != nil && at >= 0 && seen.of[a] != seen.of[at]:
 				continue
-			case v.whole[i]:
+			case seen.whole:
 				n = big.NewInt(1)
 			}
 			left[i][of[a]].Add(left[i][of[a]], n)
 		}
 	}
-	out := make([]float64, len(s.mass))
-	for x := range out {
-		n := big.NewInt(1)
-		for i, k := range s.split(x) {
-			n.Mul(n, left[i][k])
-		}
-		out[x], _ = new(big.Float).SetInt(n).Float64()
-	}
-	return out, nil
+	return s.count(left), nil
 }
 
-// maxKinds bounds the kinds of cells that Kinds tells apart.
+// maxKinds bounds the kinds of cells that Kinds distinguishes.
 const maxKinds = 4096
 
 // Kinds returns what a level of a chain over the same population may leave of
 // the states: for each kind of cell, how many values of each state are in it.
-// Of cells within one state only the smallest is there, since it tells most.
-// Where there are too many kinds, single values stand for them, which tell
+// Of cells within one state it returns only the smallest, which discloses most.
+// Where there are too many kinds, single values stand for them, which disclose
 // more.
 func (s *States) Kinds(c *Chain, level int) [][]float64 {
-	v := &c.levels[level].view
-	parts := make([][][]*big.Int, len(s.cells))
-	n := 1
-	for i := range parts {
-		if parts[i] = s.kinds(i, v); n > maxKinds/len(parts[i]) {
-			all := s.pop.All()
-			v = &all
-			for j := range parts {
-				parts[j] = s.kinds(j, v)
-			}
-			break
-		}
-		n *= len(parts[i])
+	parts, bases, n := s.kinds(c.levels[level].view)
+	if n > maxKinds {
+		parts, bases, n = s.kinds(s.pop.All())
 	}
-	var out [][]float64
-	pick := make([]int, len(parts))
-	for {
-		row := make([]float64, len(s.mass))
-		for x := range row {
-			m := big.NewInt(1)
-			for i, k := range s.split(x) {
-				m.Mul(m, parts[i][pick[i]][k])
-			}
-			row[x], _ = new(big.Float).SetInt(m).Float64()
+	out := make([][]float64, n)
+	for x := range out {
+		cell := make([][]*big.Int, len(parts))
+		for i, k := range split(x, bases) {
+			cell[i] = parts[i][k]
 		}
-		out = append(out, row)
-		i := len(pick) - 1
-		for ; i >= 0; i-- {
-			if pick[i]++; pick[i] < len(parts[i]) {
-				break
-			}
-			pick[i] = 0
-		}
-		if i < 0 {
-			return out
-		}
+		out[x] = s.count(cell)
 	}
+	return out
 }
 
-// kinds of a part's cells.
-func (s *States) kinds(part int, v *View) [][]*big.Int {
-	q := &s.pop.parts[part]
-	of, n := s.of(part), s.cells[part]
-	var rows [][]*big.Int
-	empty := func() []*big.Int {
-		row := make([]*big.Int, n)
-		for k := range row {
-			row[k] = new(big.Int)
-		}
-		return row
+// kinds returns the kinds of cells of each part, how many each has, and how
+// many there are together. It stops where they are too many.
+func (s *States) kinds(v View) (parts [][][]*big.Int, bases []int, n int) {
+	n = 1
+	for i := 0; i < len(v) && n <= maxKinds; i++ {
+		parts = append(parts, s.partKinds(i, v[i]))
+		bases = append(bases, len(parts[i]))
+		n *= bases[i]
 	}
-	switch {
-	case v.isWhole(part):
+	return parts, bases, n
+}
+
+// partKinds are the kinds of a part's cells.
+func (s *States) partKinds(i int, seen side) [][]*big.Int {
+	if seen.of == nil && !seen.whole {
+		return [][]*big.Int{s.size[i]}
+	}
+	n := s.cells[i]
+	rows := make([][]*big.Int, 0, n)
+	if seen.whole {
 		for k := range n {
-			row := empty()
+			row := integers(n)
 			row[k].SetInt64(1)
 			rows = append(rows, row)
 		}
 		return rows
-	case v.cut(part) == nil:
-		rows = [][]*big.Int{empty()}
-		for a := range q.atoms {
-			rows[0][of[a]].Add(rows[0][of[a]], q.atoms[a].members)
-		}
-		return rows
 	}
-	rows = make([][]*big.Int, v.count(part))
-	for a, c := range v.cut(part) {
+	rows = make([][]*big.Int, seen.cells)
+	for a, c := range seen.of {
 		if rows[c] == nil {
-			rows[c] = empty()
+			rows[c] = integers(n)
 		}
-		rows[c][of[a]].Add(rows[c][of[a]], q.atoms[a].members)
+		k := s.sides[i].of[a]
+		rows[c][k].Add(rows[c][k], s.pop.parts[i].Atoms[a].Members)
 	}
 	within := map[int]int{} // by state, the row of the smallest cell in it
-	seen := map[string]bool{}
+	known := map[string]bool{}
 	var out [][]*big.Int
 	for _, row := range rows {
 		if row == nil {
@@ -266,8 +222,8 @@ func (s *States) kinds(part int, v *View) [][]*big.Int {
 		case states == 1:
 			within[at] = len(out)
 			out = append(out, row)
-		case !seen[key]:
-			seen[key] = true
+		case !known[key]:
+			known[key] = true
 			out = append(out, row)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/margaydev/margay/flow"
 )
@@ -16,6 +17,7 @@ const MaxTied = 4096
 // independent.
 type Tie struct {
 	states []*States
+	sizes  []int      // numbers of states
 	low    []*big.Int // by joint state, the last population changing fastest; not normalised
 	high   []*big.Int
 }
@@ -30,33 +32,38 @@ type Factor struct {
 	Entries     []Bounds // by joint state, the last changing fastest
 }
 
-// NewTie ties populations by factors. A population that no joint factor is
-// over and of which no conditional one is has its own prior.
+// Own reports which of n populations have their own prior: no joint factor is
+// over them, and no conditional factor is of them.
+func Own(n int, factors []Factor) []bool {
+	own := slices.Repeat([]bool{true}, n)
+	for _, f := range factors {
+		of := f.Of
+		if f.Conditional {
+			of = of[len(of)-1:]
+		}
+		for _, i := range of {
+			own[i] = false
+		}
+	}
+	return own
+}
+
+// NewTie ties populations by factors. It is nil where there are more than
+// MaxTied joint states.
 func NewTie(states []*States, factors []Factor) (*Tie, error) {
 	t := &Tie{states: states}
 	n := 1
 	for _, s := range states {
+		t.sizes = append(t.sizes, len(s.mass))
 		if n *= len(s.mass); n > MaxTied {
-			return nil, fmt.Errorf("fields that depend on each other have more than %d joint states: declare coarser levels", MaxTied)
+			return nil, nil //nolint:nilnil // not an error: the fields are not enumerated
 		}
 	}
-	own := make([]bool, len(states))
-	for i := range own {
-		own[i] = true
-	}
-	for _, f := range factors {
-		if f.Conditional {
-			own[f.Of[len(f.Of)-1]] = false
-			continue
-		}
-		for _, i := range f.Of {
-			own[i] = false
-		}
-	}
+	own := Own(len(states), factors)
 	sum := new(big.Rat)
 	var low, high []*big.Rat
 	for x := range n {
-		at := t.split(x)
+		at := split(x, t.sizes)
 		lo, hi := big.NewRat(1, 1), big.NewRat(1, 1)
 		for i, k := range at {
 			if own[i] {
@@ -67,7 +74,7 @@ func NewTie(states []*States, factors []Factor) (*Tie, error) {
 		for _, f := range factors {
 			e := 0
 			for _, i := range f.Of {
-				e = e*len(states[i].mass) + at[i]
+				e = e*t.sizes[i] + at[i]
 			}
 			lo.Mul(lo, f.Entries[e].Low)
 			hi.Mul(hi, f.Entries[e].High)
@@ -101,85 +108,26 @@ func whole(low, high []*big.Rat) (lows, highs []*big.Int) {
 	return lows, highs
 }
 
-func (t *Tie) split(x int) []int {
-	out := make([]int, len(t.states))
-	for i := len(out) - 1; i >= 0; i-- {
-		n := len(t.states[i].mass)
-		out[i] = x % n
-		x /= n
-	}
-	return out
-}
-
-// sight is what a view of a population tells of its states: which it can't
-// tell apart, and in each the share of its likeliest value.
+// sight is what a view of a population discloses of its states: which of them it
+// can't distinguish, and in each the share of its likeliest value.
 type sight struct {
 	group []int
 	share []*big.Rat
 }
 
 func (s *States) sight(v View) sight {
-	type side struct {
-		group []int
-		share []*big.Rat // nil: that of the state
-	}
-	sides := make([]side, len(s.cells))
-	for i := range s.pop.parts {
-		q := &s.pop.parts[i]
-		of, n := s.of(i), s.cells[i]
-		d := side{group: make([]int, n), share: make([]*big.Rat, n)}
-		seen := v.cut(i)
-		known := v.isWhole(i)
-		if seen != nil && !known {
-			// A cut that is coarser than the states groups them; any other is
-			// taken to tell the state as well, which it may only overstate.
-			first := make([]int, n)
-			for a, k := range of {
-				c := int(seen[a]) + 1
-				if first[k] != 0 && first[k] != c {
-					known = true
-				}
-				first[k] = c
-			}
-			for k := range n {
-				d.group[k] = first[k]
-			}
-		}
-		masses, ranks := q.weights(of, n)
-		for k := range n {
-			d.share[k] = q.share(ranks[k], masses[k])
-		}
-		if known {
-			for k := range n {
-				d.group[k] = k
-			}
-			if v.isWhole(i) {
-				for k := range n {
-					d.share[k] = big.NewRat(1, 1)
-				}
-			} else {
-				fine, cells := refine(of, seen)
-				m, r := q.weights(fine, cells)
-				for k := range n {
-					d.share[k] = new(big.Rat)
-				}
-				for a, k := range of {
-					if w := q.share(r[fine[a]], m[fine[a]]); w.Cmp(d.share[k]) > 0 {
-						d.share[k] = w
-					}
-				}
-			}
-		}
-		sides[i] = d
+	parts := make([]sight, len(s.cells))
+	for i := range parts {
+		parts[i] = s.partSight(i, v[i])
 	}
 	out := sight{make([]int, len(s.mass)), make([]*big.Rat, len(s.mass))}
 	index := map[string]int{}
 	for x := range s.mass {
 		share := big.NewRat(1, 1)
 		key := ""
-		for i, k := range s.split(x) {
-			share.Mul(share, sides[i].share[k])
-			key += fmt.Sprint(sides[i].group[k], " ")
+		for i, k := range split(x, s.cells) {
+			share.Mul(share, parts[i].share[k])
+			key += fmt.Sprint(parts[i].group[k], " ")
 		}
 		g, ok := index[key]
 		if !ok {
@@ -191,14 +139,53 @@ func (s *States) sight(v View) sight {
 	return out
 }
 
-// Joint is what views of the populations, one each, tell at most about any one
-// of them, or about all together. It is exact where the tables give single
+// partSight is the sight of the cells of a part.
+func (s *States) partSight(i int, seen side) sight {
+	q, of, n := part{s.pop.parts[i]}, s.sides[i].of, s.cells[i]
+	out := sight{make([]int, n), make([]*big.Rat, n)}
+	masses, ranks := q.weights(of, n)
+	for k := range n {
+		out.share[k] = q.share(ranks[k], masses[k])
+	}
+	// A cut that is coarser than the states groups them. Any other counts as if
+	// it disclosed the state as well, which may only overstate.
+	known := seen.whole
+	if seen.of != nil {
+		for a, k := range of {
+			c := int(seen.of[a]) + 1
+			known = known || out.group[k] != 0 && out.group[k] != c
+			out.group[k] = c
+		}
+	}
+	if !known {
+		return out
+	}
+	for k := range n {
+		out.group[k], out.share[k] = k, new(big.Rat)
+		if seen.whole {
+			out.share[k] = big.NewRat(1, 1)
+		}
+	}
+	if seen.of != nil {
+		fine, cells := refine(of, seen.of)
+		m, r := q.weights(fine, cells)
+		for a, k := range of {
+			if w := q.share(r[fine[a]], m[fine[a]]); w.Cmp(out.share[k]) > 0 {
+				out.share[k] = w
+			}
+		}
+	}
+	return out
+}
+
+// Joint is what views of the populations, one each, disclose at most about any
+// one of them, or about all together. It is exact where the tables give single
 // numbers and no view crosses the states' cells, and otherwise an upper bound.
 func (t *Tie) Joint(views []View) flow.Bits {
 	n := len(t.states)
 	before, after := make([]sight, n), make([]sight, n)
 	for i, s := range t.states {
-		before[i], after[i] = s.sight(View{}), s.sight(views[i])
+		before[i], after[i] = s.sight(s.pop.nothing()), s.sight(s.pop.Meet(views[i]))
 	}
 	worst := flow.Bits(0)
 	for target := -1; target < n; target++ {
@@ -225,16 +212,18 @@ func (t *Tie) best(seen []sight, target int, below bool) *big.Rat {
 		low, high *big.Int
 	}
 	groups := map[int]*group{}
-	one := big.NewRat(1, 1)
 	for x := range t.low {
 		if t.high[x].Sign() == 0 {
 			continue
 		}
-		key, id, share := 0, x, one
-		for i, k := range t.split(x) {
-			key = key*(len(t.states[i].mass)+1) + seen[i].group[k]
+		key, id, share := 0, x, big.NewRat(1, 1)
+		for i, k := range split(x, t.sizes) {
+			key = key*(t.sizes[i]+1) + seen[i].group[k]
 			if target == i {
-				id, share = k, seen[i].share[k]
+				id = k
+			}
+			if target == i || target < 0 {
+				share.Mul(share, seen[i].share[k])
 			}
 		}
 		g := groups[key]
@@ -244,12 +233,6 @@ func (t *Tie) best(seen []sight, target int, below bool) *big.Rat {
 		}
 		c := g.cells[id]
 		if c == nil {
-			if target < 0 {
-				share = big.NewRat(1, 1)
-				for i, k := range t.split(x) {
-					share.Mul(share, seen[i].share[k])
-				}
-			}
 			c = &cell{new(big.Int), new(big.Int), share}
 			g.cells[id] = c
 		}

@@ -3,32 +3,38 @@ package predicate
 import (
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"unicode/utf8"
+
+	"github.com/margaydev/margay/internal/dfa"
+	"github.com/margaydev/margay/secret/canon"
 )
 
-// maxProgram bounds the instructions of an expression that automata are made
-// of.
-const maxProgram = 20000
+const (
+	// maxProgram bounds the instructions of an expression that automata are
+	// made of.
+	maxProgram = 20000
+	// maxStates bounds the states of one automaton, in bytes.
+	maxStates = 512 << 10
+)
 
 // finder finds what an expression matches: an automaton finds where the first
-// match ends, one of the expression read backwards where it begins, and regexp
+// match ends, one of the expression read backwards where it starts, and regexp
 // sees no more of the text than a match, for its group. Where automata take too
 // many states, regexp does it all.
 type finder struct {
 	re    *regexp.Regexp
 	group int
-	// The expression at the beginning of a text, and behind one character.
+	// The expression at the start of a text, and behind one character.
 	at, behind *regexp.Regexp
 	width      int // bytes of a match at most
 
 	progs    [2]*syntax.Prog
-	forward  *automaton // nil: regexp does it all
-	backward *automaton
+	forward  *dfa.DFA // nil: regexp does it all
+	backward *dfa.DFA
 }
 
-// newFinder returns the finder of an expression, yet without automata. Where
-// only is set, it finds no more than whether there is a match.
+// newFinder returns the finder of an expression, without automata yet. With
+// only, it finds only whether there is a match.
 func newFinder(re *regexp.Regexp, group int, only bool) *finder {
 	f := &finder{re: re, group: group}
 	tree := mustParse(re.String())
@@ -42,10 +48,10 @@ func newFinder(re *regexp.Regexp, group int, only bool) *finder {
 	}
 	_, most := width(tree)
 	if most > MaxWidth {
-		return f // what is found must end
+		return f // a match must have an end
 	}
 	f.width = utf8.UTFMax * most
-	back, err := syntax.Compile(reverse(tree))
+	back, err := syntax.Compile(dfa.Reverse(tree))
 	if err != nil || len(back.Inst) > maxProgram {
 		return f
 	}
@@ -62,88 +68,43 @@ func newFinder(re *regexp.Regexp, group int, only bool) *finder {
 }
 
 // prepare makes the automata.
-func (f *finder) prepare(c *classes) {
-	if f.progs[0] == nil {
-		return
+func (f *finder) prepare(a *dfa.Alphabet) {
+	if f.progs[0] != nil {
+		f.forward = dfa.New(f.progs[0], a, dfa.Config{Anywhere: true, MaxSize: maxStates})
 	}
-	local, reps := c.narrow(f.progs[0])
-	f.forward = newAutomaton(f.progs[0], local, reps, false)
 	if f.progs[1] != nil {
-		f.backward = newAutomaton(f.progs[1], local, reps, true)
+		f.backward = dfa.New(f.progs[1], a, dfa.Config{All: true, MaxSize: maxStates})
 	}
-}
-
-// reverse returns an expression that matches the same backwards.
-func reverse(r *syntax.Regexp) *syntax.Regexp {
-	n := *r // parts of a tree may be shared
-	switch r.Op {
-	case syntax.OpLiteral:
-		n.Rune = slices.Clone(r.Rune)
-		slices.Reverse(n.Rune)
-	case syntax.OpBeginLine:
-		n.Op = syntax.OpEndLine
-	case syntax.OpEndLine:
-		n.Op = syntax.OpBeginLine
-	case syntax.OpBeginText:
-		n.Op = syntax.OpEndText
-	case syntax.OpEndText:
-		n.Op = syntax.OpBeginText
-	}
-	n.Sub = make([]*syntax.Regexp, len(r.Sub))
-	for i := range r.Sub {
-		n.Sub[i] = reverse(r.Sub[i])
-	}
-	if r.Op == syntax.OpConcat {
-		slices.Reverse(n.Sub)
-	}
-	return &n
-}
-
-// kindBefore is the kind of the character before a place in a text, kindAt of
-// that behind it.
-func kindBefore(text string, at int) uint8 {
-	if at == 0 {
-		return none
-	}
-	r, _ := utf8.DecodeLastRuneInString(text[:at])
-	return kind(r)
-}
-
-func kindAt(text string, at int) uint8 {
-	if at == len(text) {
-		return none
-	}
-	r, _ := utf8.DecodeRuneInString(text[at:])
-	return kind(r)
 }
 
 // is reports whether there is a match.
-func (f *finder) is(text string, class []uint16) bool {
+func (f *finder) is(text string, symbols []uint16) bool {
 	if f.forward != nil {
-		left := patient(text)
-		if end, ok := f.forward.forward(class, 0, none, true, &left); ok {
+		left := dfa.BudgetFor(text)
+		if end, ok := f.forward.Forward(symbols, 0, dfa.Nothing, true, &left); ok {
 			return end >= 0
 		}
 	}
 	return f.re.MatchString(text)
 }
 
-// next returns the first match that begins at from or later; nil is none. The
-// text is taken to begin at from where begins is set. It reports false where
-// only regexp can tell.
-func (f *finder) next(l *look, from int, begins bool, left *patience) ([]int, bool) {
+// next returns the first match that starts at from or later, nil for none. With
+// begins, the text counts as starting at from. It reports false where only regexp
+// can tell.
+func (f *finder) next(l *look, from int, begins bool, left *dfa.Budget) ([]int, bool) {
 	if f.backward == nil {
 		return nil, false
 	}
-	before := none
-	if !begins {
-		before = kindBefore(l.text, from)
+	before := dfa.Nothing
+	if !begins && from > 0 {
+		r, _ := utf8.DecodeLastRuneInString(l.text[:from])
+		before = dfa.After(r)
 	}
-	end, ok := f.forward.forward(l.class, from, before, false, left)
+	end, ok := f.forward.Forward(l.symbols, from, before, false, left)
 	if !ok || end < 0 {
 		return nil, ok
 	}
-	begin, ok := f.backward.backward(l.class, l.text, from, end, begins, left)
+	begin, ok := f.backward.Backward(l.symbols, l.text, from, end, begins, left)
 	if !ok || begin < 0 || begin == end {
 		return nil, false
 	}
@@ -153,7 +114,7 @@ func (f *finder) next(l *look, from int, begins bool, left *patience) ([]int, bo
 // all returns all matches that do not overlap, or their groups.
 func (f *finder) all(l *look) [][2]int {
 	var out [][2]int
-	left := patient(l.text)
+	left := dfa.BudgetFor(l.text)
 	for pos := 0; pos < len(l.text); {
 		m, ok := f.next(l, pos, false, &left)
 		if ok && m == nil {
@@ -196,8 +157,8 @@ func (f *finder) value(text string, from, to int) ([2]int, bool) {
 	if f.group == 0 {
 		return [2]int{from, to}, true
 	}
-	// More than the longest match, so that where the text is cut is of no
-	// account.
+	// More than the longest match, so that it does not matter where the text is
+	// cut.
 	re, cut, n := f.at, text[:min(len(text), from+f.width+2*utf8.UTFMax)], 0
 	if from > 0 {
 		_, n = utf8.DecodeLastRuneInString(text[:from])
@@ -209,4 +170,50 @@ func (f *finder) value(text string, from, to int) ([2]int, bool) {
 	}
 	m[0] = n // without what is before
 	return f.of(m, from-n), true
+}
+
+// folded is a text as it is read: escapes are undone (those of JSON, URLs and
+// HTML), characters that are not seen are left out, and lookalikes are the
+// ASCII that they look like. A model or a page that writes a number in other
+// digits, or puts something invisible between them, is understood all the same.
+type folded struct {
+	text string
+	from []int // for each byte of text, where its character starts in the original
+	to   []int // and where that ends
+}
+
+// foldedOf returns false where a text reads as it is written.
+func foldedOf(text string) (*folded, bool) {
+	plain := true
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || c == '\\' || c == '%' || c == '&' {
+			plain = false
+			break
+		}
+	}
+	if plain {
+		return nil, false
+	}
+	var undo canon.Unescape
+	var fold canon.Fold
+	in := canon.Units(nil, []byte(text), 0)
+	in = undo.Close(undo.Write(make([]canon.Unit, 0, len(in)), in))
+	out := fold.Close(fold.Write(make([]canon.Unit, 0, len(in)), in))
+	b := make([]byte, len(out))
+	t := &folded{from: make([]int, len(out)), to: make([]int, len(out))}
+	for i := range out {
+		b[i], t.from[i], t.to[i] = out[i].B, int(out[i].Start), int(out[i].End)
+	}
+	if t.text = string(b); t.text == text {
+		return nil, false
+	}
+	return t, true
+}
+
+// span is where bytes of the folded text come from.
+func (t *folded) span(start, end int) (int, int) {
+	if start >= end {
+		return 0, 0
+	}
+	return t.from[start], t.to[end-1]
 }

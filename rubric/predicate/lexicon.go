@@ -17,7 +17,7 @@ func lexicon(list []string) (func(*look) [][2]int, error) {
 	if len(list) == 0 || len(list) > MaxWords {
 		return nil, fmt.Errorf("a lexicon has 1 to %d entries", MaxWords)
 	}
-	phrases := map[string]bool{}
+	phrases := map[string]bool{} // false for one that only starts a longer one
 	longest := 0
 	for _, entry := range list {
 		ws := words(entry)
@@ -25,17 +25,14 @@ func lexicon(list []string) (func(*look) [][2]int, error) {
 			return nil, errors.New("an entry of a lexicon has 1 to 8 words")
 		}
 		longest = max(longest, len(ws))
-		var b strings.Builder
+		key := ""
 		for i, w := range ws {
 			if i > 0 {
-				b.WriteByte(' ')
+				key += " "
 			}
-			b.WriteString(w.text)
-			if key := b.String(); i < len(ws)-1 && !phrases[key] {
-				phrases[key] = false // a beginning
-			}
+			key += w.text
+			phrases[key] = phrases[key] || i == len(ws)-1
 		}
-		phrases[b.String()] = true
 	}
 	return func(l *look) [][2]int {
 		if !l.split {

@@ -2,11 +2,11 @@
 // secret field: by the path of the text, by expressions, by entity types and
 // by lists of words.
 //
-// Expressions are RE2 and no match of one may be longer than MaxWidth bytes,
-// so that looking takes time linear in the text. They are run as automata that
-// are built as texts need them, within bounds, and find what package regexp
-// finds. Texts and paths are bounded, too; what exceeds the bounds is for the
-// caller to distrust as a whole.
+// Expressions are RE2, and no match may be longer than MaxWidth bytes, so
+// that a search takes time linear in the text. They run as automata that are
+// built as texts need them, within bounds, and find what package regexp
+// finds. Texts and paths are bounded, too; callers must distrust as a whole
+// what exceeds the bounds.
 package predicate
 
 import (
@@ -15,9 +15,13 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/margaydev/margay/internal/dfa"
+	"github.com/margaydev/margay/internal/yamldoc"
 )
 
 // Limits. What exceeds one of the first three is refused by New.
@@ -52,24 +56,25 @@ type Span struct {
 // Set is compiled clauses. It is safe for concurrent use.
 type Set struct {
 	clauses []clause
+	finders []*finder // of all clauses
 	once    sync.Once // makes what follows, and the clauses' automata
-	classes *classes
+	symbols *dfa.Alphabet
 }
 
 type clause struct {
 	path  *finder
 	text  *finder
-	find  func(*look) [][2]int // alone, or what is to be made of text
+	find  func(*look) [][2]int // alone, or what uses text
 	needs need                 // without which nothing in a text matches
 }
 
 // look is a text that is looked at, with what clauses share.
 type look struct {
-	text  string
-	class []uint16 // of each character
-	has   need
-	words []word // once split
-	split bool
+	text    string
+	symbols []uint16 // of each character
+	has     need
+	words   []word // once split
+	split   bool
 }
 
 // need is a set of kinds of characters.
@@ -82,13 +87,11 @@ const (
 
 func hasOf(text string) need {
 	var n need
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c >= '0' && c <= '9':
-			n |= digit
-		case c == '@':
-			n |= sign
-		}
+	if strings.ContainsAny(text, "0123456789") {
+		n |= digit
+	}
+	if strings.Contains(text, "@") {
+		n |= sign
 	}
 	return n
 }
@@ -146,45 +149,30 @@ func mustParse(expr string) *syntax.Regexp {
 	return tree.Simplify()
 }
 
-// Error is a mistake in a clause.
-type Error struct {
-	Clause int // index
-	err    error
-}
-
-func (e *Error) Error() string { return e.err.Error() }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.err }
-
-// New compiles clauses. Errors are of type *Error.
+// New compiles clauses. Errors have their place in the list, as yamldoc.Where
+// gives it.
 func New(clauses []Clause) (*Set, error) {
 	if len(clauses) > MaxClauses {
-		return nil, &Error{MaxClauses, fmt.Errorf("there are at most %d clauses", MaxClauses)}
+		return nil, yamldoc.Where(fmt.Errorf("there are at most %d clauses", MaxClauses), strconv.Itoa(MaxClauses))
 	}
 	s := &Set{}
 	for i := range clauses {
 		c, err := compile(&clauses[i])
 		if err != nil {
-			return nil, &Error{i, err}
+			return nil, yamldoc.Where(err, strconv.Itoa(i))
 		}
 		s.clauses = append(s.clauses, c)
+		for _, f := range []*finder{c.path, c.text} {
+			if f != nil {
+				s.finders = append(s.finders, f)
+			}
+		}
 	}
 	return s, nil
 }
 
 func compile(d *Clause) (clause, error) {
 	var c clause
-	kinds := 0
-	for _, is := range []bool{d.Text != "", d.Entity != "", d.Lexicon != nil} {
-		if is {
-			kinds++
-		}
-	}
-	if kinds > 1 || kinds == 0 && d.Path == "" {
-		return c, errors.New("a clause has a path, or one of text, entity and lexicon, or one of these at a path")
-	}
-	var err error
 	if d.Path != "" {
 		re, err := regexp.Compile(d.Path)
 		if err != nil {
@@ -192,8 +180,9 @@ func compile(d *Clause) (clause, error) {
 		}
 		c.path = newFinder(re, 0, true)
 	}
-	switch {
-	case d.Text != "":
+	var err error
+	switch text, kind, words := d.Text != "", d.Entity != "", d.Lexicon != nil; {
+	case text && !kind && !words:
 		var re *regexp.Regexp
 		var group int
 		if re, group, err = expression(d.Text); err == nil {
@@ -201,16 +190,18 @@ func compile(d *Clause) (clause, error) {
 			c.find = c.text.all
 			c.needs = needsOf(mustParse(d.Text))
 		}
-	case d.Entity != "":
+	case kind && !text && !words:
 		i := slices.IndexFunc(entities, func(e entity) bool { return e.name == d.Entity })
 		if i < 0 {
-			return c, fmt.Errorf("entity is one of %s, not %q", strings.Join(Entities(), ", "), d.Entity)
+			return c, fmt.Errorf("unknown entity %q; known ones are %s", d.Entity, strings.Join(Entities(), ", "))
 		}
 		e := &entities[i]
-		c.text, c.needs = newFinder(e.expr, 0, false), e.needs
+		c.text, c.needs = newFinder(e.expr(), 0, false), needsOf(mustParse(e.expr().String()))
 		c.find = e.by(c.text, e.ok)
-	case d.Lexicon != nil:
+	case words && !text && !kind:
 		c.find, err = lexicon(d.Lexicon)
+	case text || kind || d.Path == "":
+		err = errors.New("a clause has a path, or one of text, entity and lexicon, or one of these at a path")
 	}
 	return c, err
 }
@@ -280,26 +271,19 @@ func width(r *syntax.Regexp) (least, most int) {
 	}
 }
 
-// prepare makes the automata, once a text is looked at: most rubrics that are
-// read never see one.
+// prepare makes the automata when a text is first looked at: most rubrics that
+// are read never see one.
 func (s *Set) prepare() {
 	var progs []*syntax.Prog
-	each := func(visit func(f *finder)) {
-		for i := range s.clauses {
-			for _, f := range []*finder{s.clauses[i].path, s.clauses[i].text} {
-				if f != nil {
-					visit(f)
-				}
-			}
-		}
-	}
-	each(func(f *finder) {
+	for _, f := range s.finders {
 		if f.progs[0] != nil {
 			progs = append(progs, f.progs[0])
 		}
-	})
-	s.classes = newClasses(progs)
-	each(func(f *finder) { f.prepare(s.classes) })
+	}
+	s.symbols = dfa.NewAlphabet(progs...)
+	for _, f := range s.finders {
+		f.prepare(s.symbols)
+	}
 }
 
 // Find returns what the clauses match, ordered by start, then by clause: in the
@@ -331,8 +315,8 @@ func (s *Set) find(out []Span, path, text string) []Span {
 		return out
 	}
 	s.once.Do(s.prepare)
-	where := s.classes.text(path)
-	l := &look{text: text, class: s.classes.text(text), has: hasOf(text)}
+	where := s.symbols.Symbols(path)
+	l := &look{text: text, symbols: s.symbols.Symbols(text), has: hasOf(text)}
 	for i := range s.clauses {
 		c := &s.clauses[i]
 		if c.needs&^l.has != 0 || c.path != nil && !c.path.is(path, where) {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/margaydev/margay/internal/yamldoc"
 	"github.com/margaydev/margay/rubric/predicate"
 )
 
@@ -101,8 +102,8 @@ func TestRefused(t *testing.T) {
 		{Lexicon: []string{strings.Repeat("a ", 9)}},
 	} {
 		_, err := predicate.New([]predicate.Clause{{Path: "x"}, c})
-		var e *predicate.Error
-		if !errors.As(err, &e) || e.Clause != 1 {
+		var e *yamldoc.Error
+		if !errors.As(yamldoc.FromJSON("x", nil).Place(err), &e) || !strings.HasPrefix(e.Detail, "1: ") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

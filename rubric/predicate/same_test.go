@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/margaydev/margay/internal/dfa"
 )
 
 // reference is find as regexp alone does it, clause by clause: what find must
@@ -52,7 +54,7 @@ func (s *Set) reference(path, text string, hurried bool) []Span {
 
 func entityOf(c *clause) *entity {
 	for i := range entities {
-		if entities[i].expr == c.text.re {
+		if entities[i].expr() == c.text.re {
 			return &entities[i]
 		}
 	}
@@ -61,7 +63,7 @@ func entityOf(c *clause) *entity {
 
 func referenceEntity(e *entity, text string) (out [][2]int) {
 	if e.name != "card" && e.name != "iban" {
-		for _, m := range e.expr.FindAllStringIndex(text, -1) {
+		for _, m := range e.expr().FindAllStringIndex(text, -1) {
 			if e.ok == nil || e.ok(text[m[0]:m[1]]) {
 				out = append(out, [2]int{m[0], m[1]})
 			}
@@ -70,7 +72,7 @@ func referenceEntity(e *entity, text string) (out [][2]int) {
 	}
 	inner := func(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' }
 	for pos := 0; pos < len(text); {
-		m := e.expr.FindStringIndex(text[pos:])
+		m := e.expr().FindStringIndex(text[pos:])
 		if m == nil {
 			return out
 		}
@@ -92,11 +94,16 @@ func referenceEntity(e *entity, text string) (out [][2]int) {
 	return out
 }
 
-// library is the clauses of the library's rubrics, and its lines.
+// library is the clauses of the library's rubrics and vocabularies, and its
+// lines.
 var library = sync.OnceValues(func() (clauses []Clause, lines []string) {
-	files, err := filepath.Glob("../library/rubrics/*.yaml")
-	if err != nil || len(files) == 0 {
-		panic("there is no library")
+	var files []string
+	for _, dir := range []string{"rubrics", "vocabularies"} {
+		some, err := filepath.Glob("../library/" + dir + "/*.yaml")
+		if err != nil || len(some) == 0 {
+			panic("there is no library")
+		}
+		files = append(files, some...)
 	}
 	quoted := func(key, line string) string {
 		m := regexp.MustCompile(`[{ ]` + key + `: '((?:[^']|'')*)'`).FindStringSubmatch(line)
@@ -245,14 +252,9 @@ func TestBegunAnew(t *testing.T) {
 			if f == nil || f.backward == nil {
 				continue
 			}
-			for _, a := range []*automaton{f.forward, f.backward} {
-				clear(a.states)
-				for j := range a.first {
-					a.first[j].Store(nil)
-				}
-			}
-			l := &look{text: text, class: s.classes.text(text)}
-			left := patience(round * 20)
+			f.prepare(s.symbols)
+			l := &look{text: text, symbols: s.symbols.Symbols(text)}
+			left := dfa.Budget(round * 20)
 			if m, ok := f.next(l, 0, false, &left); ok && m != nil {
 				if w := f.re.FindStringIndex(text); !slices.Equal(m, w) {
 					t.Fatalf("%s: %v, want %v", f.re, m, w)
@@ -273,11 +275,11 @@ func TestAutomata(t *testing.T) {
 	total := 0
 	for i := range s.clauses {
 		if f := s.clauses[i].text; f != nil && f.backward != nil {
-			total += f.forward.size + f.backward.size
+			total += f.forward.Size() + f.backward.Size()
 		}
 		if f := s.clauses[i].text; f != nil && f.backward == nil {
 			t.Errorf("%s has no automaton", f.re)
-		} else if f != nil && f.forward.size > maxSize*3/4 {
+		} else if f != nil && f.forward.Size() > maxStates*3/4 {
 			t.Errorf("%s has too many states", f.re)
 		}
 	}
@@ -388,8 +390,8 @@ func TestCrowded(t *testing.T) {
 		same(t, s, "", string(text[:n]))
 	}
 	for i := range s.clauses {
-		if f := s.clauses[i].text; f.forward.size > maxSize {
-			t.Errorf("%s has states of %d bytes", f.re, f.forward.size)
+		if f := s.clauses[i].text; f.forward.Size() > maxStates {
+			t.Errorf("%s has states of %d bytes", f.re, f.forward.Size())
 		}
 	}
 }

@@ -1,15 +1,16 @@
 // Package lexical is a screener that needs no model: a region is relevant if
 // what the model proposes draws on it. Every value of the proposed calls, and
-// of the proposed answer, is explained by where its words stand: in the user's
-// own request, in a region that is trusted and public, or in others, which
-// then are relevant. Words are compared in a normal form (case, punctuation,
-// numbers, dates, times), the longest run of them first. What stands nowhere
-// was derived: then those regions are relevant that the request refers to, by
-// the name of a field, by an ordinal, or by words that they share.
+// of the proposed answer, is explained by where its words occur: in the
+// user's own request, in a region that is trusted and public, or in other
+// regions, which then are relevant. Words are compared in a normal form
+// (case, punctuation, numbers, dates, times), the longest run of them first.
+// A value that occurs nowhere was derived: then the regions are relevant to
+// which the request refers, by the name of a field, by an ordinal, or by
+// shared words.
 //
-// An adviser: its mistakes cost utility or questions. It was developed on the
-// cases of its own tests, which are of other domains than bench/leakage and
-// bench/dojo; neither was looked at for it.
+// It is an adviser: its mistakes cost utility or questions. It was developed
+// on the cases of its own tests, which are of other domains than lab/leakage
+// and lab/dojo; neither was used for it.
 package lexical
 
 import (
@@ -32,7 +33,7 @@ const (
 	maxBytes   = 4 << 20
 )
 
-// text is a piece of text as words, with where each of them stands.
+// text is a piece of text as words, with the places of each of them.
 type text struct {
 	words []string
 	at    map[string][]int32
@@ -46,7 +47,7 @@ func read(s string) *text {
 	return t
 }
 
-// run returns how many of the words of seq stand in the text in a row.
+// run returns how many of the words of seq the text has in a row.
 func (t *text) run(seq []string) int {
 	best := 0
 	for _, i := range t.at[seq[0]] {
@@ -146,7 +147,7 @@ func (s *search) scalar(key, v string) {
 			derived = derived || telling(seq[i:i+1], len(seq[i]) > 1)
 			i++
 		default:
-			// A short number tells where the argument's name or the request
+			// A short number counts where the argument's name or the request
 			// leads to it.
 			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where) > 0
 			if telling(seq[i:i+n], named) {
@@ -186,7 +187,7 @@ func (s *search) shared(key string, r int) bool {
 }
 
 // telling reports whether a run of words says where it comes from: more than
-// one that is no function word, or one that is a name, a code or a larger
+// one that is not a function word, or one that is a name, a code or a larger
 // number. Short numbers and words tell only under a name that fits.
 func telling(run []string, named bool) bool {
 	content := 0
@@ -245,22 +246,16 @@ var ordinals = []string{"first", "second", "third", "fourth", "fifth"}
 // ordinal reports whether the request names the place of a region's record in
 // its list.
 func (s *search) ordinal(r int) bool {
-	field := s.q.Regions[r].Field
-	open := strings.IndexByte(field, '[')
-	if open < 0 {
+	list, i, ok := place(s.q.Regions[r].Field)
+	if !ok {
 		return false
 	}
-	end := strings.IndexByte(field[open:], ']')
-	if end < 0 {
-		return false
-	}
-	i := number(field[open+1 : open+end])
 	if i < len(ordinals) && len(s.request.at[ordinals[i]]) > 0 {
 		return true
 	}
 	for _, w := range []string{"last", "latest", "newest", "previous"} {
 		if len(s.request.at[w]) > 0 {
-			return i == 0 || i == s.lastOf(r, field[:open])
+			return i == 0 || i == s.lastOf(r, list)
 		}
 	}
 	return false
@@ -274,11 +269,16 @@ func (s *search) lastOf(r int, list string) int {
 		if o.Message != s.q.Regions[r].Message {
 			continue
 		}
-		if rest, ok := strings.CutPrefix(o.Field, list+"["); ok {
-			if end := strings.IndexByte(rest, ']'); end > 0 {
-				most = max(most, number(rest[:end]))
-			}
+		if of, i, ok := place(o.Field); ok && of == list {
+			most = max(most, i)
 		}
 	}
 	return most
+}
+
+// place splits a field such as emails[2].from: the list, and the place in it.
+func place(field string) (list string, index int, ok bool) {
+	list, rest, _ := strings.Cut(field, "[")
+	digits, _, ok := strings.Cut(rest, "]")
+	return list, number(digits), ok
 }

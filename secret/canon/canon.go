@@ -2,17 +2,18 @@
 // looks like the secret again.
 //
 // A view is a chain of incremental transducers. Each reads units (bytes that
-// know which raw bytes they came from), keeps bounded state, and writes units.
-// The units that a transducer writes depend on the units it read and on
-// nothing else: not on how its input was cut into calls. That is what makes
-// every detector behind a view independent of the chunks of a stream, and the
-// tests hold each transducer to it.
+// know which raw bytes they came from), keeps bounded state, and writes
+// units. The units that a transducer writes depend on the units it read and
+// on nothing else, in particular not on how its input was cut into calls. So
+// every detector behind a view is independent of the chunks of a stream. The
+// tests check this for each transducer.
 //
 //   - [Fold] undoes lookalikes: confusable and compatibility characters,
 //     zero-width characters, combining marks.
 //   - [Unescape] undoes one layer of backslash, percent and HTML escapes.
 //   - [Decoder] undoes base64 (both alphabets), base32 and base16 in every
 //     alignment, so that a secret is seen inside a longer encoded text.
+//   - [Numbers] undoes lists of numbers, each a byte, in three bases.
 //
 // Skeleton and exact canonical text (see [Class]) leave separators out, which
 // undoes spaces, dots, dashes, line breaks and list bullets put between the
@@ -49,8 +50,9 @@ const (
 	Break
 )
 
-// classOf has the class of every ASCII byte.
-var classOf = func() (t [128]Class) {
+// classOf has the class of every byte; those beyond ASCII are junk by
+// themselves.
+var classOf = func() (t [256]Class) {
 	for c := range t {
 		switch {
 		case c >= '0' && c <= '9', c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z':
@@ -69,11 +71,7 @@ var classOf = func() (t [128]Class) {
 // Units appends the bytes of p as raw units that begin at offset off.
 func Units(dst []Unit, p []byte, off int64) []Unit {
 	for i, b := range p {
-		u := Unit{Start: off + int64(i), End: off + int64(i) + 1, B: b}
-		if b < 0x80 {
-			u.C = classOf[b]
-		}
-		dst = append(dst, u)
+		dst = append(dst, Unit{Start: off + int64(i), End: off + int64(i) + 1, B: b, C: classOf[b]})
 	}
 	return dst
 }
@@ -92,8 +90,7 @@ func Exact(value []byte) []byte { return canonical(value, Punct) }
 
 func canonical(value []byte, least Class) []byte {
 	var f Fold
-	units := f.Write(nil, Units(nil, value, 0))
-	units = f.Close(units)
+	units := f.Close(f.Write(nil, Units(nil, value, 0)))
 	out := make([]byte, 0, len(units))
 	for _, u := range units {
 		if u.C >= least && u.C != Break {
@@ -102,3 +99,29 @@ func canonical(value []byte, least Class) []byte {
 	}
 	return out
 }
+
+// confusables maps letters of other scripts to the ASCII letter that they
+// look like in common fonts. Compatibility characters (fullwidth, enclosed,
+// mathematical) are not here: NFKD maps them.
+var confusables = func() map[rune]byte {
+	m := map[rune]byte{}
+	for ascii, lookalikes := range map[byte]string{
+		'A': "ΑАᎪᗅꓮ", 'B': "ΒВᏴᗷꓐ", 'C': "СϹᏟꓚ", 'D': "Ꭰᗞꓓ", 'E': "ΕЕᎬꓰ", 'F': "Ϝᖴꓝ",
+		'G': "ԌᏀᏳꓖ", 'H': "ΗНᎻᕼꓧ", 'I': "ΙІӀᏆꓲ", 'J': "ЈᎫᒍꓙͿ", 'K': "ΚКᏦꓗ", 'L': "ᏞᒪꓡⅬ",
+		'M': "ΜМᎷᗰꓟϺ", 'N': "Νꓠ", 'O': "ΟОՕꓳ", 'P': "ΡРᏢᑭꓑ", 'Q': "ԚⵕꝖ", 'R': "ᎡᏒᖇꓣ",
+		'S': "ЅՏᏕᏚꓢ", 'T': "ΤТᎢꓔ", 'U': "Սᑌꓴ", 'V': "ѴᏙᐯꓦ", 'W': "ԜᎳᏔꓪ", 'X': "ΧХᕁꓫ",
+		'Y': "ΥҮᎩꓬ", 'Z': "ΖᏃꓜ",
+		'a': "аɑα", 'b': "Ьᖯ", 'c': "сϲᴄ", 'd': "ԁᏧɗ", 'e': "еҽ", 'f': "ꞙẝ", 'g': "ɡցᶃ",
+		'h': "һհᏂ", 'i': "іıɩⅰꙇӏ", 'j': "јϳ", 'k': "κкᴋ", 'l': "ⅼǀ", 'm': "ⅿм", 'n': "ոռη",
+		'o': "оοօσᴏ", 'p': "рρ⍴", 'q': "ԛգզ", 'r': "гᴦⲅ", 's': "ѕꜱƽ", 't': "τтᴛ", 'u': "υսᴜʋ",
+		'v': "νѵᴠ", 'w': "ԝաᴡѡ", 'x': "хχᕽ", 'y': "уүγʏ", 'z': "ᴢʐ",
+		'0': "߀౦๐໐", '2': "Ƨϩᒿ", '3': "ЗӠƷ", '4': "Ꮞ", '5': "Ƽ", '6': "бᏮ", '8': "Ȣ৪",
+		'-': "‐‑‒–—−⁃➖", '_': "ˍ", '.': "․", '/': "⁄∕", ':': "ː։׃∶", '=': "᐀⹀゠", '+': "᛭➕",
+		'\'': "‘’‛′ʹʼ", '"': "“”‟″", '*': "∗⁎٭", '!': "ǃ", ',': "‚", ';': ";", '%': "٪", '&': "ꝸ", '|': "∣⏽", '~': "∼˜",
+	} {
+		for _, r := range lookalikes {
+			m[r] = ascii
+		}
+	}
+	return m
+}()

@@ -165,3 +165,51 @@ func TestSkeletonAndExact(t *testing.T) {
 		t.Errorf("exact %q", got)
 	}
 }
+
+// Lists of numbers read the same under every cut, end at words and gaps, and
+// are nothing below eight numbers.
+func TestNumbers(t *testing.T) {
+	read := func(text string, cuts ...int) [3]string {
+		var d Numbers
+		out := make([][]Unit, len(Bases))
+		from := 0
+		for _, c := range append(cuts, len(text)) {
+			d.Write(out, Units(nil, []byte(text[from:c]), int64(from)))
+			from = c
+		}
+		d.Close(out)
+		var texts [3]string
+		for b, units := range out {
+			for _, u := range units {
+				if u.C == Break {
+					texts[b] += "|"
+					continue
+				}
+				texts[b] += string(rune(u.B))
+			}
+		}
+		return texts
+	}
+	for text, want := range map[string][3]string{
+		"72 97 108 108 111 32 72 105":                                 {"Hallo Hi|", "", ""},
+		"0x48,0x61,0x6c,0x6C,0x6f,0X20,0x48,0x69":                     {"", "Hallo Hi|", ""},
+		"0o110 0141 154 154 157 040 110 151 9":                        {"", "", "Hallo Hi|"},
+		"1 2 3 4 5 6 7":                                               {"", "", ""},
+		"72 97 108 108 111 32 72 105 and 1 2 3":                       {"Hallo Hi|", "", ""},
+		"72 97 108 and 108 111 32 72 105":                             {"", "", ""},
+		"72 97 108 108 111 999 72 105 1 2 3 4":                        {"", "", ""},
+		"72 97 108 108 111 32 72 10" + strings.Repeat(" ", 300) + "5": {"Hallo H\n|", "", ""},
+	} {
+		whole := read(text)
+		for b, w := range want {
+			if whole[b] != w && (w != "" || want == [3]string{}) {
+				t.Errorf("%q became %q, want %q", text, whole, want)
+			}
+		}
+		for cut := range text {
+			if got := read(text, cut); got != whole {
+				t.Fatalf("%q cut at %d became %q, not %q", text, cut, got, whole)
+			}
+		}
+	}
+}

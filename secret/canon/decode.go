@@ -39,7 +39,7 @@ var (
 
 const maxLeast = 16
 
-// MaxApart is how many raw bytes may stand between two characters of one run
+// MaxApart is how many raw bytes may be between two characters of one run
 // of an encoding, and of one secret.
 const MaxApart = 256
 
@@ -62,7 +62,7 @@ type phase struct {
 	acc   uint32
 	bits  uint8
 	skip  uint8
-	start int64 // of the character that the next byte begins in
+	start int64 // of the character that the next byte starts in
 }
 
 // Active reports whether a run is being decoded.
@@ -127,7 +127,7 @@ func (d *Decoder) pass(u *Unit, in bool) {
 	d.n++
 }
 
-// memberOf tells the alphabets that a byte is in, a bit each.
+// memberOf has the alphabets that a byte is in, a bit each.
 var memberOf = func() (t [256]uint8) {
 	for i, e := range []*Encoding{Base64, Base32, Base16} {
 		for b := range t {
@@ -219,11 +219,7 @@ func (d *Decoder) step(out [][]Unit, v uint32, u *Unit) {
 		}
 		p.bits -= 8
 		b := byte(p.acc >> p.bits)
-		w := Unit{Start: p.start, End: u.End, B: b}
-		if b < 0x80 {
-			w.C = classOf[b]
-		}
-		out[i] = append(out[i], w)
+		out[i] = append(out[i], Unit{Start: p.start, End: u.End, B: b, C: classOf[b]})
 		p.start = u.Start
 	}
 }

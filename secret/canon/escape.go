@@ -13,7 +13,7 @@ const maxEscape = 34
 // Unescape undoes one layer of escapes: \n \" \/ \xHH \uHHHH (with surrogate
 // pairs) \u{H…} \UHHHHHHHH \ooo and a backslash before a line end; %HH and
 // %uHHHH; &#DDD; &#xHH; (the semicolon may lack) and named entities. What only
-// begins like an escape passes as it is. The zero value is ready.
+// starts like an escape passes as it is. The zero value is ready.
 type Unescape struct {
 	pend [maxEscape]Unit
 	n    int
@@ -76,11 +76,7 @@ func (e *Unescape) settle(dst []Unit, end bool) []Unit {
 		case yes:
 			start, stop := e.pend[0].Start, e.pend[used-1].End
 			for i := range size {
-				u := Unit{Start: start, End: stop, B: out[i]}
-				if out[i] < utf8.RuneSelf {
-					u.C = classOf[out[i]]
-				}
-				dst = append(dst, u)
+				dst = append(dst, Unit{Start: start, End: stop, B: out[i], C: classOf[out[i]]})
 			}
 		}
 		copy(e.pend[:], e.pend[used:e.n])
@@ -118,11 +114,7 @@ func parseEscape(b, out []byte, end bool) (used, size int, v verdict) {
 			return emitRune(r, n, v, out)
 		}
 		r, n, v := hexRun(b, 1, 2, more)
-		if v == yes {
-			out[0] = byte(r)
-			return n, 1, yes
-		}
-		return 0, 0, v
+		return emitByte(r, n, v, out)
 	case '&':
 		return parseEntity(b, out, end)
 	}
@@ -137,11 +129,7 @@ func parseEscape(b, out []byte, end bool) (used, size int, v verdict) {
 		return 2, 0, yes
 	case 'x':
 		r, n, v := hexRun(b, 2, 2, more)
-		if v == yes {
-			out[0] = byte(r)
-			return n, 1, yes
-		}
-		return 0, 0, v
+		return emitByte(r, n, v, out)
 	case 'U':
 		r, n, v := hexRun(b, 2, 8, more)
 		return emitRune(r, n, v, out)
@@ -174,7 +162,7 @@ func parseU(b, out []byte, more verdict) (used, size int, v verdict) {
 			if !ok || i > 8 {
 				return 0, 0, no
 			}
-			r = r<<4 | rune(d)
+			r = r<<4 | d
 		}
 		return 0, 0, more
 	}
@@ -214,7 +202,7 @@ func parseEntity(b, out []byte, end bool) (used, size int, v verdict) {
 				}
 				return i + 1, copy(out, s), yes
 			}
-			if classOf[c&0x7f] != Alnum || c >= utf8.RuneSelf {
+			if classOf[c] != Alnum {
 				return 0, 0, no
 			}
 		}
@@ -230,10 +218,10 @@ func parseEntity(b, out []byte, end bool) (used, size int, v verdict) {
 	r, first := rune(0), i
 	for ; i < len(b) && i < first+7; i++ {
 		d, ok := hexDigit(b[i])
-		if !ok || rune(d) >= base {
+		if !ok || d >= base {
 			break
 		}
-		r = r*base + rune(d)
+		r = r*base + d
 	}
 	switch {
 	case i == len(b) && i < first+7 && !end:
@@ -246,6 +234,14 @@ func parseEntity(b, out []byte, end bool) (used, size int, v verdict) {
 		i++
 	}
 	return emitRune(r, i, yes, out)
+}
+
+func emitByte(r rune, n int, v verdict, out []byte) (used, size int, _ verdict) {
+	if v != yes {
+		return 0, 0, v
+	}
+	out[0] = byte(r)
+	return n, 1, yes
 }
 
 func emitRune(r rune, n int, v verdict, out []byte) (used, size int, _ verdict) {
@@ -269,19 +265,12 @@ func hexRun(b []byte, at, n int, more verdict) (rune, int, verdict) {
 		if !ok {
 			return 0, 0, no
 		}
-		r = r<<4 | rune(d)
+		r = r<<4 | d
 	}
 	return r, at + n, yes
 }
 
-func hexDigit(c byte) (byte, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0', true
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10, true
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10, true
-	}
-	return 0, false
+func hexDigit(c byte) (rune, bool) {
+	v := Base16.value[c]
+	return rune(v), v >= 0
 }

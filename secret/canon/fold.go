@@ -13,6 +13,12 @@ import (
 // leaves out what is not seen: zero-width characters, combining marks,
 // variation selectors. Other letters stay as UTF-8. The zero value is ready.
 type Fold struct {
+	// Unseen gets the bytes that are written in characters nobody sees, if
+	// Collect is set: tags (U+E0000) stand for ASCII, and variation selectors
+	// for the bytes 0 to 255.
+	Unseen  []Unit
+	Collect bool
+
 	pend [utf8.UTFMax]Unit
 	n    int
 }
@@ -50,7 +56,7 @@ func (f *Fold) Hold() int64 {
 }
 
 // Reset forgets the text read so far.
-func (f *Fold) Reset() { f.n = 0 }
+func (f *Fold) Reset() { f.n, f.Unseen = 0, f.Unseen[:0] }
 
 // Idle reports whether f waits for nothing.
 func (f *Fold) Idle() bool { return f.n == 0 }
@@ -62,11 +68,7 @@ func (f *Fold) slow(dst []Unit, u Unit) []Unit {
 	f.pend[f.n] = u
 	f.n++
 	for f.n > 0 {
-		var b [utf8.UTFMax]byte
-		for i := range f.n {
-			b[i] = f.pend[i].B
-		}
-		if !utf8.FullRune(b[:f.n]) {
+		if b := f.bytes(); !utf8.FullRune(b[:f.n]) {
 			return dst
 		}
 		dst = f.first(dst)
@@ -74,13 +76,18 @@ func (f *Fold) slow(dst []Unit, u Unit) []Unit {
 	return dst
 }
 
-// first writes the first rune of the pending bytes, or its first byte as junk
-// if it starts no rune.
-func (f *Fold) first(dst []Unit) []Unit {
-	var b [utf8.UTFMax]byte
+// bytes are the pending bytes.
+func (f *Fold) bytes() (b [utf8.UTFMax]byte) {
 	for i := range f.n {
 		b[i] = f.pend[i].B
 	}
+	return b
+}
+
+// first writes the first rune of the pending bytes, or its first byte as junk
+// if it starts no rune.
+func (f *Fold) first(dst []Unit) []Unit {
+	b := f.bytes()
 	r, size := utf8.DecodeRune(b[:f.n])
 	start, end := f.pend[0].Start, f.pend[size-1].End
 	switch {
@@ -89,6 +96,9 @@ func (f *Fold) first(dst []Unit) []Unit {
 	case r < utf8.RuneSelf:
 		dst = append(dst, Unit{Start: start, End: end, B: b[0], C: classOf[b[0]]})
 	default:
+		if b, ok := unseenByte(r); ok && f.Collect {
+			f.Unseen = append(f.Unseen, Unit{Start: start, End: end, B: b, C: classOf[b]})
+		}
 		dst = foldRune(dst, r, b[:size], start, end)
 	}
 	copy(f.pend[:], f.pend[size:f.n])
@@ -193,6 +203,19 @@ func foldSlow(r rune) (ascii string, drop bool) {
 		}
 	}
 	return string(out), false
+}
+
+// unseenByte is the byte that a character nobody sees stands for.
+func unseenByte(r rune) (byte, bool) {
+	switch {
+	case r >= 0xE0020 && r <= 0xE007E:
+		return byte(r - 0xE0000), true
+	case r >= 0xFE00 && r <= 0xFE0F:
+		return byte(r - 0xFE00), true
+	case r >= 0xE0100 && r <= 0xE01EF:
+		return byte(r - 0xE0100 + 16), true
+	}
+	return 0, false
 }
 
 // unseen reports whether r takes no room when shown.

@@ -2,7 +2,11 @@ package recognise
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
+
+	"github.com/margaydev/margay/internal/ahocorasick"
+	"github.com/margaydev/margay/internal/dfa"
 )
 
 // maxLiterals bounds the leading literals taken from one expression.
@@ -62,30 +66,23 @@ func bytesOf(class *syntax.Regexp) *[256]bool {
 }
 
 // leading returns case-folded literals of at least two bytes one of which
-// every match begins with, or nil if there is no such set.
+// every match starts with, or nil if there is no such set.
 func leading(re *syntax.Regexp) []string {
 	set, _, ok := prefixes(re)
-	if !ok || len(set) == 0 {
+	if !ok || len(set) == 0 || slices.ContainsFunc(set, func(s string) bool { return len(s) < 2 }) {
 		return nil
-	}
-	for _, s := range set {
-		if len(s) < 2 {
-			return nil
-		}
 	}
 	return set
 }
 
-// prefixes returns strings one of which every match of re begins with, and
+// prefixes returns strings one of which every match of re starts with, and
 // whether they are all of what re matches (so that what follows may extend
 // them).
 func prefixes(re *syntax.Regexp) (set []string, whole, ok bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
-		for _, r := range re.Rune {
-			if r >= 0x80 {
-				return nil, false, false
-			}
+		if slices.ContainsFunc(re.Rune, func(r rune) bool { return r >= 0x80 }) {
+			return nil, false, false
 		}
 		return []string{strings.ToLower(string(re.Rune))}, true, true
 	case syntax.OpCharClass:
@@ -141,57 +138,38 @@ func prefixes(re *syntax.Regexp) (set []string, whole, ok bool) {
 }
 
 func classPrefixes(re *syntax.Regexp) (set []string, whole, ok bool) {
-	seen := map[string]bool{}
 	for i := 0; i < len(re.Rune); i += 2 {
-		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
-			if r >= 0x80 {
-				continue
-			}
-			if s := strings.ToLower(string(r)); !seen[s] {
-				seen[s] = true
-				set = append(set, s)
-			}
-			if len(set) > 4 {
-				return nil, false, false
-			}
+		for r := re.Rune[i]; r <= min(re.Rune[i+1], 0x7f); r++ {
+			set = append(set, strings.ToLower(string(r)))
 		}
+	}
+	if set = unique(set); len(set) > 4 {
+		return nil, false, false
 	}
 	return set, true, len(set) > 0
 }
 
 func unique(set []string) []string {
-	seen := map[string]bool{}
-	out := set[:0]
-	for _, s := range set {
-		if !seen[s] {
-			seen[s] = true
-			out = append(out, s)
-		}
-	}
-	return out
+	slices.Sort(set)
+	return slices.Compact(set)
 }
 
 // firstBytes returns the bytes that a match can begin with.
-func (a *automaton) firstBytes() (first [256]bool) {
-	for b := range 256 {
-		for before := atText; before <= atElse; before++ {
-			if !a.step(a.start(before), byte(b)).dead() {
-				first[b] = true
-				break
-			}
+func firstBytes(d *dfa.DFA) (first [256]bool) {
+	for b := range first {
+		for before := dfa.Nothing; before <= dfa.Other; before++ {
+			first[b] = first[b] || !d.Step(d.Start(before), byte(b)).Dead()
 		}
 	}
 	return first
 }
 
-// words is an Aho–Corasick automaton over case-folded literals.
+// words finds the literals, in any case.
 type words struct {
-	class [256]uint8 // 0: in no literal
-	width int
-	next  []uint16 // state*width+class
-	out   [][]wordUse
-	ends  []bool  // by state: it has out
-	held  []uint8 // by state: bytes that may begin a literal inside a secret
+	*ahocorasick.Automaton
+	out  [][]wordUse
+	ends []bool  // by state: it has out
+	held []uint8 // by state: bytes that may begin a literal inside a secret
 }
 
 // wordUse is what a literal does when it is complete.
@@ -203,84 +181,37 @@ type wordUse struct {
 }
 
 func newWords(uses map[string][]wordUse) *words {
-	w := &words{width: 1}
+	var class [256]uint8 // 0: in no literal
+	width := 1
 	for lit := range uses {
-		for i := range len(lit) {
-			c := lit[i]
-			if w.class[c] == 0 {
-				w.class[c] = uint8(w.width)
-				w.width++
+		for _, c := range []byte(lit) {
+			if class[c] == 0 {
+				class[c] = uint8(width)
+				width++
 				if c >= 'a' && c <= 'z' {
-					w.class[c-32] = w.class[c]
+					class[c-32] = class[c]
 				}
 			}
 		}
 	}
-	// The trie.
-	const none = ^uint16(0)
-	grow := func() uint16 {
-		for range w.width {
-			w.next = append(w.next, none)
-		}
-		w.out = append(w.out, nil)
-		w.held = append(w.held, 0)
-		return uint16(len(w.out) - 1)
+	w := &words{Automaton: ahocorasick.New(class, width)}
+	for lit := range uses {
+		w.Add(lit)
 	}
-	grow()
-	depth := []uint8{0}
+	w.out, w.ends, w.held = make([][]wordUse, w.Len()), make([]bool, w.Len()), make([]uint8, w.Len())
 	for lit, us := range uses {
-		s := uint16(0)
-		inside := false
-		for _, u := range us {
-			inside = inside || u.inside
-		}
-		for i := range len(lit) {
-			at := int(s)*w.width + int(w.class[lit[i]])
-			if w.next[at] == none {
-				n := grow()
-				w.next[at] = n
-				depth = append(depth, uint8(i+1))
-			}
-			s = w.next[at]
-			if inside {
-				w.held[s] = depth[s]
-			}
-		}
-		w.out[s] = append(w.out[s], us...)
-	}
-	// Failure links, breadth first, folded into the transitions.
-	fail := make([]uint16, len(w.out))
-	var queue []uint16
-	for c := range w.width {
-		if n := w.next[c]; n == none {
-			w.next[c] = 0
-		} else {
-			queue = append(queue, n)
-		}
-	}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
-		f := fail[s]
-		w.out[s] = append(w.out[s], w.out[f]...)
-		w.held[s] = max(w.held[s], w.held[f])
-		for c := range w.width {
-			at := int(s)*w.width + c
-			if n := w.next[at]; n == none {
-				w.next[at] = w.next[int(f)*w.width+c]
-			} else {
-				fail[n] = w.next[int(f)*w.width+c]
-				queue = append(queue, n)
+		path := w.Add(lit)
+		w.out[path[len(path)-1]] = us
+		if slices.ContainsFunc(us, func(u wordUse) bool { return u.inside }) {
+			for i, s := range path {
+				w.held[s] = uint8(i + 1)
 			}
 		}
 	}
-	w.ends = make([]bool, len(w.out))
-	for i := range w.out {
-		w.ends[i] = len(w.out[i]) > 0
-	}
+	w.Link(func(s, suffix uint16) {
+		w.out[s] = slices.Concat(w.out[s], w.out[suffix])
+		w.held[s] = max(w.held[s], w.held[suffix])
+		w.ends[s] = len(w.out[s]) > 0
+	})
 	return w
-}
-
-func (w *words) step(s uint16, b byte) uint16 {
-	return w.next[int(s)*w.width+int(w.class[b])]
 }

@@ -21,11 +21,16 @@ func defaultRules(t testing.TB) *Set {
 	return s
 }
 
-// TestSamples runs the samples that each rule carries through the whole set.
+// TestSamples runs the samples of each rule through the whole set. Every rule of
+// this package has some of both kinds.
 func TestSamples(t *testing.T) {
 	s := defaultRules(t)
 	for _, r := range s.Rules() {
-		for i, sample := range r.Positive {
+		own := samples[r.ID]
+		if r.Class != ClassCredential && r.ID != "generic-api-key" && (own.positive == nil || own.negative == nil) {
+			t.Errorf("%s: no samples", r.ID)
+		}
+		for i, sample := range own.positive {
 			from := strings.Index(sample, "«")
 			to := strings.Index(sample, "»") - len("«")
 			text := strings.NewReplacer("«", "", "»", "").Replace(sample)
@@ -39,7 +44,7 @@ func TestSamples(t *testing.T) {
 				}
 			}
 		}
-		for i, sample := range r.Negative {
+		for i, sample := range own.negative {
 			for _, m := range s.Find([]byte(sample)) {
 				if m.Rule.ID == r.ID {
 					t.Errorf("%s: negative sample %d found at [%d,%d)", r.ID, i, m.Start, m.End)
@@ -49,7 +54,37 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// The README counts the rules of the library.
+// TestForgets: what is found depends on the text alone, not on what was read
+// before, nor on how many states are kept.
+func TestForgets(t *testing.T) {
+	rules, err := Credentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules = append(append(rules, Discovery()...), Personal()...)
+	roomy := defaultRules(t)
+	texts := []string{"author = \"james.fake@ymail.com\"", "a.b.c.d.e@f.example.org and 203.0.113.77 4242 4242 4242 4242", "api_key_token_secret_key = m2Xk9vQ4tR7wZ1pL\n"}
+	for _, r := range roomy.Rules() {
+		for _, p := range slices.Concat(samples[r.ID].positive, samples[r.ID].negative) {
+			texts = append(texts, strings.NewReplacer("«", "", "»", "").Replace(p))
+		}
+	}
+	texts = append(texts, strings.Join(texts, " "))
+	for _, room := range []int{0, 1000, 20000} {
+		tight, err := newSet(rules, room)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts {
+			got, want := tight.Find([]byte(text)), roomy.Find([]byte(text))
+			if !slices.EqualFunc(got, want, func(a, b Match) bool { return a.Rule.ID == b.Rule.ID && a.Start == b.Start && a.End == b.End }) {
+				t.Errorf("room for %d bytes: %v in %q, want %v", room, spans(got), text, spans(want))
+			}
+		}
+	}
+}
+
+// The page on how Margay works counts the rules of gitleaks.
 func TestNumberOfRules(t *testing.T) {
 	rules, err := Credentials()
 	if err != nil {
@@ -61,12 +96,12 @@ func TestNumberOfRules(t *testing.T) {
 			n++
 		}
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "how-it-works.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(readme), fmt.Sprintf("the %d credential rules of gitleaks", n)) {
-		t.Errorf("the README does not say that there are %d rules", n)
+	if !strings.Contains(string(page), fmt.Sprintf("the %d credential rules of gitleaks and %d of Margay's own", n-len(vendors()), len(vendors()))) {
+		t.Errorf("docs/how-it-works.md does not say that there are %d and %d rules", n-len(vendors()), len(vendors()))
 	}
 }
 
@@ -75,7 +110,7 @@ func TestNumberOfRules(t *testing.T) {
 func TestCommentsAllowNothing(t *testing.T) {
 	s := defaultRules(t)
 	for _, r := range s.Rules() {
-		for i, sample := range r.Positive {
+		for i, sample := range samples[r.ID].positive {
 			text := strings.NewReplacer("«", "", "»", "").Replace(sample)
 			has := func(text string) bool {
 				return slices.ContainsFunc(s.Find([]byte(text)), func(m Match) bool { return m.Rule.ID == r.ID })
@@ -183,7 +218,7 @@ func checkSplit(t fataler, s *Set, text []byte, cuts []int) {
 func FuzzSplit(f *testing.F) {
 	s := defaultRules(f)
 	for _, r := range s.Rules() {
-		for _, p := range append(r.Positive, r.Negative...) {
+		for _, p := range slices.Concat(samples[r.ID].positive, samples[r.ID].negative) {
 			f.Add([]byte(p), uint16(3), uint16(9))
 		}
 	}

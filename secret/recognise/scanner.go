@@ -2,8 +2,10 @@ package recognise
 
 import (
 	"bytes"
-	"math"
 	"slices"
+
+	"github.com/margaydev/margay/internal/dfa"
+	"github.com/margaydev/margay/secret/plausible"
 )
 
 const (
@@ -18,6 +20,17 @@ const (
 	// lineBack is how much text before a match its line is taken from.
 	lineBack = 256
 )
+
+// endOfText stands for the byte behind a text.
+const endOfText = -1
+
+// after is what a place behind a byte has before it.
+var after = func() (t [256]dfa.Before) {
+	for b := range t {
+		t[b] = dfa.After(rune(b))
+	}
+	return t
+}()
 
 // Option configures a scanner.
 type Option func(*Scanner)
@@ -43,13 +56,14 @@ type Scanner struct {
 
 	win    []byte // text from base on
 	base   int64
-	pos    int64 // bytes read
-	last   lookbehind
-	wordAt uint16 // state of the literal automaton
+	pos    int64      // bytes read
+	last   dfa.Before // the kind of the last byte
+	wordAt uint16     // state of the literal automaton
 
 	runs   []run
 	spawn  []run   // runs of all wordly rules, to be taken apart
 	gates  []int64 // by gate: open before this offset
+	tokens []token // matches whose tokens go on
 	pem    pemState
 	found  []Match
 	closed bool
@@ -58,10 +72,10 @@ type Scanner struct {
 // run is one rule's automaton under way.
 type run struct {
 	rule   uint16
-	state  *state
+	state  *dfa.State
 	start  int64
 	held   int64 // where it entered the secret group; -1: not yet
-	before lookbehind
+	before dfa.Before
 	accept bool
 }
 
@@ -87,8 +101,8 @@ func (s *Set) Find(text []byte, opts ...Option) []Match {
 
 // Reset makes s ready for another text.
 func (s *Scanner) Reset() {
-	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, atText, 0
-	s.runs, s.spawn, s.found, s.closed = s.runs[:0], s.spawn[:0], s.found[:0], false
+	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, dfa.Nothing, 0
+	s.runs, s.spawn, s.tokens, s.found, s.closed = s.runs[:0], s.spawn[:0], s.tokens[:0], s.found[:0], false
 	s.pem = pemState{}
 	clear(s.gates)
 }
@@ -96,15 +110,16 @@ func (s *Scanner) Reset() {
 // CopyTo makes dst read on as s would. Matches not yet taken stay with s.
 func (s *Scanner) CopyTo(dst *Scanner) {
 	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
+	tokens := append(dst.tokens[:0], s.tokens...)
 	*dst = *s
-	dst.win, dst.runs, dst.gates, dst.found, dst.spawn = win, runs, gates, nil, nil
+	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn = win, runs, gates, tokens, nil, nil
 }
 
 // SameAs reports whether s and o, which may have read different texts before,
 // will find the same in what both read from now on. It expects both to have
 // read the same last 512 bytes.
 func (s *Scanner) SameAs(o *Scanner) bool {
-	if len(s.runs)+len(o.runs) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
+	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
 		return false
 	}
 	for i := range s.gates {
@@ -138,6 +153,9 @@ func (s *Scanner) Hold() int64 {
 			hold = h
 		}
 	}
+	for i := range s.tokens {
+		hold = min(hold, s.tokens[i].start)
+	}
 	return min(hold, s.pem.hold(s.pos))
 }
 
@@ -149,21 +167,24 @@ func (s *Scanner) Write(p []byte) {
 		if len(s.runs) > 0 && (len(s.runs) > 1 || !s.stepAlone(b)) {
 			s.stepRuns(b)
 		}
+		if len(s.tokens) > 0 {
+			s.stepTokens(b)
+		}
 		if s.pem.on {
 			s.pem.step(s, b)
 		}
-		if s.set.first[b] && (s.last != atWord || !isWordByte(b)) {
+		if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
 			s.startFirst(b)
 		}
 		s.pos++
 		if len(s.spawn) > 0 {
-			s.disperse(s.pos)
+			s.disperse()
 		}
-		s.wordAt = w.step(s.wordAt, b)
+		s.wordAt = w.Step(s.wordAt, b)
 		if w.ends[s.wordAt] {
 			s.literals(w.out[s.wordAt])
 		}
-		s.last = behind(b)
+		s.last = after[b]
 	}
 	s.trim()
 }
@@ -174,21 +195,22 @@ func (s *Scanner) Close() {
 		return
 	}
 	for i := range s.runs {
-		if r := s.runs[i]; r.rule == crowdRun && s.set.crowd.accepts(r.state) {
+		if r := s.runs[i]; r.rule == crowdRun && s.set.crowd.Ends(r.state) {
 			s.spawn = append(s.spawn, r)
 		}
 	}
-	s.disperse(s.pos)
+	s.disperse()
 	for i := range s.runs {
 		r := &s.runs[i]
 		if r.rule == crowdRun {
 			continue
 		}
-		if r.accept || s.set.rules[r.rule].auto.accepts(r.state) {
+		if r.accept || s.set.rules[r.rule].auto.Ends(r.state) {
 			s.match(r, endOfText)
 		}
 	}
 	s.runs = s.runs[:0]
+	s.closeTokens()
 	s.pem.close(s)
 	s.closed = true
 }
@@ -200,16 +222,16 @@ func (s *Scanner) stepAlone(b byte) bool {
 	if r.rule != crowdRun || s.pos+1-r.start >= maxCrowd {
 		return false
 	}
-	next := s.set.crowd.step(r.state, b)
+	next := s.set.crowd.Step(r.state, b)
 	switch {
-	case next.matched:
+	case next.Matched():
 		return false
-	case next.dead():
+	case next.Dead():
 		s.runs = s.runs[:0]
 		return true
 	}
 	r.state = next
-	if r.held < 0 && next.held {
+	if r.held < 0 && next.Entered() {
 		r.held = s.pos
 	}
 	return true
@@ -220,7 +242,7 @@ func (s *Scanner) stepRuns(b byte) {
 	kept := s.runs[:0]
 	for i := range s.runs {
 		r := s.runs[i]
-		if s.stepRun(&r, b, s.pos) && !merged(kept, &r) {
+		if s.stepRun(&r, b, s.pos) && !s.merged(kept, &r) {
 			kept = append(kept, r)
 		}
 	}
@@ -228,10 +250,14 @@ func (s *Scanner) stepRuns(b byte) {
 }
 
 // merged reports whether an earlier run of the same rule is in the same
-// state: from here on both do the same, and the earlier one covers more.
-func merged(kept []run, r *run) bool {
+// state: from here on both do the same, and the earlier one covers more. Runs of
+// all wordly rules that are about to match may be of different rules.
+func (s *Scanner) merged(kept []run, r *run) bool {
 	for i := range kept {
-		if kept[i].rule == r.rule && kept[i].state == r.state {
+		if kept[i].rule == r.rule && kept[i].state.Same(r.state) {
+			if r.rule == crowdRun && s.set.crowd.Ends(r.state) {
+				return false
+			}
 			k := &kept[i]
 			if k.held >= 0 && (r.held < 0 || k.held <= r.held) || k.held < 0 && r.held < 0 {
 				k.accept = k.accept || r.accept
@@ -249,22 +275,28 @@ func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
 		return s.stepCrowd(r, b, at)
 	}
 	auto := s.set.rules[r.rule].auto
-	r.state = auto.step(r.state, b)
-	if r.state.matched {
+	next := auto.Known(r.state, b)
+	if next == nil {
+		next = auto.Step(r.state, b)
+	}
+	r.state = next
+	if r.state.Matched() {
 		r.accept = true
 	}
-	if r.state.dead() {
+	if r.state.Dead() {
 		if r.accept {
 			s.match(r, int(b))
 		}
 		return false
 	}
-	if r.held < 0 && r.state.held {
+	if r.held < 0 && r.state.Entered() {
 		r.held = at
 	}
 	switch {
 	case r.held >= 0 && at+1-r.held > s.maxHeld:
-		s.found = append(s.found, Match{Rule: s.set.rules[r.rule].rule, Start: r.held, End: at + 1, Capped: true})
+		if s.gateOpen(r) {
+			s.grow(r.rule, r.held, at+1, true)
+		}
 		return false
 	case r.held < 0 && at+1-r.start > maxRun:
 		return false
@@ -275,7 +307,7 @@ func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
 // startFirst starts the rules that b, at s.pos, can begin at the start of a
 // word.
 func (s *Scanner) startFirst(b byte) {
-	r := run{rule: crowdRun, start: s.pos, held: -1, before: s.last, state: s.set.crowd.start(s.last)}
+	r := run{rule: crowdRun, start: s.pos, held: -1, before: s.last, state: s.set.crowd.Start(s.last)}
 	if s.stepCrowd(&r, b, s.pos) {
 		s.push(r)
 	}
@@ -290,62 +322,60 @@ const maxCrowd = 48
 // stepCrowd moves the run of all wordly rules. Where one of them accepts, or
 // the run grows too long to stand for all, each gets a run of its own.
 func (s *Scanner) stepCrowd(r *run, b byte, at int64) bool {
-	r.state = s.set.crowd.step(r.state, b)
-	if r.state.matched || !r.state.dead() && at+1-r.start >= maxCrowd {
+	r.state = s.set.crowd.Step(r.state, b)
+	if r.state.Matched() || !r.state.Dead() && at+1-r.start >= maxCrowd {
 		s.spawn = append(s.spawn, *r)
 		return false
 	}
-	if r.state.dead() {
+	if r.state.Dead() {
 		return false
 	}
-	if r.held < 0 && r.state.held {
+	if r.held < 0 && r.state.Entered() {
 		r.held = at
 	}
 	return true
 }
 
-// disperse starts the wordly rules where runs of all of them ended, and has
-// them read up to at.
-func (s *Scanner) disperse(at int64) {
+// disperse starts the wordly rules whose gates are open where runs of all of
+// them ended.
+func (s *Scanner) disperse() {
 	for i := range s.spawn {
-		c := s.spawn[i]
+		c := &s.spawn[i]
 		for _, id := range s.set.wordly {
-			if !s.runnable(id, c.start) {
-				continue
-			}
-			r := run{rule: id, start: c.start, held: -1, before: c.before, state: s.set.rules[id].auto.start(c.before)}
-			alive := true
-			for p := c.start; p < at && alive; p++ {
-				alive = s.stepRun(&r, s.win[p-s.base], p)
-			}
-			if alive {
-				s.push(r)
+			if s.gateOpen(&run{rule: id, start: c.start}) {
+				s.start(id, c.start, c.before)
 			}
 		}
 	}
 	s.spawn = s.spawn[:0]
 }
 
-// runnable reports whether a rule may start at an offset: its path is the
-// text's, and its gate was opened before.
-func (s *Scanner) runnable(id uint16, at int64) bool {
+// start starts a rule at an offset, unless it is for texts of another path, and
+// has it read what was read since.
+func (s *Scanner) start(id uint16, start int64, before dfa.Before) {
 	c := s.set.rules[id]
 	if c.path != nil && !c.path.MatchString(s.path) {
-		return false
+		return
 	}
-	return c.gate < 0 || s.gates[c.gate] > at
+	r := run{rule: id, start: start, held: -1, before: before, state: c.auto.Start(before)}
+	for at := start; at < s.pos; at++ {
+		if !s.stepRun(&r, s.win[at-s.base], at) {
+			return
+		}
+	}
+	s.push(r)
 }
 
 func (s *Scanner) push(r run) {
-	if merged(s.runs, &r) {
+	if s.merged(s.runs, &r) {
 		return
 	}
 	if len(s.runs) == maxRuns {
 		i := slices.IndexFunc(s.runs, func(r run) bool { return r.rule != crowdRun })
 		if i < 0 {
 			i = 0
-		} else if o := &s.runs[i]; o.held >= 0 {
-			s.found = append(s.found, Match{Rule: s.set.rules[o.rule].rule, Start: o.held, End: s.pos, Capped: true})
+		} else if o := &s.runs[i]; o.held >= 0 && s.gateOpen(o) {
+			s.grow(o.rule, o.held, s.pos, true)
 		}
 		s.runs = slices.Delete(s.runs, i, i+1)
 	}
@@ -362,23 +392,12 @@ func (s *Scanner) literals(uses []wordUse) {
 			s.pem.begin(s, s.pos-int64(u.length))
 			continue
 		}
-		c := s.set.rules[u.rule]
-		if c.path != nil && !c.path.MatchString(s.path) {
-			continue
-		}
 		start := s.pos - int64(u.length)
-		before := atText
+		before := dfa.Nothing
 		if start > 0 {
-			before = behind(s.win[start-1-s.base])
+			before = after[s.win[start-1-s.base]]
 		}
-		r := run{rule: u.rule, start: start, held: -1, before: before, state: c.auto.start(before)}
-		alive := true
-		for at := start; at < s.pos && alive; at++ {
-			alive = s.stepRun(&r, s.win[at-s.base], at)
-		}
-		if alive {
-			s.push(r)
-		}
+		s.start(u.rule, start, before)
 	}
 }
 
@@ -395,10 +414,20 @@ func (s *Scanner) trim() {
 	}
 }
 
+// gateOpen reports whether a word of the rule's gate was read shortly before the
+// run started, or since.
+func (s *Scanner) gateOpen(r *run) bool {
+	g := s.set.rules[r.rule].gate
+	return g < 0 || s.gates[g] > r.start
+}
+
 // match takes the match of a run that accepted; next is the byte that ended
 // it, or endOfText.
 func (s *Scanner) match(r *run, next int) {
 	c := s.set.rules[r.rule]
+	if !s.gateOpen(r) {
+		return
+	}
 	if c.after != nil && r.start > 0 && !c.after[s.win[r.start-1-s.base]] {
 		return
 	}
@@ -406,7 +435,7 @@ func (s *Scanner) match(r *run, next int) {
 	if n := s.pos - r.start; int64(len(text)) > n {
 		text = text[:n]
 	}
-	g := c.auto.extract(text, r.before, next)
+	g := c.auto.Submatch(text, r.before, next)
 	if g == nil {
 		return
 	}
@@ -425,13 +454,13 @@ func (s *Scanner) match(r *run, next int) {
 		return
 	}
 	secret := text[from:to]
-	if c.rule.Entropy > 0 && entropy(secret) <= c.rule.Entropy {
+	if c.rule.Entropy > 0 && plausible.Entropy(secret) <= c.rule.Entropy {
 		return
 	}
-	if c.rule.Validate != nil && !c.rule.Validate(secret) || c.rule.Class != ClassPersonal && sample(secret) {
+	if c.rule.Validate != nil && !c.rule.Validate(secret) || c.rule.Class != ClassPersonal && plausible.Sample(secret) {
 		return
 	}
-	if c.rule.Suits != nil && !c.rule.Suits(s.before(r.start, from), secret) {
+	if c.rule.Suits != nil && !c.rule.Suits(s.before(r.start, from), secret) || c.rule.Class == ClassDiscovery && plausible.Excused(s.before(r.start, from), secret) {
 		return
 	}
 	if len(c.allow) > 0 {
@@ -453,10 +482,10 @@ func (s *Scanner) match(r *run, next int) {
 			}
 		}
 	}
-	s.found = append(s.found, Match{Rule: c.rule, Start: r.start + int64(from), End: r.start + int64(to)})
+	s.grow(r.rule, r.start+int64(from), r.start+int64(to), false)
 }
 
-// before returns what stands before a secret that begins from bytes into a
+// before returns what precedes a secret that starts from bytes into a
 // match at start: what of the line is at most lineBack bytes before the match,
 // and the match up to the secret.
 func (s *Scanner) before(start int64, from int) []byte {
@@ -467,5 +496,3 @@ func (s *Scanner) before(start int64, from int) []byte {
 	}
 	return line
 }
-
-func log2(x float64) float64 { return math.Log2(x) }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/margaydev/margay/internal/dfa"
 )
 
 // Set is a compiled set of rules. It is immutable to its users and safe for
@@ -19,20 +21,22 @@ type Set struct {
 	// for them.
 	first   [256]bool
 	wordly  []uint16
-	crowd   *automaton
+	crowd   *dfa.DFA
 	crowdRe *syntax.Regexp
 	gates   int
 	longer  int // the longest literal
+	room    int // bytes of states of one rule; the crowd has four times as many
 	pem     *Rule
 }
 
 type compiled struct {
 	rule     *Rule
-	auto     *automaton
+	auto     *dfa.DFA
 	gate     int // index of its gate, or -1
 	path     *regexp.Regexp
 	preceded *[256]bool // bytes of the stripped optional prefix
 	after    *[256]bool // bytes one of which, or nothing, must be before the match
+	alphabet *alphabet  // of its tokens; nil for personal data, which ends where its rule says
 	allow    []compiledAllow
 }
 
@@ -47,8 +51,11 @@ const PrivateKeyID = "private-key"
 
 // New compiles rules. A rule with the id PrivateKeyID is found by a detector
 // of its own, which needs no expression.
-func New(rules []Rule) (*Set, error) {
-	s := &Set{}
+func New(rules []Rule) (*Set, error) { return newSet(rules, maxStates) }
+
+// newSet is New with a bound of its own for the states of automata.
+func newSet(rules []Rule, room int) (*Set, error) {
+	s := &Set{room: room}
 	uses := map[string][]wordUse{}
 	for i := range rules {
 		if err := s.add(&rules[i], uses); err != nil {
@@ -57,11 +64,10 @@ func New(rules []Rule) (*Set, error) {
 	}
 	if s.crowdRe != nil {
 		var err error
-		if s.crowd, err = newAutomaton(s.crowdRe, 0); err != nil {
+		if s.crowd, err = automaton(s.crowdRe, dfa.Config{All: true, MaxSize: 4 * room}); err != nil {
 			return nil, err
 		}
-		s.crowd.all = true
-		s.first = s.crowd.firstBytes()
+		s.first = firstBytes(s.crowd)
 	}
 	if s.pem != nil {
 		uses["-----begin"] = append(uses["-----begin"], wordUse{rule: pemUse, length: 10, inside: true})
@@ -101,11 +107,14 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	}
 	re, after := stripBefore(re)
 	re, removed := stripPrefix(re)
-	auto, err := newAutomaton(re, r.Group)
+	auto, err := automaton(re, dfa.Config{Group: r.Group, MaxSize: s.room})
 	if err != nil {
 		return err
 	}
 	c := &compiled{rule: r, auto: auto, gate: -1, preceded: bytesOf(removed), after: bytesOf(after)}
+	if r.Class != ClassPersonal {
+		c.alphabet = alphabetOf(re, r.Group)
+	}
 	if r.Path != "" {
 		if c.path, err = regexp.Compile(r.Path); err != nil {
 			return err
@@ -138,23 +147,26 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	return nil
 }
 
+// maxStates bounds the states of one rule's automaton, in bytes. Megabytes of
+// mixed text fill less than half of it.
+const maxStates = 1 << 20
+
+func automaton(re *syntax.Regexp, cfg dfa.Config) (*dfa.DFA, error) {
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	return dfa.New(prog, dfa.Bytes, cfg), nil
+}
+
 // insideGroup reports whether a match may enter the secret group with its
-// first byte, so that a literal only begun must be held.
+// first byte, so that the start of a literal must be held.
 func insideGroup(re *syntax.Regexp, group int) bool {
 	for {
 		switch re.Op {
 		case syntax.OpConcat:
-			i := slices.IndexFunc(re.Sub, func(s *syntax.Regexp) bool {
-				switch s.Op {
-				case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpEmptyMatch:
-					return false
-				}
-				return true
-			})
-			if i < 0 {
-				return true
-			}
-			if re.MaxCap() == 0 {
+			i := slices.IndexFunc(re.Sub, func(s *syntax.Regexp) bool { return !isEmpty(s) })
+			if i < 0 || re.MaxCap() == 0 {
 				return true
 			}
 			re = re.Sub[i]
@@ -172,20 +184,13 @@ func insideGroup(re *syntax.Regexp, group int) bool {
 	}
 }
 
-// entropy returns the Shannon entropy of b in bits a byte.
-func entropy(b []byte) float64 {
-	var n [256]int
-	for _, c := range b {
-		n[c]++
+// isEmpty reports whether an expression matches nothing but a place.
+func isEmpty(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpEmptyMatch:
+		return true
 	}
-	h := 0.0
-	for _, k := range n {
-		if k > 0 {
-			p := float64(k) / float64(len(b))
-			h -= p * log2(p)
-		}
-	}
-	return h
+	return false
 }
 
 // allowed reports whether an allowlist exempts a match.
@@ -197,33 +202,29 @@ func (a *compiledAllow) allowed(secret, match, line []byte, path string) bool {
 			}
 		}
 	})
-	checks, held := 0, 0
-	count := func(given, ok bool) {
-		if given {
-			checks++
-			if ok {
-				held++
-			}
+	held := make([]bool, 0, 3) // whether each of the conditions holds that are given
+	if len(a.Regexes) > 0 {
+		target := secret
+		switch a.Target {
+		case "match":
+			target = match
+		case "line":
+			target = line
 		}
+		held = append(held, slices.ContainsFunc(a.res, func(re *regexp.Regexp) bool { return re.Match(target) }))
 	}
-	target := secret
-	switch a.Target {
-	case "match":
-		target = match
-	case "line":
-		target = line
-	}
-	count(len(a.Regexes) > 0, slices.ContainsFunc(a.res, func(re *regexp.Regexp) bool { return re.Match(target) }))
 	if len(a.StopWords) > 0 {
 		low := strings.ToLower(string(secret))
-		count(true, slices.ContainsFunc(a.StopWords, func(w string) bool { return strings.Contains(low, w) }))
+		held = append(held, slices.ContainsFunc(a.StopWords, func(w string) bool { return strings.Contains(low, w) }))
 	}
-	count(len(a.Paths) > 0, path != "" && slices.ContainsFunc(a.Paths, func(p string) bool {
-		ok, err := regexp.MatchString(p, path)
-		return err == nil && ok
-	}))
-	if a.All {
-		return checks > 0 && held == checks
+	if len(a.Paths) > 0 {
+		held = append(held, path != "" && slices.ContainsFunc(a.Paths, func(p string) bool {
+			ok, err := regexp.MatchString(p, path)
+			return err == nil && ok
+		}))
 	}
-	return held > 0
+	if a.All && slices.Contains(held, false) {
+		return false
+	}
+	return slices.Contains(held, true)
 }

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/store/storetest"
@@ -17,15 +17,16 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) mediator.Store { return memory.New() })
+	storetest.Run(t, func(*testing.T) storetest.Store { return memory.New() })
 }
 
 func TestBounded(t *testing.T) {
 	ctx := context.Background()
-	s := memory.New(memory.MaxDecisions(10))
+	s := memory.New()
+	s.MaxDecisions = 10
 	for i := range 1000 {
-		e := mediator.LogEntry{Decision: flow.Decision{ID: fmt.Sprintf("%04d", i)}, Findings: []mediator.FindingRecord{{ID: fmt.Sprintf("F%04d", i)}}}
-		if err := s.AppendDecisions(ctx, []mediator.LogEntry{e}); err != nil {
+		e := audit.Entry{Decision: flow.Decision{ID: fmt.Sprintf("%04d", i)}, Findings: []audit.Finding{{ID: fmt.Sprintf("F%04d", i)}}}
+		if err := s.AppendDecisions(ctx, []audit.Entry{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +43,7 @@ func BenchmarkAppendDecisions(b *testing.B) {
 	s := memory.New()
 	b.ReportAllocs()
 	for i := range b.N {
-		e := []mediator.LogEntry{{Decision: flow.Decision{ID: fmt.Sprintf("%012d", i)}}}
+		e := []audit.Entry{{Decision: flow.Decision{ID: fmt.Sprintf("%012d", i)}}}
 		if err := s.AppendDecisions(context.Background(), e); err != nil {
 			b.Fatal(err)
 		}
@@ -61,5 +62,7 @@ func BenchmarkPutSecrets(b *testing.B) {
 }
 
 func TestEventsBounded(t *testing.T) {
-	storetest.EventsBounded(t, memory.New(memory.MaxEvents(100)), 100)
+	s := memory.New()
+	s.MaxEvents = 100
+	storetest.EventsBounded(t, s, 100)
 }

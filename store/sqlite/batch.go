@@ -17,12 +17,12 @@ type batches[T interface{ entries() int }] struct {
 	write func([]T) error // all of them in one transaction, or none
 	in    chan waiting[T]
 	quit  <-chan struct{} // closed when the store is
-	done  chan struct{}   // closed when the goroutine is gone
+	done  chan struct{}   // closed when the goroutine has ended
 }
 
 // waiting is a caller whose change is to be durable.
 type waiting[T any] struct {
-	ctx  context.Context // gone with the call
+	ctx  context.Context // of the call
 	what T
 	err  chan error // of capacity 1
 }
@@ -31,8 +31,9 @@ func newBatches[T interface{ entries() int }](quit <-chan struct{}, write func([
 	return &batches[T]{write: write, in: make(chan waiting[T]), quit: quit, done: make(chan struct{})}
 }
 
-// put returns when what is durable, or will never be. Until its transaction
-// begins, the call ends with ctx; from then on it waits for the outcome.
+// put returns when the change is durable, or never will be. Until its
+// transaction starts, the call ends with ctx; from then on it waits for the
+// outcome.
 func (b *batches[T]) put(ctx context.Context, what T) error {
 	w := waiting[T]{ctx, what, make(chan error, 1)}
 	select {

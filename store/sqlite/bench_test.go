@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 )
 
@@ -136,8 +136,8 @@ func BenchmarkAppendDecisions(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
 					e := decision(int(n.Add(1)))
-					e.Findings = []mediator.FindingRecord{{ID: "F" + e.ID, Rule: "vault", Kind: secret.KindToken}}
-					if err := s.AppendDecisions(context.Background(), []mediator.LogEntry{e}); err != nil {
+					e.Findings = []audit.Finding{{ID: "F" + e.ID, Rule: "vault", Kind: secret.KindToken}}
+					if err := s.AppendDecisions(context.Background(), []audit.Entry{e}); err != nil {
 						b.Error(err)
 						return
 					}

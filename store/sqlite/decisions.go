@@ -2,13 +2,25 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store"
+)
+
+const (
+	newEntry       = "INSERT INTO decisions (id, entry) VALUES (?,?) ON CONFLICT (id) DO NOTHING"
+	setEntry       = "UPDATE decisions SET entry = ? WHERE id = ?"
+	unlink         = "DELETE FROM findings WHERE decision = ?"
+	link           = "INSERT INTO findings (id, decision) VALUES (?,?) ON CONFLICT DO NOTHING"
+	countEntries   = "UPDATE meta SET value = value + ? WHERE key = 'decisions' RETURNING value"
+	dropOldest     = "DELETE FROM decisions WHERE id IN (SELECT id FROM decisions ORDER BY id LIMIT ?)"
+	entryByID      = "SELECT entry FROM decisions WHERE id = ?"
+	entriesAfter   = "SELECT entry FROM decisions WHERE id > ? ORDER BY id LIMIT ?"
+	entriesArrived = "SELECT rowid, entry FROM decisions WHERE rowid > ? ORDER BY rowid LIMIT ?"
+	decisionOf     = "SELECT decision FROM findings WHERE id = ? ORDER BY decision DESC LIMIT 1"
 )
 
 // maxTrim bounds the rows that one transaction removes, unless twice what it
@@ -17,28 +29,28 @@ const maxTrim = 8192
 
 // decided are one caller's entries of the log.
 type decided struct {
-	list  []mediator.LogEntry
+	list  []audit.Entry
 	texts []string
 }
 
 func (d *decided) entries() int { return len(d.list) }
 
-// AppendDecisions implements mediator.Log. Callers at the same time share one
+// AppendDecisions implements audit.Log. Callers at the same time share one
 // transaction; each returns when its entries are durable. An entry with the ID
-// of one that is there replaces it. Until its transaction begins, a call ends
+// of one that is there replaces it. Until its transaction starts, a call ends
 // with ctx; from then on it waits for the outcome, at most for as long as
 // Options.Busy and the disk take.
-func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry) error {
+func (s *Store) AppendDecisions(ctx context.Context, entries []audit.Entry) error {
 	if err := ctx.Err(); err != nil || len(entries) == 0 {
+		return err
+	}
+	if err := store.CheckEntries(entries); err != nil {
 		return err
 	}
 	d := &decided{list: entries, texts: make([]string, len(entries))}
 	for i := range entries {
-		if entries[i].ID == "" {
-			return errors.New("sqlite store: a decision needs an id")
-		}
 		en := entries[i]
-		en.At = stored(en.At)
+		en.At = store.Moment(en.At)
 		text, err := json.Marshal(&en)
 		if err != nil {
 			return fmt.Errorf("sqlite store: %w", err)
@@ -50,182 +62,95 @@ func (s *Store) AppendDecisions(ctx context.Context, entries []mediator.LogEntry
 
 // writeDecisions makes one transaction of a batch.
 func (s *Store) writeDecisions(batch []*decided) error {
-	ctx := context.Background() // a batch belongs to several callers
-	tx, err := s.w.BeginTx(ctx, nil)
-	if err != nil {
-		return s.explain(ctx, err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	added := 0
-	for _, d := range batch {
-		for i := range d.list {
-			fresh, err := s.put(ctx, tx, &d.list[i], d.texts[i])
-			if err != nil {
-				return s.explain(ctx, err)
-			}
-			if fresh {
-				added++
+	return s.transact(context.Background(), func(t *tx) error { // a batch belongs to several callers
+		added := 0
+		for _, d := range batch {
+			for i := range d.list {
+				added += t.put(&d.list[i], d.texts[i])
 			}
 		}
-	}
-	if err := s.count(ctx, tx, added); err != nil {
-		return s.explain(ctx, err)
-	}
-	return s.explain(ctx, tx.Commit())
+		t.bound(added)
+		return nil
+	})
 }
 
-// put writes one entry and reports whether it is new.
-func (s *Store) put(ctx context.Context, tx *sql.Tx, en *mediator.LogEntry, text string) (fresh bool, err error) {
-	res, err := tx.StmtContext(ctx, s.newEntry).ExecContext(ctx, en.ID, text)
-	if err != nil {
-		return false, err
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return false, err
-	}
-	if n == 0 {
-		if _, err := tx.StmtContext(ctx, s.setEntry).ExecContext(ctx, text, en.ID); err != nil {
-			return false, err
-		}
-		if _, err := tx.StmtContext(ctx, s.unlink).ExecContext(ctx, en.ID); err != nil {
-			return false, err
-		}
+// put writes one entry and returns how many it added: 1, or 0 for one that
+// replaces another.
+func (t *tx) put(en *audit.Entry, text string) int {
+	added, _ := t.exec(newEntry, en.ID, text)
+	if added == 0 {
+		t.exec(setEntry, text, en.ID)
+		t.exec(unlink, en.ID)
 	}
 	for i := range en.Findings {
-		if en.Findings[i].ID == "" {
-			continue
-		}
-		if _, err := tx.StmtContext(ctx, s.link).ExecContext(ctx, en.Findings[i].ID, en.ID); err != nil {
-			return false, err
+		if en.Findings[i].ID != "" {
+			t.exec(link, en.Findings[i].ID, en.ID)
 		}
 	}
-	return n > 0, nil
+	return int(added)
 }
 
-// count keeps the number of decisions, for all processes alike, and removes
+// bound keeps the number of decisions, for all processes alike, and removes
 // the oldest if there are too many.
-func (s *Store) count(ctx context.Context, tx *sql.Tx, added int) error {
+func (t *tx) bound(added int) {
 	var n int
-	if err := tx.StmtContext(ctx, s.n).QueryRowContext(ctx, added).Scan(&n); err != nil {
-		return err
+	t.row([]any{&n}, countEntries, added)
+	most := t.store.opt.MaxDecisions
+	if n <= most {
+		return
 	}
-	if n <= s.opt.MaxDecisions {
-		return nil
-	}
-	slack := min(s.opt.MaxDecisions/8, 1024)
+	slack := min(most/8, 1024)
 	// A bound that was lowered must not make one append remove a million.
-	excess := min(n-s.opt.MaxDecisions+slack, max(maxTrim, 2*added))
-	res, err := tx.StmtContext(ctx, s.oldest).ExecContext(ctx, excess)
-	if err != nil {
-		return err
-	}
-	gone, err := res.RowsAffected()
-	if err != nil {
-		return err
-	}
-	return tx.StmtContext(ctx, s.n).QueryRowContext(ctx, -gone).Scan(&n)
+	removed, _ := t.exec(dropOldest, min(n-most+slack, max(maxTrim, 2*added)))
+	t.row([]any{&n}, countEntries, -removed)
 }
 
-// Decision implements mediator.Log.
-func (s *Store) Decision(ctx context.Context, id string) (mediator.LogEntry, error) {
-	var text []byte
-	err := s.decision.QueryRowContext(ctx, id).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return mediator.LogEntry{}, secret.ErrNotFound
-	}
-	if err != nil {
-		return mediator.LogEntry{}, s.explain(ctx, err)
-	}
-	return s.entryOf(ctx, text)
+func entryInto(en *audit.Entry) []any { return []any{decoded{en}} }
+
+// Decision implements audit.Log.
+func (s *Store) Decision(ctx context.Context, id string) (audit.Entry, error) {
+	return one(ctx, s, secret.ErrNotFound, entryInto, entryByID, id)
 }
 
-func (s *Store) entryOf(ctx context.Context, text []byte) (en mediator.LogEntry, err error) {
-	if err := json.Unmarshal(text, &en); err != nil {
-		// The decoder's error may quote the text.
-		return mediator.LogEntry{}, s.explain(ctx, fmt.Errorf("a decision in the log can't be read: %w", ErrCorrupt))
-	}
-	return en, nil
-}
-
-// FindingByID implements mediator.Log. Where several decisions list one
+// FindingByID implements audit.Log. Where several decisions list one
 // finding, the one with the greatest id answers.
-func (s *Store) FindingByID(ctx context.Context, id string) (mediator.FindingRecord, string, error) {
-	var decision string
-	err := s.finding.QueryRowContext(ctx, id).Scan(&decision)
-	if errors.Is(err, sql.ErrNoRows) {
-		return mediator.FindingRecord{}, "", secret.ErrNotFound
-	}
+func (s *Store) FindingByID(ctx context.Context, id string) (audit.Finding, string, error) {
+	decision, err := one(ctx, s, secret.ErrNotFound, value[string], decisionOf, id)
 	if err != nil {
-		return mediator.FindingRecord{}, "", s.explain(ctx, err)
+		return audit.Finding{}, "", err
 	}
 	en, err := s.Decision(ctx, decision)
 	if err != nil {
-		return mediator.FindingRecord{}, "", err
+		return audit.Finding{}, "", err
 	}
 	for _, f := range en.Findings {
 		if f.ID == id {
 			return f, decision, nil
 		}
 	}
-	return mediator.FindingRecord{}, "", secret.ErrNotFound
+	return audit.Finding{}, "", secret.ErrNotFound
 }
 
-// Decisions implements mediator.Log.
-func (s *Store) Decisions(ctx context.Context, after string, limit int) ([]mediator.LogEntry, error) {
-	rows, err := s.page.QueryContext(ctx, after, max(0, limit))
-	if err != nil {
-		return nil, s.explain(ctx, err)
-	}
-	defer func() { _ = rows.Close() }()
-	var out []mediator.LogEntry
-	for rows.Next() {
-		var text sql.RawBytes
-		if err := rows.Scan(&text); err != nil {
-			return nil, s.explain(ctx, err)
-		}
-		en, err := s.entryOf(ctx, text)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, en)
-	}
-	return out, s.explain(ctx, rows.Err())
+// Decisions implements audit.Log.
+func (s *Store) Decisions(ctx context.Context, after string, limit int) ([]audit.Entry, error) {
+	return list(ctx, s, entryInto, entriesAfter, after, max(0, limit))
 }
 
 // Arrived returns up to limit entries in the order in which they were added,
-// beginning behind the one that had the number after, and the number of the
-// last of them. Entries that are replaced keep their place. Unlike the order
-// of ids, which are given when a decision begins, this one never gains an
-// entry before one that was already returned, whichever process added it.
-func (s *Store) Arrived(ctx context.Context, after int64, limit int) ([]mediator.LogEntry, int64, error) {
-	rows, err := s.arrived.QueryContext(ctx, after, max(0, limit))
-	if err != nil {
-		return nil, after, s.explain(ctx, err)
-	}
-	defer func() { _ = rows.Close() }()
-	var out []mediator.LogEntry
+// from behind the one with the number after, and the number of the last of
+// them. Entries that are replaced keep their place. The order of ids is another
+// one, since an id is given when a decision starts: in this order no entry ever
+// comes before one that was already returned, whichever process added it.
+func (s *Store) Arrived(ctx context.Context, after int64, limit int) ([]audit.Entry, int64, error) {
 	last := after
-	for rows.Next() {
-		var text sql.RawBytes
-		if err := rows.Scan(&last, &text); err != nil {
-			return nil, after, s.explain(ctx, err)
-		}
-		en, err := s.entryOf(ctx, text)
-		if err != nil {
-			return nil, after, err
-		}
-		out = append(out, en)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, after, s.explain(ctx, err)
+	out, err := list(ctx, s, func(en *audit.Entry) []any { return []any{&last, decoded{en}} }, entriesArrived, after, max(0, limit))
+	if err != nil {
+		return nil, after, err
 	}
 	return out, last, nil
 }
 
 // LastArrival returns the number of the entry that was added last.
 func (s *Store) LastArrival(ctx context.Context) (int64, error) {
-	var n int64
-	err := s.last.QueryRowContext(ctx).Scan(&n)
-	return n, s.explain(ctx, err)
+	return one(ctx, s, nil, value[int64], "SELECT coalesce(max(rowid), 0) FROM decisions")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -12,7 +13,7 @@ import (
 // Errors that say what the caller must do. Those that come out of a Store are
 // wrapped with the file's path and a hint for a person.
 var (
-	// ErrCorrupt says that the file is no sound database. Where Open returns
+	// ErrCorrupt says that the file is not a sound database. Where Open returns
 	// it, the file was not changed.
 	ErrCorrupt = errors.New("the database is corrupt")
 	// ErrForeign says that the file is a database of another program.
@@ -42,11 +43,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	var e *sqlite.Error
-	code := -1
-	if errors.As(err, &e) {
-		code = e.Code()
-	}
+	code := codeOf(err)
 	if ctx.Err() != nil && (code&0xff == sqlite3.SQLITE_INTERRUPT || code < 0) {
 		return ctx.Err() // also where the pool reports a consequence of it
 	}
@@ -56,7 +53,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	p := s.path
 	switch {
 	case errors.Is(err, ErrCorrupt), code >= 0 && (code&0xff == sqlite3.SQLITE_CORRUPT || code&0xff == sqlite3.SQLITE_NOTADB):
-		return wrap(ErrCorrupt, err, "move %s away, with %[1]s-wal and %[1]s-shm if they are there, and a new one is made", p)
+		return wrap(ErrCorrupt, err, "move %s away, with %[1]s-wal and %[1]s-shm if they are there, and restore it from a backup", p)
 	case code < 0:
 		return fmt.Errorf("%s: %w", p, err)
 	}
@@ -81,17 +78,25 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: %w", p, err)
 }
 
+// codeOf returns the engine's code of an error, -1 for any other error.
+func codeOf(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return -1
+}
+
 // locked reports whether another process had the file locked.
 func locked(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code()&0xff == sqlite3.SQLITE_BUSY || e.Code()&0xff == sqlite3.SQLITE_LOCKED)
+	class := codeOf(err) & 0xff
+	return class == sqlite3.SQLITE_BUSY || class == sqlite3.SQLITE_LOCKED
 }
 
 // unfinished reports whether a file must be written before it can be read: a
-// transaction was begun in it and never ended.
+// transaction was started in it and never ended.
 func unfinished(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_READONLY_ROLLBACK || e.Code() == sqlite3.SQLITE_READONLY_RECOVERY || e.Code() == sqlite3.SQLITE_READONLY_CANTINIT)
+	return slices.Contains([]int{sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT}, codeOf(err))
 }
 
 // wrap puts a hint behind what, and keeps the cause where it says more.

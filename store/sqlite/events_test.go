@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/store/storetest"
 )
 
@@ -24,11 +24,11 @@ func TestEventBytesBounded(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "margay.db"), Options{MaxEventBytes: 100_000})
 	long := strings.Repeat("x", 30_000)
 	for i := range 20 {
-		e := mediator.TraceEvent{ID: "E", Trajectory: "T", Kind: mediator.EventAnswer, At: time.UnixMilli(int64(i)), Detail: &mediator.Detail{Texts: []mediator.TextDetail{{Text: long}}}}
+		e := audit.Event{ID: "E", Trajectory: "T", Kind: audit.KindAnswer, At: time.UnixMilli(int64(i)), Detail: &audit.Detail{Texts: []audit.TextDetail{{Text: long}}}}
 		if i == 19 {
 			e.Detail.Texts[0].Text = strings.Repeat("y", 500_000)
 		}
-		if err := s.AppendEvents(ctx, []mediator.TraceEvent{e}); err != nil {
+		if err := s.AppendEvents(ctx, []audit.Event{e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,15 +52,15 @@ func query(t *testing.T, s *Store, q string, into any) {
 	}
 }
 
-// An event that can't be read is an error, and none of its text is told.
+// An event that can't be read is an error, and none of its text is disclosed.
 func TestEventCorrupt(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, filepath.Join(t.TempDir(), "margay.db"), Options{})
-	if err := s.AppendEvents(ctx, []mediator.TraceEvent{{ID: "E", Trajectory: "T", Kind: mediator.EventStep, At: time.Now()}}); err != nil {
+	if err := s.AppendEvents(ctx, []audit.Event{{ID: "E", Trajectory: "T", Kind: audit.KindStep, At: time.Now()}}); err != nil {
 		t.Fatal(err)
 	}
 	do(t, s.w, "UPDATE events SET payload = '{\"v\":\"hush\"'")
-	if _, err := s.Events(ctx, mediator.EventQuery{Limit: 10}); !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "hush") {
+	if _, err := s.Events(ctx, audit.Query{Limit: 10}); !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "hush") {
 		t.Errorf("a list: %v", err)
 	}
 	if _, err := s.Event(ctx, 1); !errors.Is(err, ErrCorrupt) {

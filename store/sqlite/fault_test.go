@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 )
 
@@ -32,10 +32,10 @@ const (
 const childWorkers = 4
 
 // pair is the two entries of one append.
-func pair(i int) []mediator.LogEntry {
+func pair(i int) []audit.Entry {
 	a, b := decision(2*i), decision(2*i+1)
-	a.Findings = []mediator.FindingRecord{{ID: "F" + a.ID, Path: strings.Repeat("x", 500)}}
-	return []mediator.LogEntry{a, b}
+	a.Findings = []audit.Finding{{ID: "F" + a.ID, Path: strings.Repeat("x", 500)}}
+	return []audit.Entry{a, b}
 }
 
 // child appends pairs of decisions from several goroutines, and prints the

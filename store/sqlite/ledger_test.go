@@ -26,6 +26,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 )
 
 // childLedger tells the test's own binary, run as a child, to write a ledger.
@@ -33,17 +34,17 @@ const childLedger = "MARGAY_TEST_STORE_LEDGER"
 
 var ledgerKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{5}, ed25519.SeedSize))
 
-func bookOf(s *Store) (*ledger.Book, ledger.Hash, error) {
+func bookOf(s *Store) (*ledger.Book, charge.Hash, error) {
 	b, err := ledger.NewBook(ledger.Config{Store: s, Key: ledgerKey})
 	if err != nil {
-		return nil, ledger.Hash{}, err
+		return nil, charge.Hash{}, err
 	}
 	h, err := b.KeepRubric(context.Background(), []byte("a rubric"))
 	return b, h, err
 }
 
 // keyed is a fingerprint of a value, as the ledger has them.
-func keyed(value []byte) (h ledger.Hash) {
+func keyed(value []byte) (h charge.Hash) {
 	m := hmac.New(sha256.New, testKeys.Fingerprint[:])
 	m.Write(value)
 	m.Sum(h[:0])
@@ -51,26 +52,26 @@ func keyed(value []byte) (h ledger.Hash) {
 }
 
 // spend makes one release of values that costs a millionth of a bit each.
-func spend(ctx context.Context, b *ledger.Book, h ledger.Hash, family flow.TrajectoryID, values ...[]byte) (*ledger.Entry, error) {
+func spend(ctx context.Context, b *ledger.Book, h charge.Hash, family flow.TrajectoryID, values ...[]byte) (*charge.Entry, error) {
 	for {
 		s, err := b.Head(ctx, family)
 		if err != nil {
 			return nil, err
 		}
-		e := &ledger.Entry{
-			Trajectory: family, Channel: flow.ChannelTool, Sink: "airline", Class: flow.RequiredService, Rubrics: []ledger.Hash{h}, Outcome: flow.Rewrite,
-			Variant: keyed(fmt.Append(nil, s.Seq)), Models: []ledger.Model{{Name: "rules", Version: "1"}},
-			Limits: ledger.Limits{B: flow.MaxBits - 1, Cap: [4]flow.Bits{0, flow.MaxBits - 1}, Lambda: [4]int64{0, 1000, 2000, 4000}},
+		e := &charge.Entry{
+			Trajectory: family, Channel: flow.ChannelTool, Sink: "airline", Class: flow.RequiredService, Rubrics: []charge.Hash{h}, Outcome: flow.Rewrite,
+			Variant: keyed(fmt.Append(nil, s.Seq)), Models: []charge.Model{{Name: "rules", Version: "1"}},
+			Limits: charge.Limits{B: flow.MaxBits - 1, Cap: [4]flow.Bits{0, flow.MaxBits - 1}, Lambda: [4]int64{0, 1000, 2000, 4000}},
 		}
 		for _, v := range values {
-			a := ledger.Atom{Field: "email", Op: ledger.Identity, Value: keyed(v), Cost: 1, After: s.After(keyed(v))}
+			a := charge.Atom{Field: "email", Op: charge.Identity, Value: keyed(v), Cost: 1, After: s.After(keyed(v))}
 			a.After[1]++
 			e.Atoms = append(e.Atoms, a)
 		}
 		if err := s.Next(e); err != nil {
 			return nil, err
 		}
-		if err := b.Commit(ctx, e); !errors.Is(err, ledger.ErrConflict) {
+		if _, err := b.Commit(ctx, e); !errors.Is(err, charge.ErrConflict) {
 			return e, err
 		}
 	}
@@ -197,7 +198,7 @@ func TestLedgerKilled(t *testing.T) {
 			if err != nil || len(stored) != 1 {
 				t.Fatalf("kill %d: entry %d of %s was let out and is not there: %v", round, r.seq, r.family, err)
 			}
-			if e, err := ledger.Decode(stored[0].Bytes); err != nil || e.Hash().String() != r.hash {
+			if e, err := charge.Decode(stored[0].Bytes); err != nil || e.Hash().String() != r.hash {
 				t.Fatalf("kill %d: entry %d of %s is another: %v", round, r.seq, r.family, err)
 			}
 		}
@@ -274,7 +275,7 @@ func TestLedgerLockedOrClosed(t *testing.T) {
 	if e, err := spend(ctx, b, h, "F", []byte("v")); err != nil || e.Seq != 1 {
 		t.Errorf("after: %v", err)
 	}
-	if err := s.AppendEntry(ctx, ledger.Hash{}, ledger.Head{Family: "F", Seq: 1}, nil); err == nil {
+	if err := s.AppendEntry(ctx, charge.Hash{}, charge.Head{Family: "F", Seq: 1}, nil); err == nil {
 		t.Error("an entry of nothing was taken")
 	}
 	if err := s.Close(); err != nil {
@@ -293,24 +294,24 @@ func TestLedgerBatch(t *testing.T) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	first := func(family string, hash byte) waiting[*spent] {
-		e := &spent{next: ledger.Head{Family: flow.TrajectoryID(family), Seq: 1, Hash: ledger.Hash{hash}}, entry: []byte{1}}
+		e := &spent{next: charge.Head{Family: flow.TrajectoryID(family), Seq: 1, Hash: charge.Hash{hash}}, entry: []byte{1}}
 		return waiting[*spent]{context.Background(), e, make(chan error, 1)}
 	}
 	for _, bad := range []bool{false, true} {
 		name := func(n string) string { return fmt.Sprint(n, bad) }
 		batch := []waiting[*spent]{first(name("a"), 1), first(name("a"), 2), first(name("b"), 1), first(name("late"), 1), first(name("c"), 1)}
 		batch[3].ctx = gone
-		want := []error{nil, ledger.ErrConflict, nil, context.Canceled, nil}
+		want := []error{nil, charge.ErrConflict, nil, context.Canceled, nil}
 		if bad {
 			batch = append(batch, first("bad", 1))
 			want = append(want, errors.New("any"))
 		}
 		answers := slices.Clone(batch)
-		s.book.log.flush(batch)
+		s.book.flush(batch)
 		for i, r := range answers {
 			err := <-r.err
 			if err == nil && !r.what.fits {
-				err = ledger.ErrConflict
+				err = charge.ErrConflict
 			}
 			if (err == nil) != (want[i] == nil) || want[i] != nil && i < 5 && !errors.Is(err, want[i]) {
 				t.Errorf("bad %v: caller %d: %v, want %v", bad, i, err, want[i])

@@ -7,6 +7,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,8 +17,6 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
-
-	"github.com/margaydev/margay/mediator"
 )
 
 // Defaults of Options.
@@ -35,21 +34,21 @@ const readers = 8
 
 // Options tune a store. The zero value has the defaults.
 type Options struct {
-	// Busy is how long a locked database is waited for; DefaultBusy if it is
+	// Busy is how long a call waits for a locked database; DefaultBusy if it is
 	// not positive. The engine counts in milliseconds.
 	Busy time.Duration
 	// MaxDecisions bounds the log; DefaultMaxDecisions if it is not positive.
-	// Once there are more, those with the lowest ids go, in batches: up to an
-	// eighth of MaxDecisions, at most 1,024, below the bound.
+	// Once there are more, those with the lowest ids are discarded, in batches:
+	// up to an eighth of MaxDecisions, at most 1,024, below the bound.
 	MaxDecisions int
-	// MaxEvents and MaxEventBytes bound what is kept for those who look on;
+	// MaxEvents and MaxEventBytes bound what is kept for observers;
 	// DefaultMaxEvents and DefaultMaxEventBytes if they are not positive. The
-	// oldest go first, in batches.
+	// oldest are discarded first, in batches.
 	MaxEvents     int
 	MaxEventBytes int64
 }
 
-// Store implements mediator.Store. It is safe for concurrent use, by several
+// Store is the state of one engine. It is safe for concurrent use, by several
 // processes too. Two goroutines of its own write the log and the ledger; Close
 // ends them.
 type Store struct {
@@ -59,39 +58,25 @@ type Store struct {
 	r    *sql.DB
 	e    *sql.DB // one connection for Epoch, so that it never waits for an iteration
 
-	epoch                                       *sql.Stmt // on e
-	decision, finding, page, arrived, last      *sql.Stmt // on r
-	putSecret, bump                             *sql.Stmt // on w, as the following
-	newEntry, setEntry, unlink, link, n, oldest *sql.Stmt
-	newEvent, sumEvent, tally, hit              *sql.Stmt
-	book                                        book
+	prepared map[string]*sql.Stmt // by query: what runs often
 
 	log    *batches[*decided]
-	quit   chan struct{} // closed by Close
+	book   *batches[*spent] // of the ledger
+	quit   chan struct{}    // closed by Close
 	closed sync.Once
 	end    error
 }
 
-var _ mediator.Store = (*Store)(nil)
-
-// Open opens or makes the database at path. The folder is made with mode 0700
-// and the file with 0600. A file that is not a sound database of a known
-// version is refused and left as it is; so is one that others may read or
-// that a link shows in another user's hands. Errors wrap those of this package
-// where they fit, and say what to do.
+// Open opens or makes the database at path. It makes the folder with mode 0700
+// and the file with 0600. It refuses, and does not change, a file that is not a
+// sound database of a known version, that other users may read, or that a link
+// of another user leads to. Errors wrap those of this package where they fit,
+// and say what to do.
 func Open(ctx context.Context, path string, opt Options) (*Store, error) {
-	if opt.Busy <= 0 {
-		opt.Busy = DefaultBusy
-	}
-	if opt.MaxDecisions <= 0 {
-		opt.MaxDecisions = DefaultMaxDecisions
-	}
-	if opt.MaxEvents <= 0 {
-		opt.MaxEvents = DefaultMaxEvents
-	}
-	if opt.MaxEventBytes <= 0 {
-		opt.MaxEventBytes = DefaultMaxEventBytes
-	}
+	opt.Busy = cmp.Or(max(opt.Busy, 0), DefaultBusy)
+	opt.MaxDecisions = cmp.Or(max(opt.MaxDecisions, 0), DefaultMaxDecisions)
+	opt.MaxEvents = cmp.Or(max(opt.MaxEvents, 0), DefaultMaxEvents)
+	opt.MaxEventBytes = cmp.Or(max(opt.MaxEventBytes, 0), DefaultMaxEventBytes)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -100,18 +85,18 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: target, opt: opt, quit: make(chan struct{})}
-	s.log, s.book.log = newBatches(s.quit, s.writeDecisions), newBatches(s.quit, s.writeEntries)
+	s.log, s.book = newBatches(s.quit, s.writeDecisions), newBatches(s.quit, s.writeEntries)
 	if err := s.patiently(ctx, s.open); err != nil {
 		return nil, errors.Join(s.explain(ctx, err), s.closeAll())
 	}
 	go s.log.run()
-	go s.book.log.run()
+	go s.book.run()
 	return s, nil
 }
 
-// patiently opens again as long as Options.Busy where another process locks the
-// file: the engine does not wait where it changes the journal's mode, restores
-// a log, or removes one.
+// patiently tries to open for as long as Options.Busy while another process locks
+// the file: the engine itself does not wait when it changes the journal's mode,
+// or restores or removes a log.
 func (s *Store) patiently(ctx context.Context, open func(context.Context) error) error {
 	until := time.Now().Add(s.opt.Busy)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
@@ -147,36 +132,16 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.e, err = s.connect(1, "", "query_only(1)"); err != nil {
 		return err
 	}
-	for _, p := range []struct {
-		stmt  **sql.Stmt
-		db    *sql.DB
-		query string
-	}{
-		{&s.epoch, s.e, "SELECT value FROM meta WHERE key = 'epoch'"},
-		{&s.decision, s.r, "SELECT entry FROM decisions WHERE id = ?"},
-		{&s.finding, s.r, "SELECT decision FROM findings WHERE id = ? ORDER BY decision DESC LIMIT 1"},
-		{&s.page, s.r, "SELECT entry FROM decisions WHERE id > ? ORDER BY id LIMIT ?"},
-		{&s.arrived, s.r, "SELECT rowid, entry FROM decisions WHERE rowid > ? ORDER BY rowid LIMIT ?"},
-		{&s.last, s.r, "SELECT coalesce(max(rowid), 0) FROM decisions"},
-		{&s.putSecret, s.w, `INSERT OR REPLACE INTO secrets
-			(id, name, kind, source, origin, fingerprint, print, length, sealed, created, expires) VALUES (?,?,?,?,?,?,?,?,?,?,?)`},
-		{&s.bump, s.w, "UPDATE meta SET value = value + 1 WHERE key = 'epoch'"},
-		{&s.newEntry, s.w, "INSERT INTO decisions (id, entry) VALUES (?,?) ON CONFLICT (id) DO NOTHING"},
-		{&s.setEntry, s.w, "UPDATE decisions SET entry = ? WHERE id = ?"},
-		{&s.unlink, s.w, "DELETE FROM findings WHERE decision = ?"},
-		{&s.link, s.w, "INSERT INTO findings (id, decision) VALUES (?,?) ON CONFLICT DO NOTHING"},
-		{&s.n, s.w, "UPDATE meta SET value = value + ? WHERE key = 'decisions' RETURNING value"},
-		{&s.newEvent, s.w, "INSERT INTO events (id, trajectory, at, kind, verb, sink, outcome, size, payload, detail) VALUES (?,?,?,?,?,?,?,?,?,?)"},
-		{&s.sumEvent, s.w, sumEvent},
-		{&s.tally, s.w, "INSERT INTO tallies (minute, verb, outcome, n) VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"},
-		{&s.book.append, s.w, appendEntry},
-		{&s.book.page, s.r, "SELECT arrival, entry FROM ledger WHERE family = ? AND seq > ? ORDER BY seq LIMIT ?"},
-		{&s.book.rubric, s.r, "SELECT canonical FROM rubrics WHERE hash = ?"},
-		{&s.hit, s.w, "INSERT INTO hits (fingerprint, n, last, seq) VALUES (?,1,?,?) ON CONFLICT DO UPDATE SET n = n + 1, last = excluded.last, seq = excluded.seq"},
-		{&s.oldest, s.w, "DELETE FROM decisions WHERE id IN (SELECT id FROM decisions ORDER BY id LIMIT ?)"},
+	s.prepared = map[string]*sql.Stmt{}
+	for db, queries := range map[*sql.DB][]string{
+		s.e: {epoch},
+		s.r: {entryByID, decisionOf, entriesAfter, entriesArrived, ledgerPage, rubricByHash},
+		s.w: {putSecret, bump, newEntry, setEntry, unlink, link, countEntries, dropOldest, newEvent, addSum, addTally, addHit, appendEntry},
 	} {
-		if *p.stmt, err = p.db.PrepareContext(ctx, p.query); err != nil {
-			return err
+		for _, q := range queries {
+			if s.prepared[q], err = db.PrepareContext(ctx, q); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -203,14 +168,14 @@ func (s *Store) connect(conns int, extra string, pragmas ...string) (*sql.DB, er
 	return db, nil
 }
 
-// Close ends the store: appends that were taken are finished, later calls
-// return ErrClosed. Closing again does nothing. The files beside the database
-// go away with the last process that closes it.
+// Close ends the store: it finishes the appends that it has taken, and later
+// calls return ErrClosed. Closing again does nothing. The last process that
+// closes the database removes the files beside it.
 func (s *Store) Close() error {
 	s.closed.Do(func() {
 		close(s.quit)
 		<-s.log.done
-		<-s.book.log.done
+		<-s.book.done
 		s.end = s.closeAll()
 	})
 	return s.end
@@ -234,4 +199,13 @@ func (s *Store) isClosed() bool {
 	default:
 		return false
 	}
+}
+
+// Writable writes the version of the format once more: a page and a commit,
+// which fail where nothing can be written, and change nothing.
+func (s *Store) Writable(ctx context.Context) error {
+	return s.transact(ctx, func(t *tx) error {
+		t.exec("PRAGMA user_version = " + strconv.Itoa(len(migrations)))
+		return nil
+	})
 }

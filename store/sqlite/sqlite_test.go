@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/storetest"
 )
@@ -53,13 +53,13 @@ func open(t testing.TB, path string, o Options) *Store {
 
 func TestStore(t *testing.T) {
 	storetest.Run(t,
-		func(t *testing.T) mediator.Store {
+		func(t *testing.T) storetest.Store {
 			return open(t, filepath.Join(t.TempDir(), "sub", "a b%3f#?.db"), Options{})
 		},
-		storetest.Second(func(t *testing.T, s mediator.Store) mediator.Store {
+		storetest.Second(func(t *testing.T, s storetest.Store) storetest.Store {
 			return open(t, s.(*Store).path, Options{})
 		}),
-		storetest.Reopen(func(t *testing.T, s mediator.Store) mediator.Store {
+		storetest.Reopen(func(t *testing.T, s storetest.Store) storetest.Store {
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
@@ -68,8 +68,8 @@ func TestStore(t *testing.T) {
 	)
 }
 
-func decision(i int) mediator.LogEntry {
-	return mediator.LogEntry{Decision: flow.Decision{ID: fmt.Sprintf("D%025d", i)}}
+func decision(i int) audit.Entry {
+	return audit.Entry{Decision: flow.Decision{ID: fmt.Sprintf("D%025d", i)}}
 }
 
 func bytesOf(t *testing.T, path string) []byte {
@@ -101,7 +101,7 @@ func do(t *testing.T, db *sql.DB, query string) {
 }
 
 func append1(s *Store, i int) error {
-	return s.AppendDecisions(context.Background(), []mediator.LogEntry{decision(i)})
+	return s.AppendDecisions(context.Background(), []audit.Entry{decision(i)})
 }
 
 func TestModes(t *testing.T) {
@@ -332,7 +332,7 @@ func TestOneCallerCannotFailAnother(t *testing.T) {
 	cancel()
 	var batch []waiting[*decided]
 	for i, id := range []string{"a", "bad", "b", "late"} {
-		d := &decided{[]mediator.LogEntry{{Decision: flow.Decision{ID: id}}}, []string{`{"id":"` + id + `"}`}}
+		d := &decided{[]audit.Entry{{Decision: flow.Decision{ID: id}}}, []string{`{"id":"` + id + `"}`}}
 		r := waiting[*decided]{context.Background(), d, make(chan error, 1)}
 		if i == 3 {
 			r.ctx = done
@@ -364,8 +364,8 @@ func TestTrim(t *testing.T) {
 	}
 	for i := range 200 {
 		e := decision(i)
-		e.Findings = []mediator.FindingRecord{{ID: "F" + e.ID}}
-		if err := s.AppendDecisions(ctx, []mediator.LogEntry{e}); err != nil {
+		e.Findings = []audit.Finding{{ID: "F" + e.ID}}
+		if err := s.AppendDecisions(ctx, []audit.Entry{e}); err != nil {
 			t.Fatal(err)
 		}
 		n := count("decisions")
@@ -425,9 +425,9 @@ func TestNothingOfAValue(t *testing.T) {
 		rec.Sealed = sealed
 		recs = append(recs, rec)
 		e := decision(i)
-		e.Findings = []mediator.FindingRecord{{ID: "F" + e.ID, Name: rec.Name, Kind: rec.Kind, Fingerprint: rec.Fingerprint, Length: rec.Length}}
+		e.Findings = []audit.Finding{{ID: "F" + e.ID, Name: rec.Name, Kind: rec.Kind, Fingerprint: rec.Fingerprint, Length: rec.Length}}
 		if err := errors.Join(
-			s.AppendDecisions(ctx, []mediator.LogEntry{e}),
+			s.AppendDecisions(ctx, []audit.Entry{e}),
 			s.PutAllow(ctx, secret.Allow{ID: rec.ID, Fingerprint: rec.Fingerprint}),
 		); err != nil {
 			t.Fatal(err)
@@ -481,7 +481,7 @@ func TestNothingOfAValue(t *testing.T) {
 	grep()
 }
 
-// Who made the database was killed before it was made: half of it stands in the
+// The process that made the database was killed before it was done: half of it is in the
 // file, and what takes it back beside it.
 func TestKilledWhileMaking(t *testing.T) {
 	ctx := context.Background()
@@ -516,6 +516,53 @@ func TestKilledWhileMaking(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(append1(s, 1), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Writable does write, and where another process holds the lock it says so.
+func TestWritable(t *testing.T) {
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "margay.db")
+	s, err := Open(ctx, path, Options{Busy: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	size := func() int64 {
+		wal, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wal.Size()
+	}
+	before := size()
+	if err := s.Writable(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if size() <= before {
+		t.Error("nothing was written")
+	}
+	var version int
+	if err := s.r.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil || version != len(migrations) {
+		t.Errorf("version %d, %v", version, err)
+	}
+	other, err := Open(ctx, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	tx, err := other.w.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Writable(ctx); err == nil {
+		t.Error("it can be written to, they say, while it is locked")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Writable(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/ledger"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/ledger/charge"
+	"github.com/margaydev/margay/mediator/audit"
+	"github.com/margaydev/margay/store"
 )
 
 // A database of every earlier format is brought up to date when it is opened,
@@ -47,10 +48,13 @@ func TestEarlierFormats(t *testing.T) {
 		if err := s.PutValues(ctx, [32]byte{1}, map[string][]byte{"margay-token-a": {1}}, time.Now()); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}
-		if err := s.AppendEntry(ctx, ledger.Hash{}, ledger.Head{Family: "F", Seq: 1, Hash: ledger.Hash{1}}, []byte{1}); err != nil {
+		if err := s.PutSaid(ctx, [32]byte{1}, [][]byte{{1}}); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}
-		if err := s.AppendEvents(ctx, []mediator.TraceEvent{{ID: "E", Trajectory: "T", Kind: mediator.EventStep, At: time.Now()}}); err != nil {
+		if err := s.AppendEntry(ctx, charge.Hash{}, charge.Head{Family: "F", Seq: 1, Hash: charge.Hash{1}}, []byte{1}); err != nil {
+			t.Errorf("from format %d: %v", v, err)
+		}
+		if err := s.AppendEvents(ctx, []audit.Event{{ID: "E", Trajectory: "T", Kind: audit.KindStep, At: time.Now()}}); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}
 	}
@@ -61,7 +65,7 @@ func TestValuesBounded(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, filepath.Join(t.TempDir(), "margay.db"), Options{})
 	do(t, s.w, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-		INSERT INTO pseudonyms SELECT zeroblob(32), 'P' || i, x'01', i FROM n`, maxValues))
+		INSERT INTO pseudonyms SELECT zeroblob(32), 'P' || i, x'01', i FROM n`, store.MaxValues))
 	if err := s.PutValues(ctx, [32]byte{}, map[string][]byte{"new": {1}, "P1": {2}}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -69,5 +73,20 @@ func TestValuesBounded(t *testing.T) {
 		if _, err := s.Value(ctx, [32]byte{}, name); (err == nil) != there {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The oldest rows of what models said go when all callers have too many.
+func TestSaidBounded(t *testing.T) {
+	ctx := context.Background()
+	s := open(t, filepath.Join(t.TempDir(), "margay.db"), Options{})
+	do(t, s.w, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO said (caller, sealed) SELECT randomblob(32), x'01' FROM n`, store.MaxSaid))
+	do(t, s.w, `UPDATE said SET caller = zeroblob(32) WHERE seq <= 3`)
+	if err := s.PutSaid(ctx, [32]byte{1}, [][]byte{{1}, {2}}); err != nil {
+		t.Fatal(err)
+	}
+	if rows, last, err := s.Said(ctx, [32]byte{}, 0); err != nil || len(rows) != 1 || last != 3 {
+		t.Errorf("%d rows up to %d, %v", len(rows), last, err)
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 )
 
 // eventStore is an engine that keeps events.
 type eventStore interface {
-	mediator.Store
-	mediator.Events
+	Store
+	audit.Events
 }
 
-func eventsOf(t *testing.T, s mediator.Store) eventStore {
+func eventsOf(t *testing.T, s Store) eventStore {
 	t.Helper()
 	kept, ok := s.(eventStore)
 	if !ok {
@@ -31,52 +31,52 @@ func eventsOf(t *testing.T, s mediator.Store) eventStore {
 }
 
 // happening is an event of each kind in turn.
-func happening(i int) mediator.TraceEvent {
-	e := mediator.TraceEvent{
+func happening(i int) audit.Event {
+	e := audit.Event{
 		ID: fmt.Sprintf("E%025d", i), Trajectory: flow.TrajectoryID(fmt.Sprintf("T%d", i%3)), At: at.Add(time.Duration(i) * 7 * time.Second),
-		Sink: "up", Payload: mediator.Payload{Version: mediator.TraceVersion},
+		Sink: "up", Payload: audit.Payload{Version: audit.Version},
 	}
 	switch i % 5 {
 	case 0:
 		en := entry(i)
-		e.Kind, e.Verb, e.Outcome = mediator.EventDecision, flow.Prompt, []flow.Outcome{flow.Allow, flow.Rewrite, flow.Deny}[i/5%3]
-		e.Payload.Decision, e.Payload.Size = &en, &mediator.TraceSize{Texts: i, Bytes: 10 * i}
+		e.Kind, e.Verb, e.Outcome = audit.KindDecision, flow.Prompt, []flow.Outcome{flow.Allow, flow.Rewrite, flow.Deny}[i/5%3]
+		e.Payload.Decision, e.Payload.Size = &en, &audit.Size{Texts: i, Bytes: 10 * i}
 	case 1:
-		e.Kind, e.Verb = mediator.EventAnswer, flow.Generate
-		e.Payload.Answer = &mediator.AnswerTrace{Stream: true, Calls: []string{"read \"<é>"}, Texts: []mediator.TextTrace{{Field: "content", Bytes: int64(i), Tokens: 2, Red: 1, Risk: 999}}}
-		e.Detail = &mediator.Detail{Version: mediator.TraceVersion, Texts: []mediator.TextDetail{{
-			Text: "a [REDACTED:token]\x1b[31m", Spans: []mediator.SpanTrace{{Start: 2, End: 40, At: 2, To: 18, Action: "redact", Kind: "token"}},
-			Tokens: &mediator.TokenSeries{N: 2, Every: 1, Risk: []int{1, 999}, Zone: "gr", Least: []int{-1, 0}, Most: []int{-1, 1000}, Ends: []int{2, 40}, Yellow: 500, Red: 800, Vocabulary: 128000},
+		e.Kind, e.Verb = audit.KindAnswer, flow.Generate
+		e.Payload.Answer = &audit.Answer{Stream: true, Calls: []string{"read \"<é>"}, Texts: []audit.Text{{Field: "content", Bytes: int64(i), Tokens: 2, Red: 1, Risk: 999}}}
+		e.Detail = &audit.Detail{Version: audit.Version, Texts: []audit.TextDetail{{
+			Text: "a [REDACTED:token]\x1b[31m", Spans: []audit.Span{{Start: 2, End: 40, At: 2, To: 18, Action: "redact", Kind: "token"}},
+			Tokens: &audit.Series{N: 2, Every: 1, Risk: []int{1, 999}, Zone: "gr", Least: []int{-1, 0}, Most: []int{-1, 1000}, Ends: []int{2, 40}, Yellow: 500, Red: 800, Vocabulary: 128000},
 		}}}
 	case 2:
-		e.Kind, e.Verb, e.Sink = mediator.EventStep, flow.Prompt, ""
-		e.Payload.Step = &mediator.StepTrace{Context: "untrusted", Messages: 4, From: 3, Regions: []mediator.RegionTrace{{Message: 3, Role: "tool", Tool: "web", Field: "a.b", Label: "untrusted", Bytes: 9}}}
+		e.Kind, e.Verb, e.Sink = audit.KindStep, flow.Prompt, ""
+		e.Payload.Step = &audit.Step{Context: "untrusted", Messages: 4, From: 3, Regions: []audit.Region{{Message: 3, Role: "tool", Tool: "web", Field: "a.b", Label: "untrusted", Bytes: 9}}}
 	case 3:
-		e.Kind = mediator.EventQuestion
-		e.Payload.Question = &mediator.QuestionTrace{ID: "Q", Tool: "send"}
+		e.Kind = audit.KindQuestion
+		e.Payload.Question = &audit.Question{ID: "Q", Tool: "send"}
 	case 4:
-		e.Kind, e.Trajectory = mediator.EventUpstream, ""
-		e.Payload.Upstream = &mediator.UpstreamTrace{Name: "up", Failed: true, Status: 503, Detail: "d"}
+		e.Kind, e.Trajectory = audit.KindUpstream, ""
+		e.Payload.Upstream = &audit.Upstream{Name: "up", Failed: true, Status: 503, Detail: "d"}
 	}
 	return e
 }
 
-func (u *suite) events(t *testing.T, s mediator.Store) {
+func (u *suite) events(t *testing.T, s Store) {
 	ctx := context.Background()
 	kept := eventsOf(t, s)
 	if n, err := kept.LastEvent(ctx); n != 0 || err != nil {
 		t.Errorf("the last of none is %d, %v", n, err)
 	}
-	all := make([]mediator.TraceEvent, 10)
+	all := make([]audit.Event, 10)
 	for i := range all {
 		all[i] = happening(i)
 	}
-	live := mediator.TraceEvent{Kind: mediator.EventTokens, Trajectory: "T0"}
+	live := audit.Event{Kind: audit.KindTokens, Trajectory: "T0"}
 	batch := append(slices.Clone(all[:4]), live)
 	check(t, kept.AppendEvents(ctx, batch))
 	copy(all, batch[:4])
 	check(t, kept.AppendEvents(ctx, nil))
-	check(t, kept.AppendEvents(ctx, []mediator.TraceEvent{live}))
+	check(t, kept.AppendEvents(ctx, []audit.Event{live}))
 	check(t, kept.AppendEvents(ctx, all[4:]))
 	for i := range all {
 		if all[i].Seq != int64(i+1) {
@@ -102,7 +102,7 @@ func (u *suite) events(t *testing.T, s mediator.Store) {
 	notFound(t, "an unknown trajectory", err)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := kept.AppendEvents(cancelled, []mediator.TraceEvent{happening(1)}); !errors.Is(err, context.Canceled) {
+	if err := kept.AppendEvents(cancelled, []audit.Event{happening(1)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("an append with a cancelled context: %v", err)
 	}
 	if n, err := kept.LastEvent(ctx); n != 10 || err != nil {
@@ -112,12 +112,12 @@ func (u *suite) events(t *testing.T, s mediator.Store) {
 
 // eventModel does any sequence of appends and queries to a store and to a
 // plain list.
-func (u *suite) eventModel(t *testing.T, open func(t *testing.T) mediator.Store) {
+func (u *suite) eventModel(t *testing.T, open func(t *testing.T) Store) {
 	ctx := context.Background()
 	rapid.Check(t, func(r *rapid.T) {
 		s := eventsOf(t, open(t))
 		defer func() { _ = s.Close() }()
-		var model []mediator.TraceEvent
+		var model []audit.Event
 		ok := func(err error) {
 			r.Helper()
 			if err != nil {
@@ -126,7 +126,7 @@ func (u *suite) eventModel(t *testing.T, open func(t *testing.T) mediator.Store)
 		}
 		r.Repeat(map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
-				var evs []mediator.TraceEvent
+				var evs []audit.Event
 				for _, i := range rapid.SliceOfN(rapid.IntRange(0, 40), 0, 5).Draw(r, "events") {
 					evs = append(evs, happening(i))
 				}
@@ -134,11 +134,11 @@ func (u *suite) eventModel(t *testing.T, open func(t *testing.T) mediator.Store)
 				model = append(model, evs...)
 			},
 			"query": func(r *rapid.T) {
-				q := mediator.EventQuery{
+				q := audit.Query{
 					After: rapid.Int64Range(0, 20).Draw(r, "after"), Before: rapid.Int64Range(0, 20).Draw(r, "before"),
 					Limit: rapid.IntRange(-1, 12).Draw(r, "limit"), Last: rapid.Bool().Draw(r, "last"),
 					Trajectory: rapid.SampledFrom([]flow.TrajectoryID{"", "T0", "T1", "T9"}).Draw(r, "trajectory"),
-					Kinds:      rapid.SampledFrom([][]mediator.EventKind{nil, {mediator.EventAnswer}, {mediator.EventStep, mediator.EventDecision}}).Draw(r, "kinds"),
+					Kinds:      rapid.SampledFrom([][]audit.Kind{nil, {audit.KindAnswer}, {audit.KindStep, audit.KindDecision}}).Draw(r, "kinds"),
 				}
 				if rapid.Bool().Draw(r, "times") {
 					q.Since, q.Until = at.Add(30*time.Second), at.Add(150*time.Second)
@@ -188,7 +188,7 @@ func (u *suite) eventModel(t *testing.T, open func(t *testing.T) mediator.Store)
 	})
 }
 
-func queried(model []mediator.TraceEvent, q mediator.EventQuery) (out []mediator.TraceEvent) {
+func queried(model []audit.Event, q audit.Query) (out []audit.Event) {
 	for _, e := range model {
 		if e.Seq <= q.After || q.Before > 0 && e.Seq >= q.Before || q.Trajectory != "" && e.Trajectory != q.Trajectory ||
 			len(q.Kinds) > 0 && !slices.Contains(q.Kinds, e.Kind) || !q.Since.IsZero() && (e.At.Before(q.Since) || !e.At.Before(q.Until)) {
@@ -205,24 +205,24 @@ func queried(model []mediator.TraceEvent, q mediator.EventQuery) (out []mediator
 }
 
 // hit counts the findings of three values, and of one that is never found.
-func hit(model []mediator.TraceEvent) map[secret.Fingerprint]mediator.Hit {
-	out := map[secret.Fingerprint]mediator.Hit{}
+func hit(model []audit.Event) map[secret.Fingerprint]audit.Hit {
+	out := map[secret.Fingerprint]audit.Hit{}
 	for _, e := range model {
 		if d := e.Payload.Decision; d != nil {
 			fp := d.Findings[0].Fingerprint
 			if fp[0] == 0 || fp[0] == 5 || fp[0] == 10 {
-				out[fp] = mediator.Hit{N: out[fp].N + 1, Last: e.At, Seq: e.Seq}
+				out[fp] = audit.Hit{N: out[fp].N + 1, Last: e.At, Seq: e.Seq}
 			}
 		}
 	}
 	return out
 }
 
-func summed(model []mediator.TraceEvent) (sums []mediator.TrajectorySummary, tallies []mediator.Tally) {
+func summed(model []audit.Event) (sums []audit.Summary, tallies []audit.Tally) {
 	for _, e := range model {
-		if e.Kind == mediator.EventDecision {
-			t := mediator.Tally{Minute: e.At.Truncate(time.Minute), Verb: e.Verb, Outcome: e.Outcome}
-			if i := slices.IndexFunc(tallies, func(o mediator.Tally) bool { o.N = 0; return o == t }); i >= 0 {
+		if e.Kind == audit.KindDecision {
+			t := audit.Tally{Minute: e.At.Truncate(time.Minute), Verb: e.Verb, Outcome: e.Outcome}
+			if i := slices.IndexFunc(tallies, func(o audit.Tally) bool { o.N = 0; return o == t }); i >= 0 {
 				tallies[i].N++
 			} else {
 				t.N = 1
@@ -232,21 +232,34 @@ func summed(model []mediator.TraceEvent) (sums []mediator.TrajectorySummary, tal
 		if e.Trajectory == "" {
 			continue
 		}
-		i := slices.IndexFunc(sums, func(s mediator.TrajectorySummary) bool { return s.ID == e.Trajectory })
+		i := slices.IndexFunc(sums, func(s audit.Summary) bool { return s.ID == e.Trajectory })
 		if i < 0 {
 			i = len(sums)
-			sums = append(sums, mediator.TrajectorySummary{ID: e.Trajectory, First: e.At})
+			sums = append(sums, audit.Summary{ID: e.Trajectory, First: e.At})
 		}
 		s := &sums[i]
-		answers, findings, denied, asked, edited := e.Counts()
 		s.Last, s.LastSeq, s.Events = e.At, e.Seq, s.Events+1
-		s.Answers, s.Findings, s.Denied, s.Asked, s.Edited = s.Answers+answers, s.Findings+findings, s.Denied+denied, s.Asked+asked, s.Edited+edited
+		if e.Payload.Decision != nil {
+			s.Findings += len(e.Payload.Decision.Findings)
+		}
+		if e.Kind == audit.KindAnswer {
+			s.Answers++
+		}
+		if e.Kind == audit.KindQuestion && e.Payload.Question != nil && e.Payload.Question.Answer == "" {
+			s.Asked++
+		}
+		if e.Kind == audit.KindDecision && e.Outcome == flow.Deny {
+			s.Denied++
+		}
+		if e.Kind == audit.KindDecision && e.Outcome == flow.Rewrite {
+			s.Edited++
+		}
 		if e.Sink != "" {
 			s.Sink = e.Sink
 		}
 	}
-	slices.SortFunc(sums, func(a, b mediator.TrajectorySummary) int { return int(b.LastSeq - a.LastSeq) })
-	slices.SortFunc(tallies, func(a, b mediator.Tally) int {
+	slices.SortFunc(sums, func(a, b audit.Summary) int { return int(b.LastSeq - a.LastSeq) })
+	slices.SortFunc(tallies, func(a, b audit.Tally) int {
 		return 4*a.Minute.Compare(b.Minute) + 2*compare(string(a.Verb), string(b.Verb)) + compare(string(a.Outcome), string(b.Outcome))
 	})
 	return sums, tallies
@@ -264,12 +277,12 @@ func compare(a, b string) int {
 
 // EventsBounded holds an engine that keeps at most so many events to keeping
 // the latest, and to forgetting trajectories with their events.
-func EventsBounded(t *testing.T, s mediator.Store, most int) {
+func EventsBounded(t *testing.T, s Store, most int) {
 	ctx := context.Background()
 	kept := eventsOf(t, s)
 	total := 5 * most
 	for i := 0; i < total; i += 10 {
-		var evs []mediator.TraceEvent
+		var evs []audit.Event
 		for k := range 10 {
 			e := happening(5*(i+k) + 1)
 			e.Trajectory = flow.TrajectoryID(fmt.Sprintf("T%d", (i+k)/20))
@@ -277,7 +290,7 @@ func EventsBounded(t *testing.T, s mediator.Store, most int) {
 		}
 		check(t, kept.AppendEvents(ctx, evs))
 	}
-	got, err := kept.Events(ctx, mediator.EventQuery{Limit: total})
+	got, err := kept.Events(ctx, audit.Query{Limit: total})
 	check(t, err)
 	if len(got) > most || len(got) < most/2 || got[len(got)-1].Seq != int64(total) {
 		t.Fatalf("%d events are kept of %d; the bound is %d", len(got), total, most)

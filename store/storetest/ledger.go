@@ -14,11 +14,11 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/ledger/charge"
 )
 
 // asLedger returns the part of an engine that keeps the ledger.
-func asLedger(t fatalf, s mediator.Store) ledger.Store {
+func asLedger(t fatalf, s Store) ledger.Store {
 	t.Helper()
 	l, ok := s.(ledger.Store)
 	if !ok {
@@ -28,16 +28,16 @@ func asLedger(t fatalf, s mediator.Store) ledger.Store {
 }
 
 // link is an entry of a chain as a store sees it: bytes, and hashes of them.
-func link(family flow.TrajectoryID, seq uint64, variant byte) (ledger.Head, []byte) {
+func link(family flow.TrajectoryID, seq uint64, variant byte) (charge.Head, []byte) {
 	text := fmt.Appendf(nil, "%s/%d/%d \x00\xff", family, seq, variant)
-	h := ledger.Head{Family: family, Seq: seq, Hash: ledger.Hash{1, byte(seq), byte(seq >> 8), variant}}
+	h := charge.Head{Family: family, Seq: seq, Hash: charge.Hash{1, byte(seq), byte(seq >> 8), variant}}
 	for i := range family {
 		h.Hash[4+i%28] ^= family[i]
 	}
 	return h, text
 }
 
-func headsOf(t fatalf, l ledger.Store) (out []ledger.Head) {
+func headsOf(t fatalf, l ledger.Store) (out []charge.Head) {
 	t.Helper()
 	for h, err := range l.Heads(context.Background()) {
 		if err != nil {
@@ -50,7 +50,7 @@ func headsOf(t fatalf, l ledger.Store) (out []ledger.Head) {
 
 // chains: an entry is added behind its family's last one and nowhere else, and
 // what is there stays as it is.
-func (u *suite) chains(t *testing.T, s mediator.Store) {
+func (u *suite) chains(t *testing.T, s Store) {
 	ctx := context.Background()
 	l := asLedger(t, s)
 	if got := headsOf(t, l); len(got) != 0 {
@@ -63,22 +63,22 @@ func (u *suite) chains(t *testing.T, s mediator.Store) {
 	gap, gapText := link("A", 4, 0)
 	conflict := func(what string, err error) {
 		t.Helper()
-		if !errors.Is(err, ledger.ErrConflict) {
+		if !errors.Is(err, charge.ErrConflict) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	conflict("a second entry of nothing", l.AppendEntry(ctx, a1.Hash, a2, a2text))
 	conflict("a first entry that follows one", l.AppendEntry(ctx, b1.Hash, a1, a1text))
 	given := bytes.Clone(a1text)
-	check(t, l.AppendEntry(ctx, ledger.Hash{}, a1, given))
+	check(t, l.AppendEntry(ctx, charge.Hash{}, a1, given))
 	clear(given) // the store has its own
-	conflict("the same again", l.AppendEntry(ctx, ledger.Hash{}, a1, a1text))
-	check(t, l.AppendEntry(ctx, ledger.Hash{}, b1, b1text))
+	conflict("the same again", l.AppendEntry(ctx, charge.Hash{}, a1, a1text))
+	check(t, l.AppendEntry(ctx, charge.Hash{}, b1, b1text))
 	check(t, l.AppendEntry(ctx, a1.Hash, a2, a2text))
 	conflict("a fork", l.AppendEntry(ctx, a1.Hash, fork, forkText))
 	conflict("a gap", l.AppendEntry(ctx, a2.Hash, gap, gapText))
-	conflict("a gap from nothing", l.AppendEntry(ctx, ledger.Hash{}, gap, gapText))
-	conflict("another family's hash", l.AppendEntry(ctx, a2.Hash, ledger.Head{Family: "B", Seq: 2, Hash: ledger.Hash{9}}, a1text))
+	conflict("a gap from nothing", l.AppendEntry(ctx, charge.Hash{}, gap, gapText))
+	conflict("another family's hash", l.AppendEntry(ctx, a2.Hash, charge.Head{Family: "B", Seq: 2, Hash: charge.Hash{9}}, a1text))
 	if u.reopen != nil {
 		s = u.reopen(t, s)
 		l = asLedger(t, s)
@@ -110,13 +110,13 @@ func (u *suite) chains(t *testing.T, s mediator.Store) {
 		}
 	}
 	a2.Arrival, b1.Arrival = 3, 2
-	if got := headsOf(t, l); !slices.Equal(got, []ledger.Head{a2, b1}) {
+	if got := headsOf(t, l); !slices.Equal(got, []charge.Head{a2, b1}) {
 		t.Errorf("heads are %v", got)
 	}
 
 	// Rubrics.
-	r := ledger.Hash{7}
-	if _, err := l.Rubric(ctx, r); !errors.Is(err, ledger.ErrNotFound) {
+	r := charge.Hash{7}
+	if _, err := l.Rubric(ctx, r); !errors.Is(err, charge.ErrNotFound) {
 		t.Errorf("no rubric: %v", err)
 	}
 	text := []byte("rubric \x00")
@@ -141,7 +141,7 @@ func (u *suite) chains(t *testing.T, s mediator.Store) {
 	}
 	for name, err := range map[string]error{
 		"Entries": e1, "Rubric": e2, "Heads": e3,
-		"PutRubric": l.PutRubric(gone, ledger.Hash{8}, nil), "AppendEntry": l.AppendEntry(gone, b1.Hash, ledger.Head{Family: "B", Seq: 2}, a1text),
+		"PutRubric": l.PutRubric(gone, charge.Hash{8}, nil), "AppendEntry": l.AppendEntry(gone, b1.Hash, charge.Head{Family: "B", Seq: 2}, a1text),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s with a cancelled context: %v", name, err)
@@ -154,7 +154,7 @@ func (u *suite) chains(t *testing.T, s mediator.Store) {
 
 // race: of all who append behind one entry at the same time, through whatever
 // handle, exactly one does, and everybody sees which.
-func (u *suite) race(t *testing.T, s mediator.Store) {
+func (u *suite) race(t *testing.T, s Store) {
 	ctx := context.Background()
 	handles := []ledger.Store{asLedger(t, s)}
 	if u.second != nil {
@@ -164,10 +164,10 @@ func (u *suite) race(t *testing.T, s mediator.Store) {
 	var wg sync.WaitGroup
 	for f := range families {
 		family := flow.TrajectoryID(fmt.Sprintf("F%d", f))
-		prev := make([]atomic.Pointer[ledger.Hash], length+1)
-		prev[0].Store(&ledger.Hash{})
+		prev := make([]atomic.Pointer[charge.Hash], length+1)
+		prev[0].Store(&charge.Hash{})
 		// is says that somebody saw h as the hash of an entry.
-		is := func(seq uint64, h ledger.Hash) {
+		is := func(seq uint64, h charge.Hash) {
 			if !prev[seq].CompareAndSwap(nil, &h) && *prev[seq].Load() != h {
 				t.Errorf("two entries %d of %s", seq, family)
 			}
@@ -182,9 +182,9 @@ func (u *suite) race(t *testing.T, s mediator.Store) {
 					case err == nil:
 						is(seq, next.Hash)
 						if won[seq].Add(1) > 1 {
-							t.Errorf("two were told that they appended entry %d of %s", seq, family)
+							t.Errorf("two callers appended entry %d of %s", seq, family)
 						}
-					case !errors.Is(err, ledger.ErrConflict):
+					case !errors.Is(err, charge.ErrConflict):
 						t.Error(err)
 						return
 					}
@@ -223,30 +223,30 @@ func (u *suite) race(t *testing.T, s mediator.Store) {
 
 // ledgerModel appends any entries, right and wrong ones, to a store and to
 // plain slices, and compares the two after each step.
-func (u *suite) ledgerModel(t *testing.T, open func(t *testing.T) mediator.Store) {
+func (u *suite) ledgerModel(t *testing.T, open func(t *testing.T) Store) {
 	ctx := context.Background()
 	rapid.Check(t, func(r *rapid.T) {
 		s := open(t)
 		defer func() { _ = s.Close() }()
-		chains, texts := map[string][]ledger.Head{}, map[string][]string{}
+		chains, texts := map[string][]charge.Head{}, map[string][]string{}
 		var arrived int64
 		actions := map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
 				family := rapid.SampledFrom([]string{"A", "AA", "B"}).Draw(r, "family")
 				chain := chains[family]
 				seq := uint64(len(chain) + rapid.IntRange(0, 2).Draw(r, "seq"))
-				var prev ledger.Hash
+				var prev charge.Hash
 				if i := len(chain) - rapid.IntRange(0, 2).Draw(r, "back"); i > 0 {
 					prev = chain[i-1].Hash
 				}
 				next, text := link(flow.TrajectoryID(family), max(1, seq), rapid.Byte().Draw(r, "variant"))
-				var head ledger.Hash
+				var head charge.Hash
 				if len(chain) > 0 {
 					head = chain[len(chain)-1].Hash
 				}
 				fits := next.Seq == uint64(len(chain)+1) && prev == head
 				err := asLedger(r, s).AppendEntry(ctx, prev, next, text)
-				if fits != (err == nil) || err != nil && !errors.Is(err, ledger.ErrConflict) {
+				if fits != (err == nil) || err != nil && !errors.Is(err, charge.ErrConflict) {
 					r.Fatalf("entry %d of %s: %v", next.Seq, family, err)
 				}
 				if fits {
@@ -257,7 +257,7 @@ func (u *suite) ledgerModel(t *testing.T, open func(t *testing.T) mediator.Store
 			},
 			"": func(r *rapid.T) {
 				l := asLedger(r, s)
-				var want []ledger.Head
+				var want []charge.Head
 				for _, c := range sorted(chains) {
 					want = append(want, c[len(c)-1])
 				}

@@ -6,20 +6,20 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 )
 
-func (u *suite) logRoundTrip(t *testing.T, s mediator.Store) {
+func (u *suite) logRoundTrip(t *testing.T, s Store) {
 	ctx := context.Background()
-	bare := mediator.LogEntry{Decision: flow.Decision{ID: "bare"}}
+	bare := audit.Entry{Decision: flow.Decision{ID: "bare"}}
 	zone := entry(3)
 	zone.At = at.Add(999 * time.Microsecond).In(time.FixedZone("far", -12*3600))
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(2), bare, entry(1)}))
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{zone}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(2), bare, entry(1)}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{zone}))
 	check(t, s.AppendDecisions(ctx, nil))
 	compare := func() {
 		t.Helper()
-		for _, want := range []mediator.LogEntry{entry(1), entry(2), entry(3), bare} {
+		for _, want := range []audit.Entry{entry(1), entry(2), entry(3), bare} {
 			got, err := s.Decision(ctx, want.ID)
 			check(t, err)
 			if !same(got, want) {
@@ -54,7 +54,7 @@ func (u *suite) logRoundTrip(t *testing.T, s mediator.Store) {
 	}
 }
 
-func tail(t *testing.T, s mediator.Store) {
+func tail(t *testing.T, s Store) {
 	ctx := context.Background()
 	page := func(after string, limit int, want ...int) string {
 		t.Helper()
@@ -72,7 +72,7 @@ func tail(t *testing.T, s mediator.Store) {
 		return after
 	}
 	page("", 10)
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(4), entry(1), entry(3)}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(4), entry(1), entry(3)}))
 	last := page("", 2, 1, 3)
 	last = page(last, 2, 4)
 	page(last, 2)
@@ -80,19 +80,19 @@ func tail(t *testing.T, s mediator.Store) {
 	page("", -1)
 	page(entry(2).ID, 10, 3, 4) // an id that is not there
 	page("~", 10)
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(5), entry(6)}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(5), entry(6)}))
 	page(last, 10, 5, 6)
 }
 
-// arrivals is what an engine has besides mediator.Log, for those who follow it.
+// arrivals is what an engine has besides audit.Log, for those who follow it.
 type arrivals interface {
-	Arrived(ctx context.Context, after int64, limit int) ([]mediator.LogEntry, int64, error)
+	Arrived(ctx context.Context, after int64, limit int) ([]audit.Entry, int64, error)
 	LastArrival(ctx context.Context) (int64, error)
 }
 
 // arrival: whatever their ids, entries come in the order in which they were
 // added, each once.
-func arrival(t *testing.T, s mediator.Store) {
+func arrival(t *testing.T, s Store) {
 	ctx := context.Background()
 	log, ok := s.(arrivals)
 	if !ok {
@@ -121,10 +121,10 @@ func arrival(t *testing.T, s mediator.Store) {
 	}
 	next(10)
 	last()
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(4), entry(1)}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(4), entry(1)}))
 	next(10, 4, 1)
 	last()
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(0), entry(4), entry(2)})) // 4 keeps its place
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(0), entry(4), entry(2)})) // 4 keeps its place
 	next(1, 0)
 	next(0)
 	next(-1)
@@ -133,12 +133,12 @@ func arrival(t *testing.T, s mediator.Store) {
 	next(10)
 }
 
-func replaceEntry(t *testing.T, s mediator.Store) {
+func replaceEntry(t *testing.T, s Store) {
 	ctx := context.Background()
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(1), entry(2)}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(1), entry(2)}))
 	changed := entry(1)
 	changed.Outcome, changed.Findings = flow.Deny, entry(7).Findings
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{changed}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{changed}))
 	if got, err := s.Decision(ctx, changed.ID); err != nil || !same(got, changed) {
 		t.Errorf("replaced: %+v, %v", got, err)
 	}
@@ -148,24 +148,24 @@ func replaceEntry(t *testing.T, s mediator.Store) {
 	// A finding of several decisions is shown with the last of them.
 	shared := entry(5)
 	shared.Findings = entry(2).Findings
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{shared}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{shared}))
 	early := entry(0)
 	early.Findings = entry(2).Findings
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{early}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{early}))
 	if _, id, err := s.FindingByID(ctx, entry(2).Findings[0].ID); err != nil || id != shared.ID {
 		t.Errorf("the finding is one of %s, %v", id, err)
 	}
 	twice := entry(6)
 	twice.Findings = append(twice.Findings, twice.Findings...)
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{twice, twice}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{twice, twice}))
 	if got, err := s.Decisions(ctx, "", 10); err != nil || len(got) != 5 {
 		t.Errorf("%d decisions, %v", len(got), err)
 	}
 }
 
-func logAllOrNone(t *testing.T, s mediator.Store) {
+func logAllOrNone(t *testing.T, s Store) {
 	ctx := context.Background()
-	if s.AppendDecisions(ctx, []mediator.LogEntry{entry(1), {}}) == nil {
+	if s.AppendDecisions(ctx, []audit.Entry{entry(1), {}}) == nil {
 		t.Error("a decision without id was taken")
 	}
 	got, err := s.Decisions(ctx, "", 10)

@@ -10,19 +10,19 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 )
 
 // model does any sequence of changes to a store and to plain maps, and
 // compares the two after each step.
-func (u *suite) model(t *testing.T, open func(t *testing.T) mediator.Store) {
+func (u *suite) model(t *testing.T, open func(t *testing.T) Store) {
 	ctx := context.Background()
 	small := rapid.IntRange(0, 5)
 	rapid.Check(t, func(r *rapid.T) {
 		s := open(t)
 		defer func() { _ = s.Close() }()
-		secrets, allows, log := map[string]secret.Record{}, map[string]secret.Allow{}, map[string]mediator.LogEntry{}
+		secrets, allows, log := map[string]secret.Record{}, map[string]secret.Allow{}, map[string]audit.Entry{}
 		last, changed := epochOf(r, s), false
 		ok := func(err error) {
 			r.Helper()
@@ -76,7 +76,7 @@ func (u *suite) model(t *testing.T, open func(t *testing.T) mediator.Store) {
 				delete(allows, id)
 			},
 			"append": func(r *rapid.T) {
-				var es []mediator.LogEntry
+				var es []audit.Entry
 				for _, i := range rapid.SliceOfN(small, 0, 4).Draw(r, "entries") {
 					e := entry(i)
 					e.Findings = entry(small.Draw(r, "finding")).Findings

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-
-	"github.com/margaydev/margay/mediator"
 )
 
 // pins is what an engine keeps of the tools of MCP servers.
@@ -19,7 +17,7 @@ type pinned = map[[32]byte][32]byte
 
 // toolPins: each server has its own tools; one that is pinned again is
 // replaced, the others stay; the caller's maps are its own.
-func (u *suite) toolPins(t *testing.T, s mediator.Store) {
+func (u *suite) toolPins(t *testing.T, s Store) {
 	ctx := context.Background()
 	kept, ok := s.(pins)
 	if !ok {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/confirm"
-	"github.com/margaydev/margay/mediator"
 )
 
 func question(i int) confirm.Row {
@@ -21,7 +20,7 @@ func question(i int) confirm.Row {
 
 // questions: a question is answered once, in time; a yes is used once, for its
 // own call; a grant is for its trajectory.
-func (u *suite) questions(t *testing.T, s mediator.Store) {
+func (u *suite) questions(t *testing.T, s Store) {
 	ctx := context.Background()
 	kept, ok := s.(confirm.Store)
 	if !ok {

@@ -5,11 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
 
-func (u *suite) roundTrip(t *testing.T, s mediator.Store) {
+func (u *suite) roundTrip(t *testing.T, s Store) {
 	ctx := context.Background()
 	full := record(3)
 	full.Sealed, full.Expires = []byte{0, 1, 0xff}, at.Add(time.Hour)
@@ -50,7 +49,7 @@ func (u *suite) roundTrip(t *testing.T, s mediator.Store) {
 	}
 }
 
-func upsert(t *testing.T, s mediator.Store) {
+func upsert(t *testing.T, s Store) {
 	ctx := context.Background()
 	put := func(recs ...secret.Record) {
 		t.Helper()
@@ -97,7 +96,7 @@ func upsert(t *testing.T, s mediator.Store) {
 	wantIDs(t, s, 1, 4, 9, 10, 11, 21)
 }
 
-func iteration(t *testing.T, s mediator.Store) {
+func iteration(t *testing.T, s Store) {
 	ctx := context.Background()
 	for range s.Secrets(ctx) { //nolint:errcheck // it yields its errors, and none is looked at here
 		t.Error("an empty store yields something")
@@ -141,7 +140,7 @@ func iteration(t *testing.T, s mediator.Store) {
 	wantIDs(t, s)
 }
 
-func secretsAllOrNone(t *testing.T, s mediator.Store) {
+func secretsAllOrNone(t *testing.T, s Store) {
 	ctx := context.Background()
 	check(t, s.PutSecrets(ctx, []secret.Record{record(1)}))
 	noID, noPrint := record(3), record(3)
@@ -156,7 +155,7 @@ func secretsAllOrNone(t *testing.T, s mediator.Store) {
 	wantIDs(t, s, 1)
 }
 
-func deleteSecret(t *testing.T, s mediator.Store) {
+func deleteSecret(t *testing.T, s Store) {
 	ctx := context.Background()
 	check(t, s.PutSecrets(ctx, []secret.Record{record(1), record(2)}))
 	check(t, s.DeleteSecret(ctx, record(1).ID))
@@ -167,7 +166,7 @@ func deleteSecret(t *testing.T, s mediator.Store) {
 	wantIDs(t, s, 1, 2)
 }
 
-func allows(t *testing.T, s mediator.Store) {
+func allows(t *testing.T, s Store) {
 	ctx := context.Background()
 	a := secret.Allow{ID: "b", Fingerprint: secret.Fingerprint{1}, Rule: "r", Path: "p*", Reason: "why", Finding: "f", Created: at, Expires: at.Add(time.Hour)}
 	b := secret.Allow{ID: "a", Rule: "r2", Created: at, Expires: time.Unix(0, 0).UTC()}

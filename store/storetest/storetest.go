@@ -1,5 +1,5 @@
-// Package storetest is the suite that every store runs: it holds an engine to
-// what secret.Store and mediator.Log say.
+// Package storetest is the suite that every store runs: it checks an engine
+// against the contracts of secret.Store and audit.Log.
 package storetest
 
 import (
@@ -13,40 +13,48 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 )
+
+// Store is what every engine is.
+type Store interface {
+	secret.Store
+	audit.Log
+	// Close releases the engine's resources.
+	Close() error
+}
 
 // Option says what more an engine can do, and so must do right.
 type Option func(*suite)
 
 // Reopen is for engines that outlast their process: f closes s and opens the
 // same data again.
-func Reopen(f func(t *testing.T, s mediator.Store) mediator.Store) Option {
+func Reopen(f func(t *testing.T, s Store) Store) Option {
 	return func(u *suite) { u.reopen = f }
 }
 
 // Second is for engines that several processes share: f opens the data of s
 // once more, while s stays open.
-func Second(f func(t *testing.T, s mediator.Store) mediator.Store) Option {
+func Second(f func(t *testing.T, s Store) Store) Option {
 	return func(u *suite) { u.second = f }
 }
 
 type suite struct {
-	reopen, second func(t *testing.T, s mediator.Store) mediator.Store
+	reopen, second func(t *testing.T, s Store) Store
 }
 
 // Run runs the suite. open returns a new, empty store that is closed at the
 // test's end; closing a store twice must do no harm. The stores must keep at
 // least 10,000 decisions.
-func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
+func Run(t *testing.T, open func(t *testing.T) Store, opts ...Option) {
 	var u suite
 	for _, o := range opts {
 		o(&u)
 	}
 	for _, c := range []struct {
 		name string
-		f    func(*testing.T, mediator.Store)
+		f    func(*testing.T, Store)
 	}{
 		{"secrets/round trip", u.roundTrip},
 		{"secrets/upsert", upsert},
@@ -61,6 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) mediator.Store, opts ...Option) {
 		{"log/replace", replaceEntry},
 		{"log/all or none", logAllOrNone},
 		{"values", u.sealedValues},
+		{"said", u.said},
 		{"pins", u.toolPins},
 		{"questions", u.questions},
 		{"events", u.events},
@@ -86,14 +95,14 @@ func record(i int) secret.Record {
 	}
 }
 
-func entry(i int) mediator.LogEntry {
-	return mediator.LogEntry{
+func entry(i int) audit.Entry {
+	return audit.Entry{
 		Decision: flow.Decision{
 			ID: fmt.Sprintf("D%025d", i), Trajectory: "T", Verb: flow.Prompt, Outcome: flow.Rewrite, At: at,
 			Sink:    flow.Sink{Name: "up", Channel: flow.ChannelModel, Trust: flow.TrustProvider},
 			Reasons: []flow.Reason{{Code: "c", Detail: "d \"quoted\" <é>", Finding: fmt.Sprintf("F%025d", i), Action: flow.ActRedact}},
 		},
-		Findings: []mediator.FindingRecord{{
+		Findings: []audit.Finding{{
 			ID: fmt.Sprintf("F%025d", i), Rule: "r", Name: "n", Kind: secret.KindToken, Source: secret.SourceRegistered, View: "raw",
 			Fingerprint: secret.Fingerprint{byte(i), 9}, Field: "content", Path: "messages[0].content", Action: flow.ActRedact, Length: i,
 		}},
@@ -120,7 +129,7 @@ type fatalf interface {
 	Fatalf(format string, args ...any)
 }
 
-func all(t fatalf, s mediator.Store) (out []secret.Record) {
+func all(t fatalf, s Store) (out []secret.Record) {
 	t.Helper()
 	for r, err := range s.Secrets(context.Background()) {
 		if err != nil {
@@ -138,7 +147,7 @@ func ids(recs []secret.Record) (out []string) {
 	return out
 }
 
-func wantIDs(t *testing.T, s mediator.Store, want ...int) {
+func wantIDs(t *testing.T, s Store, want ...int) {
 	t.Helper()
 	var w []string
 	for _, i := range want {
@@ -149,7 +158,7 @@ func wantIDs(t *testing.T, s mediator.Store, want ...int) {
 	}
 }
 
-func epochOf(t fatalf, s mediator.Store) uint64 {
+func epochOf(t fatalf, s Store) uint64 {
 	t.Helper()
 	e, err := s.Epoch(context.Background())
 	if err != nil {
@@ -158,7 +167,7 @@ func epochOf(t fatalf, s mediator.Store) uint64 {
 	return e
 }
 
-func (u *suite) epoch(t *testing.T, s mediator.Store) {
+func (u *suite) epoch(t *testing.T, s Store) {
 	ctx := context.Background()
 	last := epochOf(t, s)
 	expect := func(what string, grows bool) {
@@ -184,7 +193,7 @@ func (u *suite) epoch(t *testing.T, s mediator.Store) {
 	expect("putting an allowance", true)
 	check(t, s.DeleteAllow(ctx, "a"))
 	expect("deleting an allowance", true)
-	check(t, s.AppendDecisions(ctx, []mediator.LogEntry{entry(1)}))
+	check(t, s.AppendDecisions(ctx, []audit.Entry{entry(1)}))
 	expect("a decision", false)
 	if s.PutSecrets(ctx, []secret.Record{{}}) == nil {
 		t.Error("an empty record was taken")
@@ -205,9 +214,9 @@ func (u *suite) epoch(t *testing.T, s mediator.Store) {
 	}
 }
 
-func (u *suite) concurrency(t *testing.T, s mediator.Store) {
+func (u *suite) concurrency(t *testing.T, s Store) {
 	ctx := context.Background()
-	handles := []mediator.Store{s}
+	handles := []Store{s}
 	if u.second != nil {
 		handles = append(handles, u.second(t, s))
 	}
@@ -219,7 +228,7 @@ func (u *suite) concurrency(t *testing.T, s mediator.Store) {
 			for i := range each {
 				n := w*each + i
 				err := errors.Join(
-					h.AppendDecisions(ctx, []mediator.LogEntry{entry(n)}),
+					h.AppendDecisions(ctx, []audit.Entry{entry(n)}),
 					h.PutSecrets(ctx, []secret.Record{record(n)}),
 					h.PutAllow(ctx, secret.Allow{ID: fmt.Sprint(w), Rule: "r", Created: at}),
 				)
@@ -266,9 +275,9 @@ func (u *suite) concurrency(t *testing.T, s mediator.Store) {
 	}
 }
 
-func cancelled(t *testing.T, s mediator.Store) {
+func cancelled(t *testing.T, s Store) {
 	check(t, s.PutSecrets(context.Background(), []secret.Record{record(1), record(2), record(3)}))
-	check(t, s.AppendDecisions(context.Background(), []mediator.LogEntry{entry(1)}))
+	check(t, s.AppendDecisions(context.Background(), []audit.Entry{entry(1)}))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	got := map[string]error{
@@ -276,7 +285,7 @@ func cancelled(t *testing.T, s mediator.Store) {
 		"DeleteSecret":    s.DeleteSecret(ctx, record(1).ID),
 		"PutAllow":        s.PutAllow(ctx, secret.Allow{ID: "a", Rule: "r"}),
 		"DeleteAllow":     s.DeleteAllow(ctx, "a"),
-		"AppendDecisions": s.AppendDecisions(ctx, []mediator.LogEntry{entry(2)}),
+		"AppendDecisions": s.AppendDecisions(ctx, []audit.Entry{entry(2)}),
 	}
 	_, got["Allows"] = s.Allows(ctx)
 	_, got["Epoch"] = s.Epoch(ctx)

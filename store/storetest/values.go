@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
 )
 
@@ -19,7 +18,7 @@ type values interface {
 
 // sealedValues: what is kept comes back to its owner alone, opens under the
 // key and for the pseudonym it was sealed with, and goes when it is old.
-func (u *suite) sealedValues(t *testing.T, s mediator.Store) {
+func (u *suite) sealedValues(t *testing.T, s Store) {
 	ctx := context.Background()
 	kept, ok := s.(values)
 	if !ok {

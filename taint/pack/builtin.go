@@ -10,15 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 //go:embed packs/*.yaml
 var files embed.FS
 
 // ErrNoPack says that no pack has a name.
-var ErrNoPack = errors.New("no such pack")
+var ErrNoPack = errors.New("unknown pack")
 
 // Names returns the names of the packs that come with Margay, sorted.
 func Names() []string {
@@ -37,7 +37,7 @@ func Names() []string {
 func Builtin(name string) (*Pack, error) {
 	b, err := files.ReadFile(path.Join("packs", name+".yaml"))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %q is none of %s", ErrNoPack, name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("%w %q; known packs are %s", ErrNoPack, name, strings.Join(Names(), ", "))
 	}
 	return Load(name+".yaml", b)
 }
@@ -66,7 +66,7 @@ func Bind(p *Pack, server string) Binding {
 // Policy makes a policy of packs. Two that have a tool of one name, or more
 // than one lattice, are a taint.ErrContradiction. A pack's own lattice goes
 // before the scheme given.
-func Policy(scheme taint.Scheme, lists map[string][]string, bindings ...Binding) (*taint.Policy, error) {
+func Policy(scheme observe.Scheme, lists map[string][]string, bindings ...Binding) (*taint.Policy, error) {
 	var tools []taint.Tool
 	from := map[string]string{}
 	own := ""
@@ -121,7 +121,7 @@ func ParseTools(b []byte) ([]Live, error) {
 		}
 	}
 	if tools == nil {
-		return nil, errors.New("not a list of tools: there is no member tools")
+		return nil, errors.New("not a list of tools: it has no member \"tools\"")
 	}
 	var out []Live
 	for _, t := range tools {
@@ -163,20 +163,4 @@ func Drift(p *Pack, live []Live) []Finding {
 		}
 	}
 	return out
-}
-
-// markLabel is what a mark comes to in the default lattice.
-func markLabel(words string) (label.Label, error) {
-	m, err := mark(words)
-	if err != nil {
-		return label.Label{}, err
-	}
-	var l label.Label
-	if !m.Trusted {
-		l.Integrity = label.Untrusted
-	}
-	if !m.Public {
-		l.Confidentiality = label.Private
-	}
-	return l, nil
 }

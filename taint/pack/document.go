@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,11 +10,14 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/internal/yamldoc"
+	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/observe"
 )
 
-// document is a pack's file, which the schema has checked.
-type document struct {
+// packFile is a pack's file, which the schema has checked.
+type packFile struct {
 	Pack    string                `json:"pack"`
 	Title   string                `json:"title"`
 	Harness string                `json:"harness"`
@@ -40,13 +44,13 @@ type typeDef struct {
 }
 
 type annotation struct {
-	Formats   []taint.Format   `json:"formats"`
-	Lines     []string         `json:"lines"`
-	Default   string           `json:"default"`
-	Structure string           `json:"structure"`
-	Records   []record         `json:"records"`
-	Fields    map[string]field `json:"fields"`
-	Cases     []acase          `json:"cases"`
+	Formats   []document.Format       `json:"formats"`
+	Lines     []string                `json:"lines"`
+	Default   string                  `json:"default"`
+	Structure string                  `json:"structure"`
+	Records   []record                `json:"records"`
+	Fields    map[string]named[field] `json:"fields"`
+	Cases     []acase                 `json:"cases"`
 }
 
 type acase struct {
@@ -60,66 +64,45 @@ type record struct {
 	Sources []string `json:"sources"`
 	Readers []string `json:"readers"`
 	Type    string   `json:"type"`
-	Public  []struct {
-		At     string   `json:"at"`
-		Values []string `json:"values"`
-	} `json:"public"`
+	Public  []public `json:"public"`
 }
 
-// field is a type's name, or more.
+type public struct {
+	At     string   `json:"at"`
+	Values []string `json:"values"`
+}
+
+// field is what is known of a value besides its place; its name is a type's.
 type field struct {
 	Is   string `json:"is"`
 	Mark string `json:"mark"`
 	Keys string `json:"keys"`
 }
 
-// UnmarshalJSON takes both forms.
-func (f *field) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &f.Is)
-	}
-	type bare field
-	return json.Unmarshal(b, (*bare)(f))
-}
-
-// result is an annotation or the name of one.
-type result struct {
+// named is a value or the name of one.
+type named[T any] struct {
 	name string
-	annotation
+	of   T
 }
 
 // UnmarshalJSON takes both forms.
-func (r *result) UnmarshalJSON(b []byte) error {
+func (n *named[T]) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &r.name)
+		return json.Unmarshal(b, &n.name)
 	}
-	return json.Unmarshal(b, &r.annotation)
-}
-
-// rules are a policy or the name of one.
-type rules struct {
-	name string
-	of   []rule
-}
-
-// UnmarshalJSON takes both forms.
-func (r *rules) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && b[0] == '"' {
-		return json.Unmarshal(b, &r.name)
-	}
-	return json.Unmarshal(b, &r.of)
+	return json.Unmarshal(b, &n.of)
 }
 
 type tool struct {
-	Name         string   `json:"name"`
-	Worst        string   `json:"worst"`
-	Why          string   `json:"why"`
-	Args         []string `json:"args"`
-	Destinations []string `json:"destinations"`
-	Free         []string `json:"free"`
-	Result       *result  `json:"result"`
-	Policy       rules    `json:"policy"`
-	Samples      []sample `json:"samples"`
+	Name         string             `json:"name"`
+	Worst        string             `json:"worst"`
+	Why          string             `json:"why"`
+	Args         []string           `json:"args"`
+	Destinations []string           `json:"destinations"`
+	Free         []string           `json:"free"`
+	Result       *named[annotation] `json:"result"`
+	Policy       named[[]rule]      `json:"policy"`
+	Samples      []Sample           `json:"samples"`
 }
 
 type rule struct {
@@ -145,296 +128,253 @@ type cond struct {
 	Type      string   `json:"type"`
 	Present   bool     `json:"present"`
 	Absent    bool     `json:"absent"`
-	CEL       string   `json:"cel"`
-	Says      string   `json:"says"` // what CEL asks, in words
+	Matches   string   `json:"matches"`
+	Prefix    []string `json:"prefix"`
+	OneOf     []scalar `json:"one-of"`
+	Local     bool     `json:"local"`
+	Any       bool     `json:"any"`
 	Not       bool     `json:"not"`
+	Optional  bool     `json:"optional"`
+	Says      string   `json:"says"` // what it asks, in words of the pack's own
 }
 
-type sample struct {
-	Args   json.RawMessage     `json:"args"`
-	User   []string            `json:"user"`
-	Lists  map[string][]string `json:"lists"`
-	Result *string             `json:"result"`
-	Format *string             `json:"format"`
-	Labels map[string]string   `json:"labels"`
-	Sets   map[string]string   `json:"sets"`
-	Admit  string              `json:"admit"`
-	Ask    bool                `json:"ask"`
-	Deny   bool                `json:"deny"`
+// scalar is a text or a truth.
+type scalar taint.Scalar
+
+// UnmarshalJSON takes both forms.
+func (s *scalar) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &s.Text)
+	}
+	s.Text, s.Truth = string(b), true
+	return nil
 }
 
-// compiler has what tools refer to.
+// results are what is known of a tool's results.
+type results struct {
+	observe.Annotation
+	cases []taint.Case
+}
+
+// compiler reads a pack's file from its start to its end. It keeps the first
+// mistake, and reads on.
 type compiler struct {
-	types   map[string]taint.Type
-	results map[string]taint.Annotation
+	types   map[string]observe.Type
+	results map[string]results
 	rules   map[string][]rule
+
+	at  []string // the place in the file
+	err error    // the first mistake, with its place
 }
 
-func (d *document) compile(p *Pack) error {
+// fail takes an error at a place below the current one.
+func (c *compiler) fail(err error, at ...string) {
+	if c.err == nil {
+		c.err = yamldoc.Where(err, slices.Concat(c.at, at)...)
+	}
+}
+
+// in reads what is at a place below the current one.
+func (c *compiler) in(read func(), at ...string) {
+	outer := c.at
+	c.at = slices.Concat(outer, at)
+	read()
+	c.at = outer
+}
+
+// each reads the elements of the list under a key.
+func each[D, T any](c *compiler, key string, list []D, read func(*D) T) []T {
+	var out []T
+	for i := range list {
+		c.in(func() { out = append(out, read(&list[i])) }, key, strconv.Itoa(i))
+	}
+	return out
+}
+
+// value parses what is under a key.
+func value[D, T any](c *compiler, key string, d D, parse func(D) (T, error)) T {
+	v, err := parse(d)
+	c.fail(err, key)
+	return v
+}
+
+func (d *packFile) compile(p *Pack) error {
 	p.Name, p.Title, p.Schemas = d.Pack, d.Title, d.Schemas
 	for kind, name := range map[Kind]string{Harness: d.Harness, Server: d.Server, Suite: d.Suite} {
 		if name != "" {
 			p.Kind, p.For = kind, name
 		}
 	}
+	c := &compiler{types: map[string]observe.Type{}, results: map[string]results{}, rules: d.Rules}
 	if d.Lattice != nil {
-		s, err := d.Lattice.scheme()
-		if err != nil {
-			return yamldoc.Where(err, "lattice")
-		}
-		p.Scheme = s
+		c.in(func() { p.Scheme = c.scheme(d.Lattice) }, "lattice")
 	}
-	c := &compiler{types: map[string]taint.Type{}, results: map[string]taint.Annotation{}, rules: d.Rules}
 	for _, name := range slices.Sorted(maps.Keys(d.Types)) {
-		var err error
-		if def := d.Types[name]; def.Pattern != "" {
-			c.types[name], err = taint.Pattern(def.Pattern)
-		} else {
-			c.types[name], err = taint.Enum(def.Enum...)
+		t, err := d.Types[name].compile()
+		if err == nil && slices.Contains(append(observe.TypeNames(), "text"), name) {
+			err = fmt.Errorf("%w: %s has a meaning already", observe.ErrType, name)
 		}
-		if err == nil && slices.Contains(append(taint.TypeNames(), "text"), name) {
-			err = fmt.Errorf("%w: %s has a meaning already", taint.ErrType, name)
-		}
-		if err != nil {
-			return yamldoc.Where(err, "types", name)
-		}
+		c.types[name] = t
+		c.fail(err, "types", name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Results)) {
 		a := d.Results[name]
-		got, err := c.annotation(&a)
-		if err != nil {
-			return yamldoc.Where(err, "results", name)
-		}
-		c.results[name] = got
+		c.in(func() { c.results[name] = c.annotation(&a) }, "results", name)
 	}
-	for i := range d.Tools {
-		t, err := c.tool(&d.Tools[i])
-		if err != nil {
-			return yamldoc.Where(err, "tools", strconv.Itoa(i))
+	names := map[string]bool{}
+	p.Tools = each(c, "tools", d.Tools, func(d *tool) Tool {
+		t := c.tool(d)
+		if names[t.Name] {
+			c.fail(fmt.Errorf("%w: tool %q comes twice", taint.ErrContradiction, t.Name), "name")
 		}
-		if n := slices.IndexFunc(p.Tools, func(o Tool) bool { return o.Name == t.Name }); n >= 0 {
-			return yamldoc.Where(fmt.Errorf("%w: tool %q comes twice", taint.ErrContradiction, t.Name), "tools", strconv.Itoa(i), "name")
-		}
-		for j := range t.Samples {
-			t.Samples[j].at = []string{"tools", strconv.Itoa(i), "samples", strconv.Itoa(j)}
-		}
-		p.Tools = append(p.Tools, t)
-	}
-	return nil
+		names[t.Name] = true
+		return t
+	})
+	return c.err
 }
 
-func (c *compiler) tool(d *tool) (Tool, error) {
+// scheme compiles a pack's own lattice.
+func (c *compiler) scheme(l *lattice) *observe.Scheme {
+	i := value(c, "integrity", l.Integrity, label.Custom)
+	conf := value(c, "confidentiality", l.Confidentiality, label.Custom)
+	if c.err != nil {
+		return nil
+	}
+	s, err := observe.Custom(label.Lattice{Integrity: i, Confidentiality: conf}, l.Untrusted, l.Private)
+	c.fail(err)
+	return &s
+}
+
+func (d typeDef) compile() (observe.Type, error) {
+	if d.Pattern != "" {
+		return observe.Pattern(d.Pattern)
+	}
+	return observe.Enum(d.Enum...)
+}
+
+func (c *compiler) tool(d *tool) Tool {
 	t := Tool{Tool: taint.Tool{Name: d.Name, Args: d.Args, Destinations: d.Destinations, Free: d.Free}, Worst: d.Worst, Why: d.Why}
 	if d.Result != nil {
-		a, err := c.annotation(&d.Result.annotation)
-		if err != nil {
-			return t, yamldoc.Where(err, "result")
-		}
-		if d.Result.name != "" {
+		var a results
+		c.in(func() { a = c.annotation(&d.Result.of) }, "result")
+		if name := d.Result.name; name != "" {
 			var ok bool
-			if a, ok = c.results[d.Result.name]; !ok {
-				return t, yamldoc.Where(fmt.Errorf("there is no result %q", d.Result.name), "result")
+			if a, ok = c.results[name]; !ok {
+				c.fail(fmt.Errorf("unknown result %q; results of the pack are %s", name, strings.Join(slices.Sorted(maps.Keys(c.results)), ", ")), "result")
 			}
 		}
-		t.Result = a
+		t.Result, t.Cases = a.Annotation, a.cases
 	}
 	policy := d.Policy.of
-	if d.Policy.name != "" {
+	if name := d.Policy.name; name != "" {
 		var ok bool
-		if policy, ok = c.rules[d.Policy.name]; !ok {
-			return t, yamldoc.Where(fmt.Errorf("there is no policy %q", d.Policy.name), "policy")
+		if policy, ok = c.rules[name]; !ok {
+			c.fail(fmt.Errorf("unknown policy %q; policies of the pack are %s", name, strings.Join(slices.Sorted(maps.Keys(c.rules)), ", ")), "policy")
 		}
 	}
+	t.Rules = each(c, "policy", policy, c.rule)
 	for i := range policy {
-		r, err := c.rule(&policy[i])
-		if err != nil {
-			return t, yamldoc.Where(err, "policy", strconv.Itoa(i))
-		}
-		t.Rules = append(t.Rules, r)
 		t.Policy = append(t.Policy, policy[i].words())
 	}
-	for i := range d.Samples {
-		s := &d.Samples[i]
-		args := string(s.Args)
-		if len(s.Args) > 0 && s.Args[0] == '"' { // arguments as they are, however malformed
-			if err := json.Unmarshal(s.Args, &args); err != nil {
-				return t, yamldoc.Where(err, "samples", strconv.Itoa(i), "args")
-			}
-		}
-		t.Samples = append(t.Samples, Sample{
-			Args: args, User: s.User, Lists: s.Lists, Result: s.Result, Format: s.Format,
-			Labels: s.Labels, Sets: s.Sets, Admit: s.Admit, Ask: s.Ask, Deny: s.Deny,
-		})
-	}
+	t.Samples = each(c, "samples", d.Samples, func(s *Sample) Sample {
+		s.at = c.at
+		return *s
+	})
 	// What taint holds a tool to, at its place in the file.
-	if _, err := taint.New(taint.Config{Scheme: taint.FourPoint(), Tools: []taint.Tool{t.Tool}}); err != nil {
-		return t, err
-	}
-	return t, nil
+	_, err := taint.New(taint.Config{Scheme: observe.FourPoint(), Tools: []taint.Tool{t.Tool}})
+	c.fail(err)
+	return t
 }
 
 // mark reads words such as "untrusted private".
-func mark(words string) (taint.Mark, error) {
-	var m taint.Mark
+func mark(words string) (observe.Mark, error) {
 	integrity, confidentiality, ok := strings.Cut(words, " ")
-	switch integrity {
-	case "trusted":
-		m.Trusted = true
-	case "untrusted":
-	default:
-		ok = false
-	}
-	switch confidentiality {
-	case "public":
-		m.Public = true
-	case "private":
-	default:
-		ok = false
-	}
-	if !ok {
-		return m, fmt.Errorf("%q is no mark: it is trusted or untrusted, and public or private", words)
+	m := observe.Mark{Trusted: integrity == "trusted", Public: confidentiality == "public"}
+	if !ok || !m.Trusted && integrity != "untrusted" || !m.Public && confidentiality != "private" {
+		return m, fmt.Errorf("unknown mark %q: a mark is trusted or untrusted, and public or private", words)
 	}
 	return m, nil
 }
 
-func optionalMark(words string) (*taint.Mark, error) {
+// mark reads the mark under a key; without one it is def.
+func (c *compiler) mark(key, words string, def *observe.Mark) *observe.Mark {
 	if words == "" {
-		return nil, nil //nolint:nilnil // nothing said
+		return def
 	}
-	m, err := mark(words)
-	return &m, err
+	m := value(c, key, words, mark)
+	return &m
 }
 
-// paths reads paths.
-func paths(texts []string, at string) ([]taint.Path, error) {
-	var out []taint.Path
-	for i, s := range texts {
-		p, err := taint.ParsePath(s)
-		if err != nil {
-			return nil, yamldoc.Where(err, at, strconv.Itoa(i))
-		}
-		out = append(out, p)
-	}
-	return out, nil
+func (c *compiler) path(key, text string) document.Path {
+	return value(c, key, text, document.ParsePath)
 }
 
-// typ finds a type; text is none.
-func (c *compiler) typ(name string) (taint.Type, error) {
-	if name == "" || name == "text" {
-		return taint.Type{}, nil
-	}
-	if t, ok := c.types[name]; ok {
-		return t, nil
-	}
-	return taint.NewType(name)
+func (c *compiler) paths(key string, texts []string) []document.Path {
+	return each(c, key, texts, func(s *string) document.Path {
+		p, err := document.ParsePath(*s)
+		c.fail(err)
+		return p
+	})
 }
 
-func (c *compiler) annotation(d *annotation) (a taint.Annotation, err error) {
+// typ finds the type under a key; text is none.
+func (c *compiler) typ(key, name string) observe.Type {
+	if t, ok := c.types[name]; ok || name == "" || name == "text" {
+		return t
+	}
+	return value(c, key, name, observe.NewType)
+}
+
+func (c *compiler) annotation(d *annotation) (a results) {
 	a.Formats = d.Formats
-	if d.Default != "" {
-		if a.Default, err = mark(d.Default); err != nil {
-			return a, yamldoc.Where(err, "default")
-		}
-	}
-	if a.Structure, err = optionalMark(d.Structure); err != nil {
-		return a, yamldoc.Where(err, "structure")
-	}
-	for i, s := range d.Lines {
-		l, err := taint.NewLine(s)
-		if err != nil {
-			return a, yamldoc.Where(err, "lines", strconv.Itoa(i))
-		}
-		a.Lines = append(a.Lines, l)
-	}
-	for i := range d.Records {
-		r, err := c.record(&d.Records[i])
-		if err != nil {
-			return a, yamldoc.Where(err, "records", strconv.Itoa(i))
-		}
-		a.Records = append(a.Records, r)
-	}
+	a.Default = *c.mark("default", d.Default, &observe.Mark{})
+	a.Structure = c.mark("structure", d.Structure, nil)
+	a.Lines = each(c, "lines", d.Lines, func(s *string) document.Line {
+		l, err := document.NewLine(*s)
+		c.fail(err)
+		return l
+	})
+	a.Records = each(c, "records", d.Records, c.record)
 	for _, at := range slices.Sorted(maps.Keys(d.Fields)) {
 		f := d.Fields[at]
-		got, err := c.field(at, &f, a.Default)
-		if err != nil {
-			return a, yamldoc.Where(err, "fields", at)
-		}
-		a.Fields = append(a.Fields, got)
+		f.of.Is = cmp.Or(f.of.Is, f.name)
+		c.in(func() { a.Fields = append(a.Fields, c.field(at, &f.of, a.Default)) }, "fields", at)
 	}
-	for i := range d.Cases {
-		k := &d.Cases[i]
-		out := taint.Case{}
-		if out.When, err = c.conds(k.When); err != nil {
-			return a, yamldoc.Where(err, "cases", strconv.Itoa(i), "when")
+	a.cases = each(c, "cases", d.Cases, func(k *acase) taint.Case {
+		return taint.Case{
+			When: each(c, "when", k.When, c.cond), Default: value(c, "default", k.Default, mark), Structure: c.mark("structure", k.Structure, nil),
 		}
-		if out.Default, err = mark(k.Default); err != nil {
-			return a, yamldoc.Where(err, "cases", strconv.Itoa(i), "default")
-		}
-		if out.Structure, err = optionalMark(k.Structure); err != nil {
-			return a, yamldoc.Where(err, "cases", strconv.Itoa(i), "structure")
-		}
-		a.Cases = append(a.Cases, out)
-	}
-	return a, nil
+	})
+	return a
 }
 
-func (c *compiler) record(d *record) (r taint.Record, err error) {
-	if r.At, err = taint.ParsePath(d.At); err != nil {
-		return r, yamldoc.Where(err, "at")
+func (c *compiler) record(d *record) observe.Record {
+	return observe.Record{
+		At: c.path("at", d.At), Sources: c.paths("sources", d.Sources), Readers: c.paths("readers", d.Readers), Type: c.typ("type", d.Type),
+		Public: each(c, "public", d.Public, func(is *public) observe.Is { return observe.Is{At: c.path("at", is.At), Values: is.Values} }),
 	}
-	if r.Sources, err = paths(d.Sources, "sources"); err != nil {
-		return r, err
-	}
-	if r.Readers, err = paths(d.Readers, "readers"); err != nil {
-		return r, err
-	}
-	if r.Type, err = c.typ(d.Type); err != nil {
-		return r, yamldoc.Where(err, "type")
-	}
-	for i, is := range d.Public {
-		p, err := taint.ParsePath(is.At)
-		if err != nil {
-			return r, yamldoc.Where(err, "public", strconv.Itoa(i), "at")
-		}
-		r.Public = append(r.Public, taint.Is{At: p, Values: is.Values})
-	}
-	return r, nil
 }
 
 // field reads a field: one with a type is trusted where it conforms, and as
 // private as the rest, unless it says otherwise.
-func (c *compiler) field(at string, d *field, def taint.Mark) (f taint.Field, err error) {
-	if f.At, err = taint.ParsePath(at); err != nil {
-		return f, err
-	}
-	if f.Type, err = c.typ(d.Is); err != nil {
-		return f, yamldoc.Where(err, "is")
-	}
-	if f.Keys, err = c.typ(d.Keys); err != nil {
-		return f, yamldoc.Where(err, "keys")
-	}
-	f.Mark = def
-	f.Mark.Trusted = def.Trusted || !f.Type.IsZero()
-	if d.Mark != "" {
-		if f.Mark, err = mark(d.Mark); err != nil {
-			return f, yamldoc.Where(err, "mark")
-		}
-	}
-	return f, nil
+func (c *compiler) field(at string, d *field, def observe.Mark) observe.Field {
+	p, err := document.ParsePath(at)
+	c.fail(err)
+	f := observe.Field{At: p, Type: c.typ("is", d.Is), Keys: c.typ("keys", d.Keys)}
+	def.Trusted = def.Trusted || !f.Type.IsZero()
+	f.Mark = *c.mark("mark", d.Mark, &def)
+	return f
 }
 
-func (c *compiler) rule(d *rule) (r taint.Rule, err error) {
-	r = taint.Rule{Confirm: d.Ask, Deny: d.Deny, Why: d.Why}
-	if r.When, err = c.conds(d.When); err != nil {
-		return r, yamldoc.Where(err, "when")
-	}
+func (c *compiler) rule(d *rule) taint.Rule {
+	r := taint.Rule{Confirm: d.Ask, Deny: d.Deny, Why: d.Why, When: each(c, "when", d.When, c.cond)}
 	if d.Admit != "" {
-		if r.Source, r.Reader, err = reaches(d.Admit); err != nil {
-			return r, yamldoc.Where(err, "admit")
-		}
+		var err error
+		r.Source, r.Reader, err = reaches(d.Admit)
+		c.fail(err, "admit")
 	}
-	r.Readers, err = paths(d.Readers, "readers")
-	return r, err
+	r.Readers = c.paths("readers", d.Readers)
+	return r
 }
 
 // reaches reads words such as "any public".
@@ -443,65 +383,55 @@ func reaches(words string) (source, reader taint.Reach, err error) {
 	source, ok1 := map[string]taint.Reach{"trusted": taint.ReachLow, "untrusted": taint.ReachHigh, "any": taint.ReachAny}[s]
 	reader, ok2 := map[string]taint.Reach{"public": taint.ReachLow, "private": taint.ReachHigh, "any": taint.ReachAny}[r]
 	if !ok || !ok1 || !ok2 {
-		return 0, 0, fmt.Errorf("%q is no reach: it is trusted, untrusted or any, and public, private or any", words)
+		return 0, 0, fmt.Errorf("unknown reach %q: a reach is trusted, untrusted or any, and public, private or any", words)
 	}
 	return source, reader, nil
 }
 
-func (c *compiler) conds(ds []cond) ([]taint.Cond, error) {
-	var out []taint.Cond
-	for i := range ds {
-		one, err := c.cond(&ds[i])
-		if err == nil {
-			err = one.Check()
-		}
-		if err != nil {
-			return nil, yamldoc.Where(err, strconv.Itoa(i))
-		}
-		out = append(out, one)
-	}
-	return out, nil
-}
-
-func (c *compiler) cond(d *cond) (taint.Cond, error) {
-	out := taint.Cond{List: d.List, Not: d.Not}
-	if d.CEL != "" {
-		test, err := predicate(d.CEL)
-		out.Op, out.Test = taint.OpTest, test
-		return out, yamldoc.Where(err, "cel")
-	}
-	var err error
-	if out.Arg, err = taint.ParsePath(d.Arg); err != nil {
-		return out, yamldoc.Where(err, "arg")
-	}
-	ops := map[taint.Op]bool{}
-	for op, values := range map[taint.Op][]string{
-		taint.OpEquals: d.Equals, taint.OpIn: d.In, taint.OpDomain: d.DomainIn, taint.OpPath: d.PathUnder, taint.OpCommand: d.CommandIn,
-	} {
-		if values != nil {
-			ops[op], out.Values = true, values
-		}
-	}
-	for op, n := range map[taint.Op]*float64{taint.OpAtMost: d.AtMost, taint.OpAtLeast: d.AtLeast} {
-		if n != nil {
-			ops[op], out.Number = true, *n
-		}
-	}
-	for op, is := range map[taint.Op]bool{taint.OpFromUser: d.FromUser, taint.OpPresent: d.Present, taint.OpAbsent: d.Absent, taint.OpType: d.Type != ""} {
+func (c *compiler) cond(d *cond) taint.Cond {
+	out := taint.Cond{Arg: c.path("arg", d.Arg), List: d.List, Any: d.Any, Not: d.Not, Optional: d.Optional}
+	asked := 0
+	ask := func(op taint.Op, is bool) bool {
 		if is {
-			ops[op] = true
+			out.Op = op
+			asked++
+		}
+		return is
+	}
+	for _, o := range []struct {
+		op     taint.Op
+		values []string
+	}{
+		{taint.OpEquals, d.Equals}, {taint.OpIn, d.In}, {taint.OpDomain, d.DomainIn}, {taint.OpPath, d.PathUnder}, {taint.OpCommand, d.CommandIn}, {taint.OpPrefix, d.Prefix},
+	} {
+		if ask(o.op, o.values != nil) {
+			out.Values = o.values
 		}
 	}
-	if len(ops) != 1 {
-		return out, fmt.Errorf("%w: it asks %d things of %s; one is right", taint.ErrCond, len(ops), d.Arg)
+	if ask(taint.OpAtMost, d.AtMost != nil) {
+		out.Number = *d.AtMost
 	}
-	for op := range ops {
-		out.Op = op
+	if ask(taint.OpAtLeast, d.AtLeast != nil) {
+		out.Number = *d.AtLeast
 	}
-	if d.Type != "" {
-		if out.Type, err = c.typ(d.Type); err != nil {
-			return out, yamldoc.Where(err, "type")
+	ask(taint.OpFromUser, d.FromUser)
+	ask(taint.OpPresent, d.Present)
+	ask(taint.OpAbsent, d.Absent)
+	ask(taint.OpLocal, d.Local)
+	if ask(taint.OpType, d.Type != "") {
+		out.Type = c.typ("type", d.Type)
+	}
+	if ask(taint.OpMatches, d.Matches != "") {
+		out.Expr = value(c, "matches", d.Matches, taint.Expression)
+	}
+	if ask(taint.OpOneOf, d.OneOf != nil) {
+		for _, v := range d.OneOf {
+			out.Scalars = append(out.Scalars, taint.Scalar(v))
 		}
 	}
-	return out, nil
+	if asked != 1 {
+		c.fail(fmt.Errorf("%w: a condition asks one thing of an argument, and this asks %d of %s", taint.ErrCond, asked, d.Arg))
+	}
+	c.fail(out.Check())
+	return out
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // Finding is what lint found.
@@ -38,8 +40,8 @@ const self = "me@home.example"
 func Lint(p *Pack) []Finding {
 	var out []Finding
 	add := func(at []string, code, format string, args ...any) {
-		f := Finding{Pack: p.Name, File: p.File, Code: code, Detail: fmt.Sprintf(format, args...)}
-		f.Line, f.Column = p.doc.Position(at...)
+		f := Finding{Pack: p.Name, Code: code, Detail: fmt.Sprintf(format, args...)}
+		f.File, f.Line, f.Column = p.doc.At(at...)
 		out = append(out, f)
 	}
 	for i := range p.Tools {
@@ -60,7 +62,7 @@ func Lint(p *Pack) []Finding {
 		if calls == 0 && len(t.Rules) > 0 {
 			add(at, "call-without-sample", "%s has a policy and no sample of a call", t.Name)
 		}
-		if results == 0 && (len(t.Result.Fields) > 0 || len(t.Result.Formats) > 0 || len(t.Result.Cases) > 0) {
+		if results == 0 && (len(t.Result.Fields) > 0 || len(t.Result.Formats) > 0 || len(t.Cases) > 0) {
 			add(at, "result-without-sample", "%s has an annotation and no sample of a result", t.Name)
 		}
 		for _, a := range t.Args {
@@ -76,14 +78,15 @@ func Lint(p *Pack) []Finding {
 
 // runSample holds a sample's input to what is expected.
 func runSample(t *Tool, s *Sample) error {
-	policy := func(scheme taint.Scheme) (*taint.Policy, error) {
+	policy := func(scheme observe.Scheme) (*taint.Policy, error) {
 		return taint.New(taint.Config{Scheme: scheme, Tools: []taint.Tool{t.Tool}, Lists: s.Lists})
 	}
-	p, err := policy(taint.FourPoint())
+	fourPoint := observe.FourPoint()
+	p, err := policy(fourPoint)
 	if err != nil {
 		return err
 	}
-	call := flow.ToolCall{Name: t.Name, Arguments: s.Args}
+	call := flow.ToolCall{Name: t.Name, Arguments: string(s.Args)}
 	if s.Result == nil {
 		return callSample(p, call, s)
 	}
@@ -92,18 +95,18 @@ func runSample(t *Tool, s *Sample) error {
 		return fmt.Errorf("the result is read as %s, not %s", formatName(r.Format), *s.Format)
 	}
 	for _, field := range slices.Sorted(maps.Keys(s.Labels)) {
-		want, err := markLabel(s.Labels[field])
+		want, err := mark(s.Labels[field])
 		if err != nil {
 			return err
 		}
-		if err := holds(label.FourPoint, &r, field, want); err != nil {
+		if err := holds(label.FourPoint, &r, field, fourPoint.Label(want)); err != nil {
 			return err
 		}
 	}
 	if len(s.Sets) == 0 {
 		return nil
 	}
-	scheme, err := taint.Sets(self)
+	scheme, err := observe.Sets(self)
 	if err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func runSample(t *Tool, s *Sample) error {
 	return nil
 }
 
-func formatName(f taint.Format) string {
+func formatName(f document.Format) string {
 	if f == "" {
 		return "none"
 	}
@@ -131,7 +134,7 @@ func formatName(f taint.Format) string {
 }
 
 // holds checks the join of the labels of a field's regions; $ is all of them.
-func holds(lat label.Lattice, r *taint.Result, field string, want label.Label) error {
+func holds(lat label.Lattice, r *observe.Result, field string, want label.Label) error {
 	var got label.Label
 	n := 0
 	var there []string
@@ -145,7 +148,7 @@ func holds(lat label.Lattice, r *taint.Result, field string, want label.Label) e
 		}
 	}
 	if n == 0 {
-		return fmt.Errorf("there is no field %s; there are %s", field, strings.Join(there, ", "))
+		return fmt.Errorf("unknown field %s; the result has %s", field, strings.Join(there, ", "))
 	}
 	if got != want {
 		return fmt.Errorf("%s is %s, not %s", field, lat.Format(got), lat.Format(want))
@@ -165,14 +168,7 @@ func callSample(p *taint.Policy, call flow.ToolCall, s *Sample) error {
 	if err != nil {
 		return err
 	}
-	want := taint.Limit{AnySource: source == taint.ReachAny, AnyReader: reader == taint.ReachAny}
-	if source == taint.ReachHigh {
-		want.Label.Integrity = label.Untrusted
-	}
-	if reader == taint.ReachHigh {
-		want.Label.Confidentiality = label.Private
-	}
-	if c.Limit != want {
+	if want := p.Limit(source, reader); c.Limit != want {
 		return fmt.Errorf("the call admits %s, not %s: %s", c.Limit.Format(label.FourPoint), want.Format(label.FourPoint), reasons(&c))
 	}
 	return nil

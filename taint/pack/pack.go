@@ -1,18 +1,21 @@
-// Package pack loads packs: files that say of the tools of a harness, a server
-// or a suite what their results are and what their calls need. What it makes
-// is a taint.Policy; nothing of it is trusted beyond that.
+// Package pack loads packs: files that say what the tools of a harness, a
+// server or a suite return, and what their calls need. It makes a
+// taint.Policy, and is not trusted beyond that.
 //
 // The format is in docs/format/pack.md; schema.json is its JSON Schema. Every
 // mistake is an *Error with a position. The packs that come with Margay are
 // in packs/.
 package pack
 
+//go:generate go test -run ^TestReviewIsUpToDate$ . -update
+
 import (
 	_ "embed"
+	"encoding/json"
 
 	"github.com/margaydev/margay/internal/yamldoc"
-	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // Version is the only format version that this program reads.
@@ -33,7 +36,7 @@ type Pack struct {
 	Kind    Kind
 	For     string // the harness, server or suite
 	Schemas string // where names and parameters of the tools were read
-	Scheme  *taint.Scheme
+	Scheme  *observe.Scheme
 	Tools   []Tool
 	File    string
 
@@ -62,17 +65,30 @@ type Tool struct {
 
 // Sample is an input with what is expected of it.
 type Sample struct {
-	Args   string // JSON
-	User   []string
-	Lists  map[string][]string
-	Result *string           // a result, or nil for a call
-	Format *string           // that the result is read as; "none" for none of the pack's
-	Labels map[string]string // of a result, by field: words
-	Sets   map[string]string // the same as labels of the sets lattice
-	Admit  string            // of a call: words
-	Ask    bool
-	Deny   bool
+	Args   arguments           `json:"args"`
+	User   []string            `json:"user"`
+	Lists  map[string][]string `json:"lists"`
+	Result *string             `json:"result"` // a result, or nil for a call
+	Format *string             `json:"format"` // that the result is read as; "none" for none of the pack's
+	Labels map[string]string   `json:"labels"` // of a result, by field: words
+	Sets   map[string]string   `json:"sets"`   // the same as labels of the sets lattice
+	Admit  string              `json:"admit"`  // of a call: words
+	Ask    bool                `json:"ask"`
+	Deny   bool                `json:"deny"`
 	at     []string
+}
+
+// arguments are the JSON of a call's arguments. A text stands for them as they
+// are, however malformed.
+type arguments string
+
+// UnmarshalJSON takes both forms.
+func (a *arguments) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, (*string)(a))
+	}
+	*a = arguments(b)
+	return nil
 }
 
 // Error is a mistake in a pack.
@@ -91,9 +107,12 @@ func Load(file string, b []byte) (*Pack, error) {
 		return nil, err
 	}
 	if err := doc.Check(schema); err != nil {
+		if old := celOf(doc); old != nil {
+			return nil, old
+		}
 		return nil, err
 	}
-	var d document
+	var d packFile
 	if err := doc.Decode(&d); err != nil {
 		return nil, err
 	}
@@ -102,18 +121,4 @@ func Load(file string, b []byte) (*Pack, error) {
 		return nil, doc.Place(err)
 	}
 	return p, nil
-}
-
-// scheme compiles a pack's own lattice.
-func (l *lattice) scheme() (*taint.Scheme, error) {
-	i, err := label.Custom(l.Integrity)
-	if err != nil {
-		return nil, yamldoc.Where(err, "integrity")
-	}
-	c, err := label.Custom(l.Confidentiality)
-	if err != nil {
-		return nil, yamldoc.Where(err, "confidentiality")
-	}
-	s, err := taint.Custom(label.Lattice{Integrity: i, Confidentiality: c}, l.Untrusted, l.Private)
-	return &s, err
 }

@@ -1,13 +1,17 @@
 package pack
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
 )
 
 // TestBuiltin: the packs load, and all their samples hold.
@@ -24,9 +28,46 @@ func TestBuiltin(t *testing.T) {
 		for _, f := range Lint(p) {
 			t.Errorf("%s", f.String())
 		}
-		if _, err := Policy(taint.FourPoint(), nil, Bind(p, "")); err != nil {
+		if _, err := Policy(observe.FourPoint(), nil, Bind(p, "")); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestLocalURLs: every tool that takes an address asks about those of this
+// machine and its network, in every spelling and though the user wrote them.
+func TestLocalURLs(t *testing.T) {
+	tools := 0
+	for _, name := range Names() {
+		p, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy, err := Policy(observe.FourPoint(), nil, Binding{Pack: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range p.Tools {
+			if p.Kind == Suite || !slices.Contains(tool.Destinations, "url") {
+				continue
+			}
+			tools++
+			for _, u := range []string{
+				"http://LOCALHOST/x", "http://0x7F.1/", "HTTP://2130706433", "http://0251.0376.0251.0376/", "http://[::ffff:a9fe:a9fe]/", "http://[64:ff9b::7f00:1]/",
+				"http://100.100.100.200/latest", "http://１２７。1/", "http:/127.0.0.1./", "127.1:8080/x", "https://metadata.google.internal./", "file:///etc/passwd", "http://[fe80::1%25eth0]/", "\\\\127.0.0.1\\x",
+			} {
+				args, err := json.Marshal(map[string]string{"url": u})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c := policy.Clear(flow.ToolCall{Name: tool.Name, Arguments: string(args)}, []string{"Open " + u}); !c.Confirm {
+					t.Errorf("%s of %s does not ask about %s", tool.Name, name, u)
+				}
+			}
+		}
+	}
+	if tools < 3 {
+		t.Errorf("only %d tools take addresses", tools)
 	}
 }
 
@@ -59,17 +100,20 @@ func TestMistakes(t *testing.T) {
 		"a wrong type":      {strings.Replace(ok, "args: [x]", "args: x", 1), "x.yaml:10:"},
 		"no kind":           {strings.Replace(ok, "server: x\n", "", 1), "x.yaml:1:"},
 		"a path":            {toolText("    result: {fields: {\"a..b\": date}}\n"), "x.yaml:11:"},
-		"a type":            {toolText("    result: {fields: {a: dat}}\n"), `"dat" is none of`},
+		"a type":            {toolText("    result: {fields: {a: dat}}\n"), `unknown type "dat"; known types are address`},
 		"a pattern":         {strings.Replace(ok, "tools:", "types: {p: {pattern: \".*\"}}\ntools:", 1), "x.yaml:6:"},
 		"a type's name":     {strings.Replace(ok, "tools:", "types: {date: {enum: [a]}}\ntools:", 1), "has a meaning already"},
 		"a line":            {toolText("    result: {formats: [lines], lines: [\".*\"]}\n"), "x.yaml:11:"},
-		"a condition":       {toolText("    policy: [{when: [{arg: y, present: true}], admit: any any, why: it only reads}]\n"), "which is no argument"},
+		"a condition":       {toolText("    policy: [{when: [{arg: y, present: true}], admit: any any, why: it only reads}]\n"), "which is not an argument"},
 		"two questions":     {toolText("    policy: [{when: [{arg: x, present: true, from-user: true}], admit: any any, why: it only reads}]\n"), "x.yaml:11:"},
 		"a rule never used": {toolText("    policy: [{admit: any any, why: it only reads}, {ask: true, why: never reached}]\n"), "never would"},
-		"CEL":               {toolText("    policy: [{when: [{cel: \"args.x ==\", says: nothing}], admit: any any, why: it only reads}]\n"), "x.yaml:11:"},
-		"CEL's type":        {toolText("    policy: [{when: [{cel: \"1 + 1\", says: nothing}], admit: any any, why: it only reads}]\n"), "gives no truth"},
-		"free destination":  {toolText("    destinations: [x]\n    free: [x]\n"), "says where it goes"},
-		"a result":          {toolText("    result: other\n"), `no result "other"`},
+		"an expression":     {toolText("    policy: [{when: [{arg: x, matches: \"a(\"}], admit: any any, why: it only reads}]\n"), "x.yaml:11:40: tools.0.policy.0.when.0.matches: not a condition: error parsing regexp"},
+		"too big":           {toolText("    policy: [{when: [{arg: x, matches: \"(a{900}){1}b{900}c{900}\"}], admit: any any, why: it only reads}]\n"), "repeats too much"},
+		"a number":          {toolText("    policy: [{when: [{arg: x, one-of: [1]}], admit: any any, why: it only reads}]\n"), "x.yaml:11:"},
+		"optional":          {toolText("    policy: [{when: [{arg: x, from-user: true, optional: true}], admit: any any, why: it only reads}]\n"), "optional is for matches"},
+		"CEL":               {toolText("    policy: [{when: [{cel: \"args.x.matches('a')\", says: nothing}], admit: any any, why: it only reads}]\n"), "x.yaml:11:28: tools.0.policy.0.when.0.cel: not a condition: packs have no CEL any more; instead write {arg: PATH,"},
+		"free destination":  {toolText("    destinations: [x]\n    free: [x]\n"), "x can't be free"},
+		"a result":          {toolText("    result: other\n"), `unknown result "other"`},
 		"a tool twice":      {ok + strings.SplitN(ok, "tools:\n", 2)[1], "comes twice"},
 		"no join":           {strings.Replace(ok, "tools:", "lattice: {integrity: {low: [x, y], x: [], y: []}, confidentiality: {a: [b]}, untrusted: x, private: b}\ntools:", 1), "x and y have no join"},
 		"a lattice of one":  {strings.Replace(ok, "tools:", "lattice: {integrity: {low: [x]}, confidentiality: {a: [b]}, untrusted: low, private: b}\ntools:", 1), "can't be the bottom"},
@@ -98,13 +142,13 @@ func TestContradictions(t *testing.T) {
 	ok := toolText("    policy: [{admit: any any, why: it only reads}]\n")
 	a, _ := load(t, ok)
 	b, _ := load(t, strings.Replace(ok, "pack: x", "pack: y", 1))
-	if _, err := Policy(taint.FourPoint(), nil, Binding{Pack: a}, Binding{Pack: b}); !errors.Is(err, taint.ErrContradiction) || !strings.Contains(err.Error(), "x and y both have the tool get") {
+	if _, err := Policy(observe.FourPoint(), nil, Binding{Pack: a}, Binding{Pack: b}); !errors.Is(err, taint.ErrContradiction) || !strings.Contains(err.Error(), "x and y both have the tool get") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Policy(taint.FourPoint(), nil, Bind(a, "one"), Bind(a, "two")); err != nil {
+	if _, err := Policy(observe.FourPoint(), nil, Bind(a, "one"), Bind(a, "two")); err != nil {
 		t.Errorf("one pack for two servers: %v", err)
 	}
-	if _, err := Policy(taint.FourPoint(), nil, Bind(a, "one"), Bind(a, "one")); FindingOf("x", err).Code != "contradiction" {
+	if _, err := Policy(observe.FourPoint(), nil, Bind(a, "one"), Bind(a, "one")); FindingOf("x", err).Code != "contradiction" {
 		t.Errorf("%v", err)
 	}
 	l := "lattice: {integrity: {low: [mid], mid: [top]}, confidentiality: {a: [b]}, untrusted: mid, private: b}\ntools:"
@@ -112,44 +156,72 @@ func TestContradictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Policy(taint.FourPoint(), nil, Bind(c, ""))
+	p, err := Policy(observe.FourPoint(), nil, Bind(c, ""))
 	if err != nil || p.Scheme().Name != "custom" || p.Scheme().Lattice.Format(p.Annotate(flow.ToolCall{Name: "other"}, "x").Worst) != "(mid, b)" {
 		t.Errorf("a pack's lattice: %v", err)
 	}
 	d, _ := load(t, strings.Replace(strings.Replace(ok, "tools:", l, 1), "pack: x", "pack: z", 1))
-	if _, err := Policy(taint.FourPoint(), nil, Bind(c, "c"), Bind(d, "d")); !errors.Is(err, taint.ErrContradiction) {
+	if _, err := Policy(observe.FourPoint(), nil, Bind(c, "c"), Bind(d, "d")); !errors.Is(err, taint.ErrContradiction) {
 		t.Errorf("two lattices: %v", err)
 	}
 }
 
+// TestCEL: what old packs ask in CEL is answered with the conditions that ask
+// the same, or with what there is.
 func TestCEL(t *testing.T) {
-	for expr, want := range map[string]bool{
-		`args.x == "a" && size(user) == 1`:  true,
-		`tool == "get"`:                     true,
-		`args.list.all(i, i < 10)`:          true,
-		`has(args.none) && args.none == 1`:  false,
-		`args.x.matches("^b")`:              false,
-		`user.exists(u, u.contains("pay"))`: true,
+	for expr, want := range map[string]string{
+		`args.url.matches("^(https?://)?localhost|^file:")`:            `{arg: "url", matches: "^(https?://)?localhost|^file:"}`,
+		`!args.sql.matches("(?i);")`:                                   `{arg: "sql", matches: "(?i);", not: true}`,
+		`args.sql.matches("^a") && !args.sql.matches("b")`:             `{arg: "sql", matches: "^a"}, {arg: "sql", matches: "b", not: true}`,
+		`(args.p.startsWith(".g/") || args.p.contains("/.g/"))`:        `{arg: "p", matches: "^\\.g/|/\\.g/"}`,
+		`args.p.matches("(?i)a") || args.p.matches("b")`:               `{arg: "p", matches: "(?:(?i)a)|b"}`,
+		`args.p.startsWith("a")`:                                       `{arg: "p", prefix: ["a"]}`,
+		`args.files.exists(f, f.path.startsWith("a"))`:                 `{arg: "files[*].path", prefix: ["a"], any: true}`,
+		`args.command.exists(c, c.matches("a"))`:                       `{arg: "command[*]", matches: "a", any: true}`,
+		`has(args.sandbox) && args.sandbox != "use_default"`:           `{arg: "sandbox", one-of: ["use_default"], not: true, optional: true}`,
+		`has(args.off) && args.off != false`:                           `{arg: "off", one-of: [false], not: true, optional: true}`,
+		`args.o.method == "GET"`:                                       `{arg: "o.method", one-of: ["GET"]}`,
+		`args.n < 3`:                                                   "",
+		`args.a.startsWith("a") || args.b.startsWith("b")`:             "",
+		`args.a.startsWith("a") || !args.a.startsWith("b")`:            "",
+		`!args.l.exists(c, c.matches("a"))`:                            "",
+		`!(has(args.off) && args.off == true)`:                         "",
+		`args.l.exists(c, args.x.matches("a"))`:                        "",
+		`user.exists(u, u.contains("pay"))`:                            "",
+		`tool == "get"`:                                                "",
+		`has(args.a) && args.b == "x"`:                                 "",
+		`args.x.matches("` + strings.Repeat("a", 401) + `")`:           "",
+		`args.x.matches("(")`:                                          "",
+		`args.x ==`:                                                    "",
+		`args`:                                                         "",
+		`args.x.matches()`:                                             "",
+		`x.exists()`:                                                   "",
+		`has()`:                                                        "",
+		strings.Repeat("(", 2000) + "args" + strings.Repeat(")", 2000): "",
 	} {
-		f, err := predicate(expr)
-		if err != nil {
-			t.Error(err)
+		conds, ok := translate(expr)
+		var got []string
+		for i := range conds {
+			if ok {
+				got = append(got, conds[i].flow())
+			}
+		}
+		if s := strings.Join(got, ", "); s != want || ok != (want != "") {
+			t.Errorf("%.60s is %s, want %s", expr, s, want)
 			continue
 		}
-		if got, err := f(flow.ToolCall{Name: "get", Arguments: `{"x":"a","list":[1,2]}`}, []string{"pay it"}); err != nil || got != want {
-			t.Errorf("%s is %v, %v", expr, got, err)
+		text, _ := json.Marshal(expr)
+		_, err := load(t, toolText("    policy: [{when: [{cel: "+string(text)+", says: nothing}], admit: any any, why: it only reads}]\n"))
+		var e *Error
+		if !errors.As(err, &e) || e.Line != 11 || !strings.Contains(e.Detail, cmp.Or(want, celGrammar)) {
+			t.Errorf("%.60s: %v", expr, err)
 		}
-	}
-	// What costs too much, and what fails, holds neither way.
-	big := `{"x":"a","list":[` + strings.Repeat("1,", 500) + `1]}`
-	for _, expr := range []string{`args.list.all(i, args.list.all(j, args.list.all(k, i + j + k > 0)))`, `args.none == 1`, `args.x`} {
-		f, err := predicate(expr)
-		if err != nil {
-			t.Error(err)
+		if !ok || !strings.Contains(want, `"url"`) {
 			continue
 		}
-		if _, err := f(flow.ToolCall{Name: "get", Arguments: big}, nil); err == nil {
-			t.Errorf("%s gives a truth", expr)
+		// What is shown loads.
+		if _, err := load(t, strings.Replace(toolText("    policy: [{when: ["+want+"], admit: any any, why: it only reads}]\n"), "args: [x]", "args: [x, url]", 1)); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -186,8 +258,9 @@ func TestDrift(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	if l, err := markLabel("untrusted public"); err != nil || l != (label.Label{Integrity: label.Untrusted}) {
-		t.Errorf("%v, %v", l, err)
+	fourPoint := observe.FourPoint()
+	if m, err := mark("untrusted public"); err != nil || fourPoint.Label(m) != (label.Label{Integrity: label.Untrusted}) {
+		t.Errorf("%v, %v", m, err)
 	}
 	for _, bad := range []string{"", "trusted", "public trusted", "trusted  public", "Trusted public"} {
 		if _, err := mark(bad); err == nil {

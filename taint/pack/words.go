@@ -6,19 +6,24 @@ import (
 	"strings"
 )
 
+// What the words of a reach say.
+var (
+	sourceWords = map[string]string{"trusted": "trusted text", "untrusted": "what strangers wrote", "any": "anything"}
+	readerWords = map[string]string{
+		"public": "and carry what is public", "readers": "and carry what is public or its readers may see",
+		"private": "and carry what the user may see", "any": "however private",
+	}
+)
+
 // words says a rule in one line.
 func (r *rule) words() string {
 	var b strings.Builder
+	var when []string
 	for i := range r.When {
-		if i > 0 {
-			b.WriteString(", and ")
-		} else {
-			b.WriteString("where ")
-		}
-		b.WriteString(r.When[i].words())
+		when = append(when, r.When[i].words())
 	}
-	if len(r.When) > 0 {
-		b.WriteString(": ")
+	if len(when) > 0 {
+		b.WriteString("where " + strings.Join(when, ", and ") + ": ")
 	}
 	switch {
 	case r.Deny:
@@ -27,34 +32,23 @@ func (r *rule) words() string {
 		b.WriteString("always asks")
 	default:
 		source, reader, _ := strings.Cut(r.Admit, " ")
-		switch source {
-		case "any":
-			b.WriteString("may follow from anything")
-		case "untrusted":
-			b.WriteString("may follow from what strangers wrote")
-		default:
-			b.WriteString("may follow from trusted text")
+		if reader == "public" && len(r.Readers) > 0 {
+			reader = "readers"
 		}
-		switch {
-		case reader == "public" && len(r.Readers) > 0:
-			b.WriteString(", and carry what is public or its readers may see")
-		case reader == "public":
-			b.WriteString(", and carry what is public")
-		case reader == "private":
-			b.WriteString(", and carry what the user may see")
-		default:
-			b.WriteString(", however private")
-		}
+		b.WriteString("may follow from " + sourceWords[source] + ", " + readerWords[reader])
 	}
 	return b.String()
 }
 
 // words says a condition in a few words.
 func (c *cond) words() string {
-	if c.CEL != "" {
+	if c.Says != "" {
 		return c.Says
 	}
 	arg := "`" + c.Arg + "`"
+	if c.Any {
+		arg = "one of " + arg
+	}
 	not := ""
 	if c.Not {
 		not = "not "
@@ -91,6 +85,18 @@ func (c *cond) words() string {
 		return fmt.Sprintf("%s is %sof type %s", arg, not, c.Type)
 	case c.Absent:
 		return arg + " is absent"
+	case c.Local:
+		return fmt.Sprintf("%s is %sof this machine or its network, or not plain", arg, not)
+	case c.Matches != "":
+		return fmt.Sprintf("%s %s `%s`", arg, map[bool]string{false: "matches", true: "does not match"}[c.Not], c.Matches)
+	case c.Prefix != nil:
+		return fmt.Sprintf("%s %s %s", arg, map[bool]string{false: "begins with", true: "does not begin with"}[c.Not], among(c.Prefix))
+	case c.OneOf != nil:
+		var values []string
+		for _, v := range c.OneOf {
+			values = append(values, v.Text)
+		}
+		return fmt.Sprintf("%s is %sone of %s", arg, not, among(values))
 	default:
 		return arg + " is given"
 	}

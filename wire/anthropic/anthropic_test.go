@@ -43,7 +43,7 @@ func parts(t *testing.T, b wire.Body) map[string]wire.Part {
 }
 
 func TestRequestParts(t *testing.T) {
-	r, err := ParseRequest([]byte(request), wire.Limits{})
+	r, err := parseRequest([]byte(request), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,8 +58,8 @@ func TestRequestParts(t *testing.T) {
 		"messages[1].content[2].input.n[1]":              {Text: "two", Message: 2, Role: flow.RoleAssistant, Tool: "find", Field: flow.FieldToolArguments},
 		"messages[2].content[0].content[0].text":         {Text: "found", Message: 3, Role: flow.RoleTool, Tool: "find", Field: flow.FieldContent},
 		"messages[2].content[0].content[1].source.data":  {Opaque: "image", Message: 3, Role: flow.RoleTool, Tool: "find", Field: flow.FieldContent},
-		"messages[4].content[0].source.data":             {Text: "a plain document", Message: 5, Role: flow.RoleUser, Field: flow.FieldContent},
-		"messages[4].content[1].source.data":             {Opaque: "file", Message: 5, Role: flow.RoleUser, Field: flow.FieldContent},
+		"messages[4].content[0].source.data":             {Text: "a plain document", Message: 5, Role: flow.RoleTool, Field: flow.FieldContent},
+		"messages[4].content[1].source.data":             {Opaque: "file", Message: 5, Role: flow.RoleTool, Field: flow.FieldContent},
 		"messages[4].content[2].source.url":              {Text: "https://x.example/?k=v", Message: 5, Role: flow.RoleUser, Field: flow.FieldContent},
 		"messages[5].content[0].thinking":                {Text: "this thought", Message: 6, Role: flow.RoleAssistant, Field: flow.FieldReasoning, Fixed: true},
 		"messages[6].content[0].content":                 {Text: "nothing", Message: 7, Role: flow.RoleTool, Tool: "find", Field: flow.FieldContent},
@@ -89,7 +89,7 @@ func TestRequestParts(t *testing.T) {
 
 // A user_id that is JSON is looked at value by value.
 func TestUserIDInJSON(t *testing.T) {
-	r, err := ParseRequest([]byte(`{"metadata":{"user_id":"{\"device_id\":\"d1\",\"other\":[7,\"x\"]}","more":"m"}}`), wire.Limits{})
+	r, err := parseRequest([]byte(`{"metadata":{"user_id":"{\"device_id\":\"d1\",\"other\":[7,\"x\"]}","more":"m"}}`), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestNotSealed(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"","signature":"` + long + `"}]}]}`,
 		`{"metadata":{"type":"redacted_thinking","data":"` + long + `"}}`,
 	} {
-		r, err := ParseRequest([]byte(body), wire.Limits{})
+		r, err := parseRequest([]byte(body), wire.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestNotSealed(t *testing.T) {
 
 func edit(t *testing.T, body, old, now string) string {
 	t.Helper()
-	r, err := ParseRequest([]byte(body), wire.Limits{})
+	r, err := parseRequest([]byte(body), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestMessagesAreKnownAgain(t *testing.T) {
 	third := `{"system":"be kind","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":"yes"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}]}`
 	other := `{"system":"be kind","messages":[{"role":"user","content":"hello there"}]}`
 	raw := func(body string) (out []string) {
-		r, err := ParseRequest([]byte(body), wire.Limits{})
+		r, err := parseRequest([]byte(body), wire.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,12 +212,12 @@ func TestMessagesAreKnownAgain(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	for _, body := range []string{``, `[]`, `{"a":1,"a":2}`, `{"model":1,"Model":2}`, "{\"a\":\"\xff\"}", `{"messages":[}`} {
-		if _, err := ParseRequest([]byte(body), wire.Limits{}); err == nil {
+		if _, err := parseRequest([]byte(body), wire.Limits{}); err == nil {
 			t.Errorf("%q was taken", body)
 		}
 	}
 	for _, body := range []string{`{}`, `{"messages":1,"system":2}`, `{"messages":[1,null,"x",[]],"system":[1,{"text":3}]}`, `{"messages":[{"content":[1,"x",{"type":7}]},{"content":{"type":"thinking"}}]}`} {
-		r, err := ParseRequest([]byte(body), wire.Limits{})
+		r, err := parseRequest([]byte(body), wire.Limits{})
 		if err != nil {
 			t.Errorf("%q: %v", body, err)
 			continue
@@ -236,7 +236,7 @@ var answer = `{"id":"msg_01","type":"message","role":"assistant","model":"claude
  "stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":7,"output_tokens":9,"service_tier":"standard"}}`
 
 func TestResponse(t *testing.T) {
-	r, err := ParseResponse([]byte(answer), wire.Limits{})
+	r, err := parseResponse([]byte(answer), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestOtherAnswers(t *testing.T) {
 		`{"data":[{"type":"model","id":"claude-m","display_name":"Claude M","created_at":"2026-01-01T00:00:00Z"}],"has_more":false,"first_id":"claude-m","last_id":"claude-m"}`,
 		`"just a string"`, `[]`, `{"type":"message"}`, `{"type":"message","content":"x"}`, `{"type":"message","content":[1,"x",null]}`,
 	} {
-		r, err := ParseResponse([]byte(body), wire.Limits{})
+		r, err := parseResponse([]byte(body), wire.Limits{})
 		if err != nil || string(r.Rewrite(nil, nil)) != body || len(r.Calls()) != 0 {
 			t.Errorf("%s: %v", body, err)
 			continue
@@ -327,4 +327,20 @@ func TestErrorBody(t *testing.T) {
 			t.Errorf("%d: %s", status, b)
 		}
 	}
+}
+
+func parseRequest(raw []byte, lim wire.Limits) (*Request, error) {
+	r, err := API{}.ParseRequest(raw, lim)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Request), nil
+}
+
+func parseResponse(raw []byte, lim wire.Limits) (*Response, error) {
+	r, err := API{}.ParseResponse(raw, lim)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Response), nil
 }

@@ -73,9 +73,9 @@ func TestFixtures(t *testing.T) {
 		}
 		var b wire.Body
 		if strings.Contains(f, "request") {
-			b, err = ParseRequest(raw, wire.Limits{})
+			b, err = parseRequest(raw, wire.Limits{})
 		} else {
-			b, err = ParseResponse(raw, wire.Limits{})
+			b, err = parseResponse(raw, wire.Limits{})
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)
@@ -117,7 +117,8 @@ func FuzzStream(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				back := parser{alone: true}
+				var back parser
+				back.Once = true
 				b, err := back.parse(&sse.Event{Data: bytes.TrimSuffix(bytes.TrimPrefix(got, []byte("data: ")), []byte("\n\n"))})
 				if err != nil {
 					t.Fatalf("the edited event: %v", err)
@@ -135,7 +136,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(request))
 	f.Add([]byte(`{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"abc"},{"type":"thinking","thinking":"def"}]},{"role":"user","content":"x"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := ParseRequest(body, wire.Limits{})
+		r, err := parseRequest(body, wire.Limits{})
 		if err != nil {
 			return
 		}
@@ -150,7 +151,7 @@ func FuzzRequest(f *testing.F) {
 			r.MessageRaw(i)
 			r.MessageRole(i)
 		}
-		back, err := ParseRequest(r.Rewrite(edits), wire.Limits{})
+		back, err := parseRequest(r.Rewrite(edits), wire.Limits{})
 		if err != nil || back.NumMessages() != r.NumMessages() {
 			t.Fatalf("edited request: %v", err)
 		}
@@ -161,7 +162,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add([]byte(answer))
 	f.Add([]byte(`{"type":"message","content":[{"type":"tool_use","name":"f","input":"x"},{"type":"tool_use","input":[{"type":"tool_use"}]}],"stop_reason":"tool_use"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := ParseResponse(body, wire.Limits{})
+		r, err := parseResponse(body, wire.Limits{})
 		if err != nil {
 			return
 		}
@@ -177,13 +178,13 @@ func FuzzResponse(f *testing.F) {
 		}
 		for _, e := range []map[int]string{edits, nil} {
 			for _, ref := range []map[int]string{refused, nil} {
-				if _, err := ParseResponse(r.Rewrite(e, ref), wire.Limits{}); err != nil {
+				if _, err := parseResponse(r.Rewrite(e, ref), wire.Limits{}); err != nil {
 					t.Fatalf("edited answer: %v", err)
 				}
 			}
 		}
 		if b, ok := r.Halted("m", "w"); ok {
-			if _, err := ParseResponse(b, wire.Limits{}); err != nil {
+			if _, err := parseResponse(b, wire.Limits{}); err != nil {
 				t.Fatalf("halted answer: %v", err)
 			}
 		}

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -10,31 +9,32 @@ import (
 	"github.com/margaydev/margay/internal/sse"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/events"
 )
 
 // Stream implements wire.Stream for the events of a message.
 type Stream struct {
-	parser parser
-	again  parser // of events that go out
-	begun  bool
-	done   bool
-	sent   sent
+	parser  parser
+	again   parser // of events that go out
+	started bool
+	done    bool
+	sent    sent
 }
 
-// sent is what the client has got. Events that wait are no part of it.
+// sent is what the client has received, without the events that wait.
 type sent struct {
-	begun   bool
+	started bool
 	open    []int // blocks
-	stopped bool  // the reason to stop was told
+	stopped bool  // the client has the reason to stop
 	done    bool
 	tokens  int // of the answer
 }
 
-// Reset implements wire.Stream. The API tells nothing about tokens.
+// Reset implements wire.Stream. The API reports nothing about tokens.
 func (s *Stream) Reset(lim wire.Limits, _ bool) {
 	s.parser.reset(lim)
-	s.again.lim, s.again.alone = lim, true
-	s.begun, s.done, s.sent = false, false, sent{open: s.sent.open[:0]}
+	s.again.Limits, s.again.Once = lim, true
+	s.started, s.done, s.sent = false, false, sent{open: s.sent.open[:0]}
 }
 
 // Parse implements wire.Stream.
@@ -44,7 +44,7 @@ func (s *Stream) Parse(ev *sse.Event) (*wire.Chunk, error) {
 		return nil, err
 	}
 	if len(c.Choices) > 0 {
-		s.begun = true
+		s.started = true
 	}
 	s.done = s.done || c.Done
 	return c, nil
@@ -54,17 +54,9 @@ func (s *Stream) Parse(ev *sse.Event) (*wire.Chunk, error) {
 func (s *Stream) Strip(ev *sse.Event, _, _ bool) (*sse.Event, error) { return ev, nil }
 
 // Open implements wire.Stream.
-func (s *Stream) Open() bool { return s.begun && !s.done }
+func (s *Stream) Open() bool { return s.started && !s.done }
 
-// Errors of Append: an edit that can't be made must not be forgotten.
-var (
-	errKey   = errors.New("an object's key can't be edited")
-	errPlace = errors.New("an edit is of a text that the event does not have")
-	errValue = errors.New("an edited value is no JSON")
-	errFixed = errors.New("what is signed can't be edited")
-)
-
-// deltaHead begins the data of nearly every event.
+// deltaHead starts the data of nearly every event.
 var deltaHead = []byte(`{"type":"content_block_delta",`)
 
 // Append implements wire.Stream.
@@ -76,22 +68,19 @@ func (s *Stream) Append(dst []byte, ev *flow.Outgoing) ([]byte, error) {
 	if _, err := p.parse(&sse.Event{Data: ev.Data}); err != nil {
 		return dst, fmt.Errorf("event to edit: %w", err)
 	}
-	if ev.Edit == nil {
-		if len(ev.Say) > 0 {
-			return dst, errPlace
-		}
-		s.pass(p)
-		return append(dst, ev.Raw...), nil
-	}
-	if e := ev.Edit; e.Call != nil && p.index >= 0 {
+	if e := ev.Edit; e != nil && e.Call != nil && p.index >= 0 {
 		if _, drop := e.Call(0, p.index); drop {
 			return s.instead(dst, ev, p)
 		}
 	}
-	if len(ev.Say) > 0 {
-		return dst, errPlace
+	if len(ev.Notices) > 0 {
+		return dst, events.ErrPlace
 	}
-	data, err := p.render(ev)
+	if ev.Edit == nil {
+		s.pass(p)
+		return append(dst, ev.Raw...), nil
+	}
+	data, err := p.render(ev.Edit)
 	if err != nil {
 		return dst, err
 	}
@@ -99,10 +88,10 @@ func (s *Stream) Append(dst []byte, ev *flow.Outgoing) ([]byte, error) {
 	return sse.Append(dst, ev.Raw, data), nil
 }
 
-// pass notes an event that the client gets.
+// pass notes an event that is released.
 func (s *Stream) pass(p *parser) {
-	if p.chunk.Usage {
-		d := &p.doc
+	if p.Chunk.Usage {
+		d := &p.Doc
 		usage := d.Find(max(d.Find(0, "message"), 0), "usage")
 		if n, ok := d.Int(d.Find(usage, "output_tokens")); ok {
 			s.sent.tokens = n
@@ -110,40 +99,40 @@ func (s *Stream) pass(p *parser) {
 	}
 	switch p.event {
 	case messageStart:
-		s.sent.begun = true
+		s.sent.started = true
 		for range p.inside {
 			s.sent.open = append(s.sent.open, len(s.sent.open))
 		}
 	case blockStart:
-		s.sent.begun = true
+		s.sent.started = true
 		s.sent.open = append(s.sent.open, p.index)
 	case blockStop:
 		s.sent.open = slices.DeleteFunc(s.sent.open, func(i int) bool { return i == p.index })
 	case messageDelta:
-		s.sent.stopped = s.sent.stopped || len(p.chunk.Finished) > 0
+		s.sent.stopped = s.sent.stopped || len(p.Chunk.Finished) > 0
 	case messageStop:
 		s.sent.done = true
 	default:
 	}
 }
 
-// instead writes the events of a call that is not made: a text block in its
-// place, which ends when the call would have.
+// instead writes the events of a call that is not made: a text block replaces it
+// and ends when the call would have ended.
 func (s *Stream) instead(dst []byte, ev *flow.Outgoing, p *parser) ([]byte, error) {
 	switch p.event {
 	case blockStart:
-		dst = event(dst, blockStart, `"index":%d,"content_block":{"type":"text","text":""}`, p.index)
-		for _, say := range ev.Say {
+		dst = event(dst, blockStart, `,"index":%d,"content_block":{"type":"text","text":""}`, p.index)
+		for _, say := range ev.Notices {
 			if say.Item != p.index {
-				return dst, errPlace
+				return dst, events.ErrPlace
 			}
-			dst = event(dst, blockDelta, `"index":%d,"delta":{"type":"text_delta","text":%s}`, p.index, strictjson.AppendQuote(nil, []byte(say.Text)))
+			dst = event(dst, blockDelta, `,"index":%d,"delta":{"type":"text_delta","text":%q}`, p.index, say.Text)
 		}
 	case blockStop:
 		dst = append(dst, ev.Raw...)
 	default:
-		if len(ev.Say) > 0 {
-			return dst, errPlace
+		if len(ev.Notices) > 0 {
+			return dst, events.ErrPlace
 		}
 		return dst, nil
 	}
@@ -151,69 +140,44 @@ func (s *Stream) instead(dst []byte, ev *flow.Outgoing, p *parser) ([]byte, erro
 	return dst, nil
 }
 
-// event appends an event of our own.
-func event(dst []byte, typ eventType, format string, args ...any) []byte {
-	dst = fmt.Appendf(dst, "event: %s\ndata: {\"type\":\"%s\"", eventTypes[typ], eventTypes[typ])
-	if format != "" {
-		dst = fmt.Appendf(append(dst, ','), format, args...)
-	}
-	return append(dst, "}\n\n"...)
+// event appends an event of Margay's.
+func event(dst []byte, typ, format string, args ...any) []byte {
+	dst = strictjson.Appendf(dst, "event: %s\ndata: {\"type\":%q", typ, typ)
+	return append(strictjson.Appendf(dst, format, args...), "}\n\n"...)
 }
 
 // Halt implements wire.Stream: what is open ends, and the answer is refused.
 func (s *Stream) Halt(dst []byte) []byte {
-	if !s.sent.begun {
+	if !s.sent.started {
 		return s.Fail(dst, &wire.Problem{Message: "margay: the answer was stopped, as it held a secret that may not leave", Code: "denied"})
 	}
 	if s.sent.done {
 		return dst
 	}
 	for _, i := range s.sent.open {
-		dst = event(dst, blockStop, `"index":%d`, i)
+		dst = event(dst, blockStop, `,"index":%d`, i)
 	}
 	if !s.sent.stopped {
-		dst = event(dst, messageDelta, `"delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":%s},"usage":{"output_tokens":%d}`, refusal, s.sent.tokens)
+		dst = event(dst, messageDelta, `,"delta":{"stop_reason":"refusal","stop_sequence":null,"stop_details":%s},"usage":{"output_tokens":%d}`, refusal, s.sent.tokens)
 	}
 	return event(dst, messageStop, "")
 }
 
 // Fail implements wire.Stream.
 func (s *Stream) Fail(dst []byte, p *wire.Problem) []byte {
-	dst = append(dst, "event: error\ndata: "...)
-	dst = append(dst, API{}.ErrorBody(p)...)
-	return append(dst, "\n\n"...)
+	return strictjson.Appendf(dst, "event: error\ndata: %s\n\n", API{}.ErrorBody(p))
 }
 
 // render returns the data of the event that p has read with its edit.
-func (p *parser) render(ev *flow.Outgoing) ([]byte, error) {
-	d, e := &p.doc, ev.Edit
-	var sp []strictjson.Splice
-	for i, text := range e.Text {
-		if i < 0 || i >= len(p.nodes) || p.nodes[i] == nowhere {
-			return nil, errPlace
-		}
-		if p.nodes[i] == inKey {
-			return nil, errKey
-		}
-		if p.chunk.Deltas[i].Fixed {
-			return nil, errFixed
-		}
-		n := &d.Nodes[p.nodes[i]]
-		if n.Kind == strictjson.String {
-			text = strictjson.AppendQuote(nil, text)
-		} else {
-			var check strictjson.Doc
-			if check.Parse(text, p.lim) != nil {
-				return nil, errValue
-			}
-		}
-		sp = append(sp, strictjson.Splice{Start: n.Start, End: n.End, Text: text})
+func (p *parser) render(change *flow.Edit) ([]byte, error) {
+	d, e := &p.Doc, p.Editor()
+	if err := p.Texts(e, change.Text, nil); err != nil {
+		return nil, err
 	}
-	if p.event == messageDelta && e.Finish != nil {
-		if stop := d.Find(d.Find(0, "delta"), "stop_reason"); stop >= 0 && d.Text(stop) == "tool_use" && e.Finish(0, "tool_calls") == "stop" {
-			sp = append(sp, strictjson.Splice{Start: d.Nodes[stop].Start, End: d.Nodes[stop].End, Text: []byte(`"end_turn"`)})
+	if p.event == messageDelta && change.Finish != nil {
+		if stop := d.Find(d.Find(0, "delta"), "stop_reason"); stop >= 0 && d.Text(stop) == "tool_use" && change.Finish(0, "tool_calls") == "stop" {
+			e.PutString(stop, `"end_turn"`)
 		}
 	}
-	slices.SortFunc(sp, func(a, b strictjson.Splice) int { return a.Start - b.Start })
-	return strictjson.Apply(nil, d.Raw, sp), nil
+	return e.Bytes(), nil
 }

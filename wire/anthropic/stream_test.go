@@ -219,7 +219,7 @@ func TestAppend(t *testing.T) {
 	for name, c := range map[string]struct {
 		data string
 		edit flow.Edit
-		say  []flow.Say
+		say  []flow.Notice
 		want string // data; an error with "!"
 	}{
 		"text":               {delta(0, `{"type":"text_delta","text":"a"}`), flow.Edit{Text: map[int][]byte{0: []byte(`"b"`)}}, nil, delta(0, `{"type":"text_delta","text":"\"b\""}`)},
@@ -230,7 +230,7 @@ func TestAppend(t *testing.T) {
 		"a key":              {delta(0, `{"type":"x","a key":1}`), flow.Edit{Text: map[int][]byte{1: []byte("b")}}, nil, "!"},
 		"no place":           {delta(0, `{"type":"text_delta","text":"a"}`), flow.Edit{Text: map[int][]byte{1: []byte("b")}}, nil, "!"},
 		"a mark":             {start(0, `{"type":"tool_use","input":{}}`), flow.Edit{Text: map[int][]byte{0: []byte("b")}}, nil, "!"},
-		"say nowhere":        {delta(0, `{"type":"text_delta","text":"a"}`), flow.Edit{Text: map[int][]byte{0: []byte("b")}}, []flow.Say{{Text: "x"}}, "!"},
+		"say nowhere":        {delta(0, `{"type":"text_delta","text":"a"}`), flow.Edit{Text: map[int][]byte{0: []byte("b")}}, []flow.Notice{{Text: "x"}}, "!"},
 		"another call stays": {start(0, `{"type":"tool_use","name":"f","input":{}}`), flow.Edit{Call: drop}, nil, start(0, `{"type":"tool_use","name":"f","input":{}}`)},
 		"end of turn":        {reasonFor("tool_use"), flow.Edit{Finish: func(int, string) string { return "stop" }}, nil, reasonFor("end_turn")},
 		"calls left":         {reasonFor("tool_use"), flow.Edit{Finish: func(_ int, r string) string { return r }}, nil, reasonFor("tool_use")},
@@ -238,7 +238,7 @@ func TestAppend(t *testing.T) {
 	} {
 		var s Stream
 		s.Reset(wire.Limits{}, false)
-		got, err := s.Append(nil, &flow.Outgoing{Raw: ev(c.data).Raw, Data: []byte(c.data), Edit: &c.edit, Say: c.say})
+		got, err := s.Append(nil, &flow.Outgoing{Raw: ev(c.data).Raw, Data: []byte(c.data), Edit: &c.edit, Notices: c.say})
 		if c.want == "!" {
 			if err == nil {
 				t.Errorf("%s: %s", name, got)
@@ -297,12 +297,10 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 		if strings.HasPrefix(head, `{"type":"ping"`) {
 			e.Type = []byte("ping")
 		}
-		if fast.recall(e) != nil {
+		if c, _ := fast.Recall(e.Type, e.Data); c != nil {
 			hits++
 		}
-		for k := range slow.templates {
-			slow.templates[k].used = false
-		}
+		slow.Reset(slow.Limits, false)
 		want, wantErr := slow.parse(e)
 		got, err := fast.parse(e)
 		if (err != nil) != (wantErr != nil) {
@@ -469,7 +467,7 @@ func TestEditedStreamsAreValid(t *testing.T) {
 				if d.Key.Field == flow.FieldToolName {
 					calls[d.Key.Item] = true
 					if dropped[d.Key.Item] {
-						o.Say = append(o.Say, flow.Say{Item: d.Key.Item, Text: "no \"call\""})
+						o.Notices = append(o.Notices, flow.Notice{Item: d.Key.Item, Text: "no \"call\""})
 					}
 				}
 				text := string(d.Text)

@@ -1,69 +1,49 @@
 package anthropic
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
-	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/body"
 )
 
-// turn is a turn with the blocks that it is made of; none stands for all of
-// its message.
-type turn struct {
-	flow.Turn
-	message int
-	blocks  []int
-}
-
-// turns cuts the messages: a tool's result is a turn of its own, also where a
-// message brings several of them, or text besides.
-func (r *Request) turns() []turn {
+// turns splits the messages: a tool's result is a turn of its own, even if its
+// message has several results, or text as well. The nodes of a turn are its
+// blocks.
+func (r *Request) turns() []body.Turn {
 	d := &r.Doc
-	var out []turn
-	for i := range r.messages {
-		m := r.messages[i].node
+	var out []body.Turn
+	for i := range r.Messages {
+		m := r.Messages[i].Node
 		content := r.content(i)
-		if r.messages[i].role == flow.RoleSystem && content == m || d.Nodes[max(content, 0)].Kind != strictjson.Array {
-			out = append(out, turn{Turn: flow.Turn{Role: r.messages[i].role, Parts: r.Below(m)}, message: i})
+		if content == m || d.Nodes[max(content, 0)].Kind != strictjson.Array {
+			out = append(out, body.Turn{Turn: flow.Turn{Role: r.Messages[i].Role, Parts: r.Below(m)}, Message: i})
 			continue
 		}
-		role := flow.Role(d.Text(d.Find(m, "role")))
-		own := turn{Turn: flow.Turn{Role: role}, message: i}
-		var results []turn
-		at := -1 // where own stands among the results
-		d.Children(content, func(b int) bool {
-			if r.kind(b) == "tool_result" {
+		own := body.Turn{Turn: flow.Turn{Role: r.author(m)}, Message: i}
+		var results []body.Turn
+		at := -1 // the place of own among the results
+		for b := range d.All(content) {
+			switch kind := r.kind(b); {
+			case kind == "tool_result":
 				id := d.Find(b, "tool_use_id")
-				parts := r.Below(b)
-				if id >= 0 {
-					ids := r.Below(id)
-					parts = slices.DeleteFunc(parts, func(p int) bool { return slices.Contains(ids, p) })
-				}
-				results = append(results, turn{Turn: flow.Turn{Role: flow.RoleTool, Result: d.Text(id), Parts: parts}, message: i, blocks: []int{b}})
-				return true
+				nested := r.PartsBut(d.Find(b, "content"), told)
+				result := flow.Turn{Role: flow.RoleTool, Result: d.Text(id), Parts: r.Below(b, append(nested, id)...), Foreign: len(nested) > 0}
+				results = append(results, body.Turn{Turn: result, Message: i, Nodes: []int{b}})
+				continue
+			case r.strange(m, kind):
+				results = append(results, r.Strange(i, b))
+				continue
 			}
 			if at < 0 {
 				at = len(results)
 			}
-			own.blocks = append(own.blocks, b)
-			if k := r.kind(b); k == "tool_use" {
-				call := flow.TurnCall{ID: d.Text(d.Find(b, "id")), Name: d.Text(d.Find(b, "name")), Parts: r.Below(b)}
-				if input := d.Find(b, "input"); input >= 0 {
-					call.Arguments = string(d.Value(input))
-				}
-				own.Calls = append(own.Calls, call)
-				return true
-			}
-			if k := r.kind(b); k == "thinking" || k == "redacted_thinking" {
-				return true // it stays and goes with its turn
-			}
-			own.Kept = own.Kept || r.kind(b) == "compaction" // it sums up what came before
-			own.Foreign = own.Foreign || strings.HasSuffix(r.kind(b), "_tool_result")
-			own.Parts = append(own.Parts, r.Below(b)...)
-			return true
-		})
+			own.Nodes = append(own.Nodes, b)
+			r.say(&own.Turn, b)
+		}
 		if at >= 0 || len(results) == 0 {
 			results = slices.Insert(results, max(at, 0), own)
 		}
@@ -72,35 +52,58 @@ func (r *Request) turns() []turn {
 	return out
 }
 
-// content returns the node of a message's content, -1 for none.
+// told are the types of the blocks of a result that the tool itself wrote, and
+// spoken those of the blocks that a message's author wrote: users also attach
+// pictures.
+var (
+	told   = body.Set("text tool_reference")
+	spoken = body.Set("text image")
+)
+
+// strange reports whether others than the author of a user's message wrote a
+// block of it. The blocks that the API has for that are documents, search results,
+// uploads and results of the server's tools; so is any that is not known.
+func (r *Request) strange(message int, kind string) bool {
+	return r.author(message) != flow.RoleAssistant && !spoken.Has([]byte(kind))
+}
+
+// say adds a block to a turn.
+func (r *Request) say(t *flow.Turn, b int) {
+	switch kind := r.kind(b); kind {
+	case "tool_use":
+		call := flow.TurnCall{ID: r.Get(b, "id"), Name: r.Get(b, "name"), Parts: r.Below(b)}
+		if input := r.Doc.Find(b, "input"); input >= 0 {
+			call.Arguments = string(r.Doc.Value(input))
+		}
+		t.Calls = append(t.Calls, call)
+	case "thinking", "redacted_thinking": // it stays and goes with its turn
+	default:
+		t.Kept = t.Kept || kind == "compaction" // it sums up what came before
+		t.Foreign = t.Foreign || kind != "text" && kind != "compaction" && !strings.HasSuffix(kind, "tool_use")
+		t.Parts = append(t.Parts, r.Below(b)...)
+	}
+}
+
+// content returns the node of a message's content, -1 for none. The content of
+// the system text is the text itself.
 func (r *Request) content(i int) int {
-	m := r.messages[i].node
-	if r.messages[i].role == flow.RoleSystem && m == r.Doc.Find(0, "system") {
+	m := r.Messages[i].Node
+	if m == r.Doc.Find(0, "system") {
 		return m
 	}
 	return r.Doc.Find(m, "content")
 }
 
-// Turns implements wire.Conversation.
-func (r *Request) Turns() []flow.Turn {
-	all := r.turns()
-	out := make([]flow.Turn, len(all))
-	for i := range all {
-		out[i] = all[i].Turn
-	}
-	return out
-}
+// Turns implements wire.Request.
+func (r *Request) Turns() []flow.Turn { return body.Turns(r.turns()) }
 
-// Tools implements wire.Conversation.
+// Tools implements wire.Request.
 func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc
 	var out []flow.OfferedTool
-	if tools := d.Find(0, "tools"); tools >= 0 {
-		d.Children(tools, func(t int) bool {
-			kind := r.kind(t)
-			out = append(out, flow.OfferedTool{Name: d.Text(d.Find(t, "name")), Parts: r.Below(t), Server: kind != "" && kind != "custom" && !local(kind)})
-			return true
-		})
+	for t := range d.All(d.Find(0, "tools")) {
+		kind := r.kind(t)
+		out = append(out, flow.OfferedTool{Name: r.Get(t, "name"), Parts: r.Below(t), Server: kind != "" && kind != "custom" && !local(kind)})
 	}
 	if d.Find(0, serversKey) >= 0 {
 		out = append(out, flow.OfferedTool{Name: serversKey, Server: true})
@@ -112,7 +115,7 @@ func (r *Request) Tools() []flow.OfferedTool {
 // tools.
 const serversKey = "mcp_servers"
 
-// local reports whether a tool that the API defines is run by the client.
+// local reports whether the client runs a tool that the API defines.
 func local(kind string) bool {
 	for _, p := range [...]string{"bash_", "text_editor_", "computer_", "memory_"} {
 		if strings.HasPrefix(kind, p) {
@@ -122,90 +125,71 @@ func local(kind string) bool {
 	return false
 }
 
-// Withhold implements wire.Conversation.
+// thinks reports whether a request asks for thinking.
+func thinks(d *strictjson.Doc) bool {
+	t := d.Find(0, "thinking")
+	return t >= 0 && d.Text(d.Find(t, "type")) != "disabled"
+}
+
+// Withhold implements wire.Request.
 func (r *Request) Withhold(w *flow.Withheld) []byte {
-	d := &r.Doc
-	system, messages := d.Find(0, "system"), d.Find(0, "messages")
+	d, e := &r.Doc, r.Edit(w.Edits)
 	tools := len(r.Tools())
 	some := tools > len(w.Hidden)
 	turns := r.turns()
-	var more []wire.Member
-	if t := d.Find(0, "thinking"); t < 0 || d.Text(d.Find(t, "type")) == "disabled" {
-		more = append(more, wire.Member{Key: "temperature", Value: []byte("0")}) // with thinking it must be 1
+	var more []body.Member
+	if !thinks(d) {
+		more = append(more, body.Member{Key: "temperature", Value: "0"}) // with thinking it must be 1
 	}
 	return r.Members(0, func(key string, c int) []byte {
 		switch {
-		case c == system:
-			for i := range turns {
-				if turns[i].message != 0 {
-					break
-				}
+		case key == "system":
+			for i := 0; i < len(turns) && turns[i].Message == 0; i++ {
 				if text, ok := w.Instead[i]; ok {
 					return strictjson.AppendQuote(nil, []byte(text))
 				}
 			}
-		case c == messages:
-			return r.shown(w, turns)
-		case key == "tools":
-			if !some {
-				return nil
-			}
-			out, i := []byte{'['}, 0
-			d.Children(c, func(t int) bool {
-				if !w.Hidden[i] {
-					out = element(out, r.Edited(t, w.Edits))
-				}
-				i++
-				return true
-			})
-			if len(out) == 1 {
-				return nil
-			}
-			return append(out, ']')
-		case key == serversKey && w.Hidden[tools-1]:
+		case key == "messages":
+			return r.shown(e, w, turns)
+		case !some && (key == "tools" || key == "tool_choice"), key == serversKey && w.Hidden[tools-1],
+			key == "tool_choice" && r.kind(c) == "tool": // the tool that it names may be hidden
 			return nil
-		case key == "tool_choice":
-			if kind := r.kind(c); !some || kind == "tool" {
-				return nil // the tool that it names may be hidden
-			}
+		case key == "tools":
+			return r.Offered(e, w, c, 0)
 		case key == "temperature" && len(more) > 0:
 			return []byte("0")
 		}
-		return r.Edited(c, w.Edits)
+		return e.Value(c)
 	}, more...)
 }
 
-func element(dst, value []byte) []byte {
-	if len(dst) > 1 {
-		dst = append(dst, ',')
-	}
-	return append(dst, value...)
-}
-
 // shown returns the messages that the model sees.
-func (r *Request) shown(w *flow.Withheld, turns []turn) []byte {
+func (r *Request) shown(e *body.Editor, w *flow.Withheld, turns []body.Turn) []byte {
 	d := &r.Doc
 	out := []byte{'['}
 	for i := 0; i < len(turns); {
 		from := i
 		whole := true
-		for ; i < len(turns) && turns[i].message == turns[from].message; i++ {
+		for ; i < len(turns) && turns[i].Message == turns[from].Message; i++ {
 			_, hidden := w.Instead[i]
 			_, before := w.Before[i]
 			whole = whole && !hidden && !w.Without[i] && (!before || i == from)
 		}
-		m := r.messages[turns[from].message].node
+		m := r.Messages[turns[from].Message].Node
 		if text, ok := w.Before[from]; ok {
-			out = element(out, append(strictjson.AppendQuote([]byte(`{"role":"assistant","content":[{"type":"text","text":`), []byte(text)), "}]}"...))
+			out = body.Element(out, strictjson.Appendf(nil, `{"role":"assistant","content":[%s]}`, textBlock(text)))
 		}
 		switch {
 		case m == d.Find(0, "system"):
 		case whole:
-			out = element(out, r.Edited(m, w.Edits))
+			out = body.Element(out, e.Value(m))
 		default:
-			if content := r.blocks(w, turns, from, i); len(content) > len("[]") {
-				message := append(append([]byte(`{"role":`), d.Value(d.Find(m, "role"))...), `,"content":`...)
-				out = element(out, append(append(message, content...), '}'))
+			if content := r.blocks(e, w, turns, from, i); len(content) > len("[]") {
+				role := []byte(`""`)
+				if at := d.Find(m, "role"); at >= 0 {
+					role = d.Value(at)
+				}
+				out = body.Element(out, strictjson.Appendf(nil, `{"role":%s,"content":%s}`, role, content))
 			}
 		}
 	}
@@ -213,25 +197,49 @@ func (r *Request) shown(w *flow.Withheld, turns []turn) []byte {
 }
 
 // blocks returns the content of a message some of whose turns are withheld.
-func (r *Request) blocks(w *flow.Withheld, turns []turn, from, to int) []byte {
-	d := &r.Doc
+func (r *Request) blocks(e *body.Editor, w *flow.Withheld, turns []body.Turn, from, to int) []byte {
 	out := []byte{'['}
 	for i := from; i < to; i++ {
 		t := &turns[i]
 		text, hidden := w.Instead[i]
-		quoted := strictjson.AppendQuote(nil, []byte(text))
 		switch {
 		case w.Without[i]:
 		case hidden && t.Result != "":
-			b := append(append([]byte(`{"type":"tool_result","tool_use_id":`), d.Value(d.Find(t.blocks[0], "tool_use_id"))...), `,"content":`...)
-			out = element(out, append(append(b, quoted...), '}'))
+			id := r.Doc.Value(r.Doc.Find(t.Nodes[0], "tool_use_id"))
+			out = body.Element(out, strictjson.Appendf(nil, `{"type":"tool_result","tool_use_id":%s,"content":%q}`, id, text))
 		case hidden:
-			out = element(out, append(append([]byte(`{"type":"text","text":`), quoted...), '}'))
+			out = body.Element(out, textBlock(text))
 		default:
-			for _, b := range t.blocks {
-				out = element(out, r.Edited(b, w.Edits))
+			for _, b := range t.Nodes {
+				out = body.Element(out, e.Value(b))
 			}
 		}
 	}
 	return append(out, ']')
+}
+
+// Refused implements wire.Request. A turn with thinking continues only with the
+// thinking as the server signed it, so the model gets the refusals as text there.
+func (r *Request) Refused(raw []byte, texts []string, calls []flow.RefusedCall) []byte {
+	return body.Follow(raw, `{"type":"auto"}`, func(d *strictjson.Doc) []byte {
+		made, results := []byte{'['}, []byte{'['}
+		if text := strings.TrimSpace(strings.Join(texts, "\n")); text != "" {
+			made = body.Element(made, textBlock(text))
+		}
+		words := thinks(d)
+		for i, c := range calls {
+			if words {
+				results = body.Element(results, textBlock(c.Result))
+				continue
+			}
+			id := fmt.Sprintf("toolu_margay_%d", i)
+			made = body.Element(made, strictjson.Appendf(nil, `{"type":"tool_use","id":%q,"name":%q,"input":%s}`, id, c.Name, asValue(c.Arguments)))
+			results = body.Element(results, strictjson.Appendf(nil, `{"type":"tool_result","tool_use_id":%q,"is_error":true,"content":%q}`, id, c.Result))
+		}
+		answer := strictjson.Appendf(nil, `{"role":"user","content":%s]}`, results)
+		if words {
+			return answer
+		}
+		return strictjson.Appendf(nil, `{"role":"assistant","content":%s]},%s`, made, answer)
+	})
 }

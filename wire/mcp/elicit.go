@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire/body"
 )
 
-// Elicits reports whether a client says in this request that it shows forms:
-// in the handshake of the generations up to 2025-11-25, in every request from
-// 2026-07-28 on.
+// Elicits reports whether a client states in this request that it shows forms.
+// Clients of the generations up to 2025-11-25 do so in the handshake, later ones
+// in every request.
 func (m *Message) Elicits() bool {
 	d := &m.doc
 	caps := m.param("capabilities")
@@ -30,46 +31,34 @@ type Choice struct{ Value, Title string }
 // chosen is the field of the forms.
 const chosen = "decision"
 
-// appendForm appends the params of a question with one field.
-func appendForm(b []byte, message string, choices []Choice) []byte {
-	b = append(b, `{"mode":"form","message":`...)
-	b = strictjson.AppendQuote(b, []byte(message))
-	b = append(b, `,"requestedSchema":{"type":"object","properties":{"`+chosen+`":{"type":"string","title":"Decision","oneOf":[`...)
-	for i, c := range choices {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strictjson.AppendQuote(append(b, `{"const":`...), []byte(c.Value))
-		b = strictjson.AppendQuote(append(b, `,"title":`...), []byte(c.Title))
-		b = append(b, '}')
+// form is the params of a question with one field.
+func form(message string, choices []Choice) []byte {
+	of := []byte{'['}
+	for _, c := range choices {
+		of = body.Element(of, strictjson.Appendf(nil, `{"const":%q,"title":%q}`, c.Value, c.Title))
 	}
-	return append(b, `]}},"required":["`+chosen+`"]}}`...)
+	return strictjson.Appendf(nil, `{"mode":"form","message":%q,"requestedSchema":{"type":"object","properties":{%q:{"type":"string","title":"Decision","oneOf":%s]}},"required":[%q]}}`,
+		message, chosen, of, chosen)
 }
 
-// NewElicitation returns a request that has a client show a form with one
-// field.
+// NewElicitation returns a request for a client to show a form with one field.
 func NewElicitation(id ID, message string, choices []Choice) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	return append(appendForm(append(b, `,"method":"elicitation/create","params":`...), message, choices), '}')
+	return strictjson.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":%s}`, string(id), form(message, choices))
 }
 
-// NewInputRequired returns an answer to a request that has a client show the
-// form, and send the request again with what was chosen and the state.
+// NewInputRequired returns an answer that asks a client to show the form and send
+// its request again, with the choice and the state.
 func NewInputRequired(id ID, key, message string, choices []Choice, state string) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	b = append(b, `,"result":{"resultType":"input_required","inputRequests":{`...)
-	b = append(strictjson.AppendQuote(b, []byte(key)), `:{"method":"elicitation/create","params":`...)
-	b = append(appendForm(b, message, choices), `}},"requestState":`...)
-	return append(strictjson.AppendQuote(b, []byte(state)), `}}`...)
+	return strictjson.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required","inputRequests":{%q:{"method":"elicitation/create","params":%s}},"requestState":%q}}`,
+		string(id), key, form(message, choices), state)
 }
 
-// NewCancelled returns a notification that a request needs no answer.
+// NewCancelled returns a notification that cancels a request.
 func NewCancelled(id ID) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`), id...)
-	return append(b, `,"reason":"answered elsewhere"}}`...)
+	return strictjson.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"answered elsewhere"}}`, string(id))
 }
 
-// choice is what was chosen in a form; empty where nothing was.
+// choice is the choice made in a form; empty for none.
 func (m *Message) choice(form int) string {
 	d := &m.doc
 	if form < 0 || d.Text(d.Find(form, "action")) != "accept" {
@@ -82,8 +71,7 @@ func (m *Message) choice(form int) string {
 	return d.Text(n)
 }
 
-// Chosen is what was chosen in the form that a Response answers; empty where
-// nothing was.
+// Chosen is the choice in the form that a Response answers; empty for none.
 func (m *Message) Chosen() string {
 	if m.Kind != Response {
 		return ""
@@ -91,13 +79,13 @@ func (m *Message) Chosen() string {
 	return m.choice(m.body)
 }
 
-// Returned is what a request brings back of an answer that asked for input:
-// its state, and what was chosen in a form.
+// Returned is what a request returns from an answer that asked for input: its
+// state, and the choice in a form.
 func (m *Message) Returned(key string) (state, choice string) {
 	return m.doc.Text(m.param("requestState")), m.choice(m.doc.Find(m.param("inputResponses"), key))
 }
 
-// Carried are the members with which a request brings something back, as they
+// Carried are the members that return something from an earlier answer, as they
 // are written.
 func (m *Message) Carried() string {
 	var all []string
@@ -116,25 +104,17 @@ func (m *Message) Carry(members string) ([]byte, error) {
 		return nil, errors.New("mcp: no params")
 	}
 	params := []byte{'{'}
-	d.Children(m.body, func(c int) bool {
-		if d.KeyIs(c, "requestState") || d.KeyIs(c, "inputResponses") {
-			return true
+	for c := range d.All(m.body) {
+		if !d.KeyIs(c, "requestState") && !d.KeyIs(c, "inputResponses") {
+			params = body.Element(params, strictjson.Appendf(nil, "%q:%s", d.KeyBytes(c), d.Value(c)))
 		}
-		if len(params) > 1 {
-			params = append(params, ',')
-		}
-		params = append(strictjson.AppendQuote(params, d.KeyBytes(c)), ':')
-		params = append(params, d.Value(c)...)
-		return true
-	})
-	if members != "" {
-		if len(params) > 1 {
-			params = append(params, ',')
-		}
-		params = append(params, members...)
 	}
-	n := &d.Nodes[m.body]
-	return strictjson.Apply(nil, d.Raw, []strictjson.Splice{{Start: n.Start, End: n.End, Text: append(params, '}')}}), nil
+	if members != "" {
+		params = body.Element(params, []byte(members))
+	}
+	e := body.Editor{Doc: d}
+	e.Put(m.body, append(params, '}'))
+	return e.Bytes(), nil
 }
 
 // CallArguments are those of a call as they are written; empty for none.
@@ -145,8 +125,8 @@ func (m *Message) CallArguments() string {
 	return ""
 }
 
-// Results are what an answer tells a model: the texts of its blocks as one,
-// structured content, and whatever else it holds as it is written.
+// Results are what a model reads in an answer: the texts of its blocks as one,
+// structured content, and anything else as it is written.
 func (m *Message) Results() []string {
 	d := &m.doc
 	if m.Kind != Response || d.Nodes[m.body].Kind != strictjson.Object {
@@ -157,18 +137,17 @@ func (m *Message) Results() []string {
 	}
 	var out, texts []string
 	plain := true
-	d.Children(m.body, func(c int) bool {
+	for c := range d.All(m.body) {
 		switch {
 		case d.KeyIs(c, "content") && d.Nodes[c].Kind == strictjson.Array:
-			d.Children(c, func(block int) bool {
+			for block := range d.All(c) {
 				at := d.Find(block, "text")
 				if at < 0 || d.Text(d.Find(block, "type")) != "text" {
 					plain = false
-					return false
+					break
 				}
 				texts = append(texts, d.Text(at))
-				return true
-			})
+			}
 		case d.KeyIs(c, "structuredContent"):
 			out = append(out, string(d.Value(c)))
 		case d.KeyIs(c, "isError"), d.KeyIs(c, "_meta"):
@@ -176,8 +155,7 @@ func (m *Message) Results() []string {
 		default:
 			plain = false
 		}
-		return true
-	})
+	}
 	if len(texts) > 0 {
 		out = append(out, strings.Join(texts, "\n"))
 	}

@@ -2,17 +2,15 @@
 // Protocol, of its generations up to 2025-11-25 and from 2026-07-28 on.
 //
 // Every string of a message is text unless the protocol gives it another
-// meaning, so methods and fields that this package has not heard of are looked
-// at, too. Edits are surgical: they replace string literals, or JSON values
-// whole, and leave every other byte alone. The package does no input or output
-// besides reading lines, and holds no policy.
+// meaning, so unknown methods and fields are mediated, too. Edits are
+// surgical: they replace string literals, or whole JSON values, and leave
+// every other byte alone. The package does no input or output besides reading
+// lines, and holds no policy.
 package mcp
 
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/internal/strictjson"
@@ -38,10 +36,10 @@ const maxID = 256
 // ID is a request's id as JSON. Equal ids are equal strings; empty means none.
 type ID string
 
-// NullID is the id in an answer to what can't be told.
+// NullID is the id in an answer to a message whose id is unknown.
 const NullID ID = "null"
 
-// Error says why bytes are no message.
+// Error says why bytes are not a message.
 type Error struct {
 	// Code is JSON-RPC's: CodeParse or CodeInvalid.
 	Code   int
@@ -57,6 +55,8 @@ type Message struct {
 	Kind   Kind
 	ID     ID     // of a Request, or of what a Response or Failure answers
 	Method string // of a Request or Notification
+	// Note is a text that Rewrite adds to the content of a tool's result.
+	Note string
 
 	doc  strictjson.Doc
 	lim  Limits
@@ -97,79 +97,47 @@ func (p *Parser) Parse(raw []byte) (*Message, error) {
 	return m, m.envelope()
 }
 
-func invalid(reason, format string, args ...any) error {
-	return &Error{CodeInvalid, reason, fmt.Sprintf(format, args...)}
-}
-
 // envelope reads what makes the document a JSON-RPC message.
 func (m *Message) envelope() error {
 	d := &m.doc
 	switch d.Nodes[0].Kind {
 	case strictjson.Object:
 	case strictjson.Array:
-		return invalid("batch", "batches of messages are not part of the protocol")
+		return &Error{CodeInvalid, "batch", "batches of messages are not part of the protocol"}
 	default:
-		return invalid("envelope", "a message is an object")
+		return &Error{CodeInvalid, "envelope", "a message is an object"}
 	}
-	var method, id, result, failure, params int
-	version := false
-	d.Children(0, func(c int) bool {
-		switch {
-		case d.KeyIs(c, "jsonrpc"):
-			version = d.Text(c) == "2.0"
-		case d.KeyIs(c, "method"):
-			method = c
-		case d.KeyIs(c, "id"):
-			id = c
-		case d.KeyIs(c, "params"):
-			params = c
-		case d.KeyIs(c, "result"):
-			result = c
-		case d.KeyIs(c, "error"):
-			failure = c
-		}
-		return true
-	})
-	if !version {
-		return invalid("envelope", "the member jsonrpc is not 2.0")
+	id, method, params, result, failure := d.Find(0, "id"), d.Find(0, "method"), d.Find(0, "params"), d.Find(0, "result"), d.Find(0, "error")
+	called, validID := method >= 0, true
+	if id >= 0 {
+		m.ID, validID = idOf(d, id)
 	}
-	if id > 0 {
-		var ok bool
-		if m.ID, ok = idOf(d, id); !ok {
-			return invalid("id", "an id is a string of at most %d bytes or a whole number", maxID)
+	kind := func(node int) strictjson.Kind { return d.Nodes[max(node, 0)].Kind }
+	for _, rule := range [...]struct {
+		broken         bool
+		reason, detail string
+	}{
+		{d.Text(d.Find(0, "jsonrpc")) != "2.0", "envelope", "the member jsonrpc is not 2.0"},
+		{!validID, "id", "an id is a string of at most 256 bytes or a whole number"},
+		{called && (result >= 0 || failure >= 0), "envelope", "a message with a method has no result or error"},
+		{called && kind(method) != strictjson.String, "envelope", "the method is not a string"},
+		{called && kind(params) != strictjson.Object && kind(params) != strictjson.Array, "envelope", "params are an object"},
+		{called && m.ID == NullID, "id", "a request's id is not null"},
+		{!called && id < 0, "envelope", "a message has a method or an id"},
+		{!called && params >= 0, "envelope", "an answer has no params"},
+		{!called && (result >= 0) == (failure >= 0), "envelope", "an answer has either a result or an error"},
+		{result >= 0 && m.ID == NullID, "id", "a result's id is not null"},
+	} {
+		if rule.broken {
+			return &Error{CodeInvalid, rule.reason, rule.detail}
 		}
 	}
 	switch {
-	case method > 0:
-		if result > 0 || failure > 0 {
-			return invalid("envelope", "a message with a method has no result or error")
-		}
-		if d.Nodes[method].Kind != strictjson.String {
-			return invalid("envelope", "the method is no string")
-		}
-		if params > 0 && d.Nodes[params].Kind != strictjson.Object && d.Nodes[params].Kind != strictjson.Array {
-			return invalid("envelope", "params are an object")
-		}
-		m.Method, m.Kind = d.Text(method), Notification
-		if params > 0 {
-			m.body = params
-		}
-		if id > 0 {
-			m.Kind = Request
-		}
-		if m.ID == NullID {
-			return invalid("id", "a request's id is not null")
-		}
-	case id == 0:
-		return invalid("envelope", "a message has a method or an id")
-	case params > 0:
-		return invalid("envelope", "an answer has no params")
-	case (result > 0) == (failure > 0):
-		return invalid("envelope", "an answer has either a result or an error")
-	case result > 0:
-		if m.ID == NullID {
-			return invalid("id", "a result's id is not null")
-		}
+	case called && id >= 0:
+		m.Kind, m.Method, m.body = Request, d.Text(method), params
+	case called:
+		m.Kind, m.Method, m.body = Notification, d.Text(method), params
+	case result >= 0:
 		m.Kind, m.body = Response, result
 	default:
 		m.Kind, m.body = Failure, failure
@@ -209,8 +177,8 @@ func (m *Message) param(key string) int {
 	return m.doc.Find(m.body, key)
 }
 
-// Target returns what a request is about: the tool's or prompt's name, or the
-// resource's URI; empty for others.
+// Target returns the name of the tool or prompt, or the URI of the resource, that
+// a request is about; empty for other requests.
 func (m *Message) Target() string {
 	switch m.Method {
 	case "tools/call", "prompts/get":
@@ -221,7 +189,7 @@ func (m *Message) Target() string {
 	return ""
 }
 
-// Typed reports whether a request expects results that say what they are: the
+// Typed reports whether a request expects results that state their type: the
 // generation from 2026-07-28 on names its version in every request.
 func (m *Message) Typed() bool {
 	return m.doc.Find(m.param("_meta"), "io.modelcontextprotocol/protocolVersion") >= 0
@@ -239,8 +207,8 @@ func (m *Message) Cancels() (ID, bool) {
 	return idOf(&m.doc, n)
 }
 
-// HeaderText returns the text of a header that repeats a part of a message: as
-// it is, or wrapped as =?base64?…?=.
+// HeaderText returns the text of a header that repeats a part of a message,
+// plain or wrapped as =?base64?…?=.
 func HeaderText(value string) (string, bool) {
 	inner, ok := strings.CutPrefix(value, "=?base64?")
 	if !ok {
@@ -257,18 +225,18 @@ func HeaderText(value string) (string, bool) {
 // Holds reports whether a string or another scalar of the message is exactly
 // this text.
 func (m *Message) Holds(text string) bool {
-	return slices.ContainsFunc(m.doc.Nodes, func(n strictjson.Node) bool {
-		raw := m.doc.Raw[n.Start:n.End]
-		switch n.Kind {
+	for i := range m.doc.Nodes {
+		switch m.doc.Nodes[i].Kind {
 		case strictjson.String:
-			if !n.Escaped {
-				return string(raw[1:len(raw)-1]) == text
+			if string(m.doc.Bytes(i)) == text {
+				return true
 			}
-			return string(strictjson.AppendUnescaped(nil, raw[1:len(raw)-1])) == text
 		case strictjson.Number, strictjson.True, strictjson.False:
-			return string(raw) == text
+			if string(m.doc.Value(i)) == text {
+				return true
+			}
 		default:
-			return false
 		}
-	})
+	}
+	return false
 }

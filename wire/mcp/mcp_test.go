@@ -10,8 +10,8 @@ import (
 
 var samples = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi","n":[1,{"k":"v"}]},"_meta":{"progressToken":"p","io.modelcontextprotocol/protocolVersion":"2026-07-28"},"requestState":"s"}}`,
-	`{"result":{"content":[{"type":"text","text":"{\"a\":\"b\"}"},{"type":"image","data":"iVBORw==","mimeType":"image/png"}],"structuredContent":{"a":"b"},"isError":false},"jsonrpc":"2.0","id":"x"}` + "\n",
-	`{"jsonrpc":"2.0","id":2,"result":{"contents":[{"uri":"a:b","blob":"aGVsbG8sIHdvcmxk"},{"uri":"a:c","blob":"AAEC/w=="},{"uri":"a:d","text":"t"}]}}` + "\r\n",
+	`{"result":{"content":[{"type":"text","text":"{\"a\":\"b\"}"},{"type":"image","data":"iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","mimeType":"image/png"}],"structuredContent":{"a":"b"},"isError":false},"jsonrpc":"2.0","id":"x"}` + "\n",
+	`{"jsonrpc":"2.0","id":2,"result":{"contents":[{"uri":"a:b","blob":"aGVsbG8sIHdvcmxk"},{"uri":"a:c","blob":"AAEC/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w"},{"uri":"a:d","text":"t"}]}}` + "\r\n",
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"why not"}}`,
 	`{"jsonrpc":"2.0","id":3,"error":{"code":-32002,"message":"not found","data":{"uri":"x:y"}}}`,
 	`{"jsonrpc":"2.0","id":4,"result":{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"p":{"type":"string","default":"x"}}}}],"nextCursor":"abc"}}`,
@@ -126,9 +126,9 @@ func TestRewrite(t *testing.T) {
 		edits     map[string]string
 	}{
 		{`{ "jsonrpc" : "2.0", "id":1, "result": {"content":[{"type":"text","text":"a\u0062c"},{"text":"z"}]} }`, `{ "jsonrpc" : "2.0", "id":1, "result": {"content":[{"type":"text","text":"new \"q\""},{"text":"z"}]} }`, map[string]string{"abc": `new "q"`}},
-		{samples[2], `{"jsonrpc":"2.0","id":2,"result":{"contents":[{"uri":"a:b","blob":"YnllYnll"},{"uri":"a:c","blob":"AAEC/w=="},{"uri":"a:d","text":"t"}]}}`, map[string]string{"hello, world": "byebye"}},
+		{samples[2], `{"jsonrpc":"2.0","id":2,"result":{"contents":[{"uri":"a:b","blob":"YnllYnll"},{"uri":"a:c","blob":"AAEC/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w/w"},{"uri":"a:d","text":"t"}]}}`, map[string]string{"hello, world": "byebye"}},
 		// The copies agree, whichever was edited.
-		{samples[1], `{"result":{"content":[{"type":"text","text":"{\"a\":\"N\"}"},{"type":"image","data":"iVBORw==","mimeType":"image/png"}],"structuredContent":{"a":"N"},"isError":false},"jsonrpc":"2.0","id":"x"}`, map[string]string{`{"a":"b"}`: `{"a":"N"}`}},
+		{samples[1], `{"result":{"content":[{"type":"text","text":"{\"a\":\"N\"}"},{"type":"image","data":"iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","mimeType":"image/png"}],"structuredContent":{"a":"N"},"isError":false},"jsonrpc":"2.0","id":"x"}`, map[string]string{`{"a":"b"}`: `{"a":"N"}`}},
 		{`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{ \"a\": \"b\" }"}],"structuredContent":{"a":"b"}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{ \"a\": \"N\" }"}],"structuredContent":{ "a": "N" }}}`, map[string]string{`{ "a": "b" }`: `{ "a": "N" }`}},
 		{`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{ \"a\": \"b\" }"}],"structuredContent":{"a":"b"}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"a\":\"N\"}"}],"structuredContent":{"a":"N"}}}`, map[string]string{`{"a":"b"}`: `{"a":"N"}`}},
 		{`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"other"}],"structuredContent":{"a":"b"}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"other"}],"structuredContent":{"a":"N"}}}`, map[string]string{`{"a":"b"}`: `{"a":"N"}`}},

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire/body"
 )
 
 // Part is a text of a message.
@@ -18,10 +20,10 @@ type Part struct {
 	Text   string // decoded, or as it is written where JSON
 	Key    bool   // an object's key: it can't be edited
 	JSON   bool   // a value whose members the protocol does not know, such as arguments
-	Opaque string // "image", "audio" or "file": content that is no text; Text is empty
+	Opaque string // "image", "audio" or "file": content that is not text; Text is empty
 
 	arguments bool // of a call
-	blob      bool // it stands there in base64
+	blob      bool // it is written in base64
 }
 
 // Parts returns the texts of the message. request is the method that a
@@ -38,15 +40,14 @@ func (m *Message) Parts(request string) []Part {
 	if m.ID != "" && m.ID[0] == '"' {
 		m.names = append(m.names, m.doc.Text(m.doc.Find(0, "id")))
 	}
-	m.doc.Children(0, func(c int) bool {
+	for c := range m.doc.All(0) {
 		switch key := m.doc.KeyBytes(c); {
 		case c == m.body:
 			m.walk(c, &scope{request: request, list: "params"})
 		case !slices.Contains([]string{"jsonrpc", "id", "method"}, string(key)):
 			m.member(0, c, &scope{request: request}) // it should not be there
 		}
-		return true
-	})
+	}
 	return m.parts
 }
 
@@ -54,8 +55,8 @@ func (m *Message) Parts(request string) []Part {
 // protocol together and can't be edited. Parts must have been called.
 func (m *Message) Names() []string { return m.names }
 
-// States returns what the other side hands back unread: cursors and the like,
-// which can't be edited. Parts must have been called.
+// States returns values that the other side returns unread, such as cursors.
+// They can't be edited. Parts must have been called.
 func (m *Message) States() []string { return m.states }
 
 // Arguments returns the part with the arguments of a tool call, or -1.
@@ -89,14 +90,18 @@ func (m *Message) walk(n int, s *scope) {
 	d := &m.doc
 	switch node := &d.Nodes[n]; node.Kind {
 	case strictjson.Object:
-		d.Children(n, func(c int) bool { m.member(n, c, s); return true })
+		for c := range d.All(n) {
+			m.member(n, c, s)
+		}
 	case strictjson.Array:
 		below := *s
 		below.list = ""
 		if s.list == "params" && node.KeyEnd > node.KeyStart {
 			below.list = d.Key(n)
 		}
-		d.Children(n, func(c int) bool { m.walk(c, &below); return true })
+		for c := range d.All(n) {
+			m.walk(c, &below)
+		}
 	case strictjson.String:
 		m.add(n, Part{Field: fieldOf(d.KeyBytes(n)), Text: d.Text(n)})
 	default:
@@ -107,7 +112,7 @@ func (m *Message) walk(n int, s *scope) {
 func (m *Message) member(in, n int, s *scope) {
 	d := &m.doc
 	key := d.KeyBytes(n)
-	if len(key) >= 4 && !knownKey(key) {
+	if len(key) >= 4 && !knownKeys.Has(key) {
 		m.add(n, Part{Text: string(key), Key: true})
 	}
 	str := d.Nodes[n].Kind == strictjson.String
@@ -118,7 +123,7 @@ func (m *Message) member(in, n int, s *scope) {
 	case str && m.name(in, key, s):
 		m.names = append(m.names, d.Text(n))
 		return
-	case str && s.list == "params" && isState(key):
+	case str && s.list == "params" && stateKeys.Has(key):
 		m.states = append(m.states, d.Text(n))
 		return
 	case str && m.media(in, n, key):
@@ -131,21 +136,16 @@ func (m *Message) member(in, n int, s *scope) {
 	m.walk(n, &below)
 }
 
-func isState(key []byte) bool {
-	switch string(key) {
-	case "cursor", "nextCursor", "requestState":
-		return true
-	}
-	return false
-}
+// stateKeys are the members whose value the other side returns unread.
+var stateKeys = body.Set(lists["states"])
 
-// isArguments reports whether a member is what a call hands to its tool.
+// isArguments reports whether a member is the arguments of a call.
 func (m *Message) isArguments(in int, key []byte) bool {
 	return m.Method == "tools/call" && in == m.body && string(key) == "arguments"
 }
 
-// value reports whether a member is JSON that the protocol knows nothing
-// about. Such a value is one text: what a key says of its value counts.
+// value reports whether a member is JSON that the protocol does not define. Such
+// a value is one text, because its keys describe its values.
 func (m *Message) value(n int, key []byte) bool {
 	d := &m.doc
 	if m.isArguments(d.Nodes[n].Parent, key) {
@@ -167,67 +167,59 @@ func (m *Message) value(n int, key []byte) bool {
 // name reports whether a string holds the protocol together, so that editing
 // it would break more than its text.
 func (m *Message) name(in int, key []byte, s *scope) bool {
-	switch string(key) {
-	case "progressToken", "requestId", "toolUseId", "taskId", "elicitationId", "protocolVersion", "io.modelcontextprotocol/subscriptionId", "io.modelcontextprotocol/protocolVersion":
+	switch {
+	case nameKeys.Has(key):
 		return true
-	case "name":
-		switch {
-		case in == m.body:
-			return s.request == "tools/call" || s.request == "prompts/get"
-		case s.list == "tools", s.list == "prompts":
-			return true
-		}
+	case string(key) != "name":
+		return false
+	case in == m.body:
+		return s.request == "tools/call" || s.request == "prompts/get"
 	}
-	return false
+	return s.list == "tools" || s.list == "prompts"
 }
 
-// media takes content that is no text, and text that stands there in base64.
+// nameKeys are the members that only hold the protocol together.
+var nameKeys = body.Set(lists["names"])
+
+// maxWord is the length from which base64 is content that is not text: a shorter
+// one is looked at, as it may be a credential.
+const maxWord = 64
+
+// media takes content that is not text, and text that is written in base64.
 func (m *Message) media(in, n int, key []byte) bool {
 	d := &m.doc
-	node := &d.Nodes[n]
-	raw := d.Raw[node.Start+1 : node.End-1]
-	switch string(key) {
-	case "data":
-		what := d.Text(d.Find(in, "type"))
-		if what != "image" && what != "audio" || !isBase64(raw) {
-			return false
-		}
+	raw := body.Content(d, n)
+	what := ""
+	if string(key) == "data" {
+		what = d.Text(d.Find(in, "type"))
+	}
+	switch {
+	case (what == "image" || what == "audio") && len(raw) > maxWord && isBase64(raw):
 		m.add(n, Part{Opaque: what})
-		return true
-	case "blob":
-		if !isBase64(raw) {
-			return false
-		}
+	case string(key) == "blob" && isBase64(raw):
 		if text, err := base64.StdEncoding.DecodeString(string(raw)); err == nil && isText(text) {
 			m.add(n, Part{Field: flow.FieldContent, Text: string(text), blob: true})
-			return true
-		}
-		m.add(n, Part{Opaque: "file"})
-		return true
-	case "src":
-		head, body, ok := bytes.Cut(raw, []byte(";base64,"))
-		if ok && len(head) <= 64 && bytes.HasPrefix(head, []byte("data:image/")) && isBase64(body) && !bytes.ContainsAny(head, " ,;") {
-			m.add(n, Part{Opaque: "image"})
-			return true
-		}
-	}
-	return false
-}
-
-// isBase64 reports whether a string can be base64. Anything else is text,
-// whatever the field says.
-func isBase64(b []byte) bool {
-	body := bytes.TrimRight(b, "=")
-	if len(b)-len(body) > 2 || len(b)%4 != 0 {
-		return false
-	}
-	for _, c := range body {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/') {
+		} else if len(raw) > maxWord {
+			m.add(n, Part{Opaque: "file"})
+		} else {
 			return false
 		}
+	case string(key) == "src" && isImage(raw):
+		m.add(n, Part{Opaque: "image"})
+	default:
+		return false
 	}
 	return true
 }
+
+// isImage reports whether a string is an image as a data URI.
+func isImage(raw []byte) bool {
+	head, image, ok := bytes.Cut(raw, []byte(";base64,"))
+	return ok && len(head) <= 64 && bytes.HasPrefix(head, []byte("data:image/")) && isBase64(image) && !bytes.ContainsAny(head, " ,;")
+}
+
+// isBase64 reports whether a string can be base64, with its padding.
+func isBase64(b []byte) bool { return len(b)%4 == 0 && body.IsBase64(b) }
 
 // isText reports whether bytes can be read as text.
 func isText(b []byte) bool {
@@ -237,30 +229,20 @@ func isText(b []byte) bool {
 }
 
 func fieldOf(key []byte) flow.Field {
-	switch string(key) {
-	case "text", "content", "systemPrompt", "message", "instructions", "description":
+	if contentKeys.Has(key) {
 		return flow.FieldContent
 	}
 	return flow.FieldOther
 }
 
-// knownKey reports whether a key is one of the protocol's own and so no text.
-// The list need not be complete.
-func knownKey(key []byte) bool {
-	switch string(key) {
-	case "jsonrpc", "method", "params", "result", "error", "code", "message", "data", "content", "type", "text", "mimeType", "annotations",
-		"audience", "priority", "lastModified", "_meta", "isError", "structuredContent", "arguments", "name", "title", "description",
-		"inputSchema", "outputSchema", "properties", "required", "items", "enum", "default", "format", "additionalProperties", "$schema",
-		"tools", "prompts", "resources", "resourceTemplates", "uriTemplate", "contents", "blob", "roots", "nextCursor", "cursor", "icons",
-		"role", "messages", "model", "stopReason", "systemPrompt", "includeContext", "temperature", "maxTokens", "stopSequences", "metadata",
-		"modelPreferences", "hints", "costPriority", "speedPriority", "intelligencePriority", "progressToken", "progress", "total",
-		"level", "logger", "requestId", "reason", "capabilities", "clientInfo", "serverInfo", "protocolVersion", "version", "instructions",
-		"logging", "completions", "completion", "values", "hasMore", "sampling", "elicitation", "experimental", "listChanged", "subscribe",
-		"action", "mode", "requestedSchema", "elicitationId", "resultType", "inputRequests", "inputResponses", "requestState", "argument",
-		"value", "context", "resource", "size", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint", "ttlMs", "cacheScope",
-		"supportedVersions", "notifications", "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientInfo",
-		"io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/serverInfo", "io.modelcontextprotocol/logLevel":
-		return true
-	}
-	return false
-}
+var contentKeys = body.Set(lists["content"])
+
+//go:embed vocabulary.txt
+var file string
+
+// lists are the members of the protocol's messages.
+var lists = body.Lists(file)
+
+// knownKeys are the protocol's own and so no text. The list need not be
+// complete.
+var knownKeys = body.Set(lists["keys"])

@@ -9,15 +9,14 @@ import (
 
 // Line is one line of a stream of messages, valid until the next call of Next.
 type Line struct {
-	// Raw is the line as it came, with its end; of a line that is too large,
-	// nothing.
+	// Raw is the line as it came, with its end; empty if the line is too large.
 	Raw []byte
 	// TooLarge: the line was longer than the limit. It was read to its end
 	// and not kept.
 	TooLarge bool
 	// Cut: the stream ended inside the line.
 	Cut bool
-	// About says what can be told of the message in a line that is too large.
+	// About is what is known about the messages in a line that is too large.
 	About []About
 }
 

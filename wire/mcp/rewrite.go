@@ -7,37 +7,39 @@ import (
 	"strconv"
 
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/wire/body"
 )
 
-// Rewrite returns the message with the given parts replaced, by their ids.
-// With no edits it is the message itself. Copies stay in agreement: where a
-// text block held the same JSON as structuredContent, it does afterwards. It
-// fails where the result would be no message.
+// Rewrite returns the message with the given parts replaced, by their ids. With
+// no edits it is the message itself. Copies stay equal: a text block that held
+// the same JSON as structuredContent still does. Rewrite fails if the result
+// would not be a message.
 func (p *Parser) Rewrite(m *Message, edits map[int]string) ([]byte, error) {
-	if len(edits) == 0 {
+	if len(edits) == 0 && m.Note == "" {
 		return m.doc.Raw, nil
 	}
 	m.align(&p.again, edits)
-	var sp []strictjson.Splice
+	e := body.Editor{Doc: &m.doc}
 	for id, text := range edits {
 		if id < 0 || id >= len(m.parts) || m.parts[id].Key || m.parts[id].Opaque != "" {
 			continue
 		}
-		part, n := &m.parts[id], &m.doc.Nodes[m.node[id]]
-		b := []byte(text)
-		switch {
-		case part.blob:
-			b = strictjson.AppendQuote(nil, base64.StdEncoding.AppendEncode(nil, b))
-		case !part.JSON:
-			b = strictjson.AppendQuote(nil, b)
+		switch n := m.node[id]; {
+		case m.parts[id].blob:
+			e.Put(n, strictjson.AppendQuote(nil, base64.StdEncoding.AppendEncode(nil, []byte(text))))
+		case m.parts[id].JSON:
+			e.PutString(n, text)
+		default:
+			e.Put(n, strictjson.AppendQuote(nil, []byte(text)))
 		}
-		sp = append(sp, strictjson.Splice{Start: n.Start, End: n.End, Text: b})
 	}
-	slices.SortFunc(sp, func(a, b strictjson.Splice) int { return a.Start - b.Start })
-	out := strictjson.Apply(nil, m.doc.Raw, sp)
+	if n := m.param("content"); m.Note != "" && n >= 0 && m.doc.Nodes[n].Kind == strictjson.Array {
+		e.Extend(n, strictjson.Appendf(nil, `{"type":"text","text":%q}`, m.Note))
+	}
+	out := e.Bytes()
 	lim := m.lim
 	if lim.MaxBytes > 0 {
-		lim.MaxBytes = 2*lim.MaxBytes + 1024 // names are longer than what they stand for
+		lim.MaxBytes = 2*lim.MaxBytes + 1024 // pseudonyms may be longer than their values
 	}
 	if err := p.again.Parse(out, lim); err != nil {
 		return nil, err
@@ -45,62 +47,52 @@ func (p *Parser) Rewrite(m *Message, edits map[int]string) ([]byte, error) {
 	return out, nil
 }
 
-// align makes the text copies of structuredContent say what it says.
+// align makes the text copies of structuredContent equal to it.
 func (m *Message) align(scratch *strictjson.Doc, edits map[int]string) {
-	if m.Kind != Response {
+	whole := slices.Index(m.node, m.param("structuredContent"))
+	if m.Kind != Response || whole < 0 {
 		return
 	}
-	whole := slices.IndexFunc(m.node, func(n int) bool { return n == m.param("structuredContent") })
-	if whole < 0 {
-		return
+	canonical := func(text string) string { // empty for what is not JSON
+		if scratch.Parse([]byte(text), m.lim) != nil {
+			return ""
+		}
+		return string(appendCanonical(nil, scratch, 0))
 	}
-	want := string(appendCanonical(nil, &m.doc, m.node[whole]))
+	was := string(appendCanonical(nil, &m.doc, m.node[whole]))
 	var copies []int
 	for i, n := range m.node {
-		if p := &m.parts[i]; p.JSON || p.Key || p.Opaque != "" || !m.doc.KeyIs(n, "text") {
-			continue
-		}
-		if scratch.Parse([]byte(m.parts[i].Text), m.lim) == nil && string(appendCanonical(nil, scratch, 0)) == want {
+		if p := &m.parts[i]; !p.JSON && !p.Key && p.Opaque == "" && m.doc.KeyIs(n, "text") && canonical(p.Text) == was {
 			copies = append(copies, i)
 		}
 	}
-	if _, ok := edits[whole]; !ok {
-		for _, i := range copies {
-			if text, ok := edits[i]; ok && scratch.Parse([]byte(text), m.lim) == nil {
-				edits[whole] = text
-				break
-			}
+	for _, i := range copies {
+		if _, ok := edits[whole]; !ok && canonical(edits[i]) != "" {
+			edits[whole] = edits[i]
 		}
 	}
-	text, ok := edits[whole]
-	if !ok || scratch.Parse([]byte(text), m.lim) != nil {
-		return
-	}
-	want = string(appendCanonical(nil, scratch, 0))
+	now := canonical(edits[whole])
 	for _, i := range copies {
-		if now, ok := edits[i]; !ok || scratch.Parse([]byte(now), m.lim) != nil || string(appendCanonical(nil, scratch, 0)) != want {
-			edits[i] = text
+		if now != "" && canonical(edits[i]) != now {
+			edits[i] = edits[whole]
 		}
 	}
 }
 
-// appendCanonical appends a value with its members sorted and without space,
-// so that equal values are equal bytes. Numbers are equal where they are
-// written alike.
+// appendCanonical appends a value with its members sorted and without space, so
+// equal values are equal bytes. Numbers are equal if they are written alike.
 func appendCanonical(dst []byte, d *strictjson.Doc, n int) []byte {
 	switch node := &d.Nodes[n]; node.Kind {
 	case strictjson.String:
 		return strictjson.AppendQuote(dst, d.Bytes(n))
 	case strictjson.Array:
 		dst = append(dst, '[')
-		d.Children(n, func(c int) bool {
+		for c := range d.All(n) {
 			dst = append(appendCanonical(dst, d, c), ',')
-			return true
-		})
+		}
 		return append(dst, ']')
 	case strictjson.Object:
-		var members []int
-		d.Children(n, func(c int) bool { members = append(members, c); return true })
+		members := slices.Collect(d.All(n))
 		slices.SortFunc(members, func(a, b int) int { return bytes.Compare(d.KeyBytes(a), d.KeyBytes(b)) })
 		dst = append(dst, '{')
 		for _, c := range members {
@@ -113,23 +105,19 @@ func appendCanonical(dst []byte, d *strictjson.Doc, n int) []byte {
 	}
 }
 
-// Tool is one tool of a list, as it is shown to a model.
+// Tool is one tool of a list, as a model sees it.
 type Tool struct {
 	Name string
-	// Canonical is all that tells the model what the tool does and takes:
-	// title, description, schemas, annotations. Equal ones are equal bytes.
+	// Canonical is everything that describes the tool to the model: title,
+	// description, schemas, annotations. Equal descriptions are equal bytes.
 	Canonical []byte
 }
 
 // Tools returns the tools that a Response to tools/list names.
 func (m *Message) Tools() []Tool {
-	list := m.param("tools")
-	if list < 0 {
-		return nil
-	}
 	d := &m.doc
 	var out []Tool
-	d.Children(list, func(c int) bool {
+	for c := range d.All(m.param("tools")) {
 		t := Tool{Name: d.Text(d.Find(c, "name"))}
 		for _, key := range []string{"title", "description", "inputSchema", "outputSchema", "annotations"} {
 			t.Canonical = append(strconv.AppendQuote(t.Canonical, key), ':')
@@ -138,8 +126,7 @@ func (m *Message) Tools() []Tool {
 			}
 		}
 		out = append(out, t)
-		return true
-	})
+	}
 	return out
 }
 
@@ -153,8 +140,8 @@ func (m *Message) More() bool {
 const (
 	CodeParse   = -32700
 	CodeInvalid = -32600
-	CodeClosed  = -32000 // the other side is gone
-	CodeDenied  = -32010 // Margay lets it not pass
+	CodeClosed  = -32000 // the other side has closed the connection
+	CodeDenied  = -32010 // Margay refuses to release it
 )
 
 // NewFailure returns an error message. decision is Margay's, for margay
@@ -163,30 +150,20 @@ func NewFailure(id ID, code int, message, reason, decision string) []byte {
 	if id == "" {
 		id = NullID
 	}
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(code), 10)
-	b = append(b, `,"message":`...)
-	b = strictjson.AppendQuote(b, []byte(message))
-	b = append(b, `,"data":{"reason":`...)
-	b = strictjson.AppendQuote(b, []byte(reason))
+	data := strictjson.Appendf(nil, `{"reason":%q`, reason)
 	if decision != "" {
-		b = append(b, `,"decision":`...)
-		b = strictjson.AppendQuote(b, []byte(decision))
+		data = strictjson.Appendf(data, `,"decision":%q`, decision)
 	}
-	return append(b, `}}}`...)
+	return strictjson.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q,"data":%s}}}`, string(id), code, message, data)
 }
 
-// NewRefusal returns the result of a tool call that was not made, in words
-// that the model reads. typed results say what they are, as those of the
-// generation from 2026-07-28 on do.
+// NewRefusal returns the result of a tool call that was not made, as a text for
+// the model. typed results state their type, as in the generation from 2026-07-28
+// on.
 func NewRefusal(id ID, typed bool, text string) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
-	b = append(b, `,"result":{`...)
+	kind := ""
 	if typed {
-		b = append(b, `"resultType":"complete",`...)
+		kind = `"resultType":"complete",`
 	}
-	b = append(b, `"content":[{"type":"text","text":`...)
-	b = strictjson.AppendQuote(b, []byte(text))
-	return append(b, `}],"isError":true}}`...)
+	return strictjson.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{%s"content":[{"type":"text","text":%q}],"isError":true}}`, string(id), kind, text)
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/margaydev/margay/internal/strictjson"
 )
 
-// About is what can be told of a message that can't be parsed, so that whoever
-// waits for it gets an answer. Nothing else depends on it.
+// About is what is known about a message that can't be parsed, so that the sender
+// gets an answer. Nothing else depends on it.
 type About struct {
 	ID     ID
 	Method bool // it has one: it is a request
 }
 
-// maxAbout bounds the messages of one batch that are told.
+// maxAbout bounds the messages of one batch that are reported.
 const maxAbout = 64
 
-// Skim looks for the ids of the message or the batch of messages in bytes that
-// may be anything.
+// Skim finds the ids of a message or a batch of messages in bytes that may be
+// anything.
 func Skim(raw []byte) []About {
 	var s skimmer
 	s.write(raw)
@@ -27,16 +27,12 @@ func Skim(raw []byte) []About {
 // skimmer finds the members id and method of the outermost objects, in
 // constant memory.
 type skimmer struct {
-	found    []About
-	now      About
-	depth    int // of brackets that are open
-	at       int // depth of the messages' members
-	inString bool
-	escaped  bool
-	isValue  bool   // behind a colon, at the depth at
-	key      []byte // the last string there, as it is written
-	value    []byte // the value that is read, bounded
-	started  bool
+	found             []About
+	now               About
+	depth             int // of open brackets
+	at                int // depth of the messages' members; 0 before the first bracket
+	inString, escaped bool
+	member            []byte // the open one, without space and what is nested in it; bounded
 }
 
 func (s *skimmer) write(p []byte) {
@@ -48,26 +44,13 @@ func (s *skimmer) write(p []byte) {
 func (s *skimmer) next(c byte) {
 	if s.inString {
 		s.keep(c)
-		switch {
-		case s.escaped:
-			s.escaped = false
-		case c == '\\':
-			s.escaped = true
-		case c == '"':
-			s.inString = false
-		}
+		s.inString = s.escaped || c != '"'
+		s.escaped = !s.escaped && c == '\\'
 		return
 	}
 	switch c {
-	case '"':
-		s.inString = true
-		if s.depth == s.at && !s.isValue {
-			s.key = s.key[:0]
-		}
-		s.keep(c)
 	case '{', '[':
-		if !s.started {
-			s.started = true
+		if s.at == 0 {
 			s.at = 1
 			if c == '[' {
 				s.at = 2
@@ -75,51 +58,41 @@ func (s *skimmer) next(c byte) {
 		}
 		s.depth++
 		if c == '{' && s.depth == s.at {
-			s.now, s.isValue, s.key = About{}, false, s.key[:0]
+			s.now, s.member = About{}, s.member[:0]
 		}
 	case '}', ']':
 		if s.depth == s.at {
-			s.member()
+			s.end()
 			if c == '}' {
 				s.message()
 			}
 		}
 		s.depth = max(0, s.depth-1)
-	case ':':
-		if s.depth == s.at {
-			s.isValue, s.value = true, s.value[:0]
-		}
 	case ',':
 		if s.depth == s.at {
-			s.member()
+			s.end()
 		}
 	case ' ', '\t', '\r', '\n':
 	default:
+		s.inString = c == '"'
 		s.keep(c)
 	}
 }
 
-// keep remembers a byte of a key or a value at the depth of the messages.
+// keep remembers a byte of a member at the depth of the messages.
 func (s *skimmer) keep(c byte) {
-	switch {
-	case s.depth != s.at:
-	case s.isValue:
-		if len(s.value) <= maxID {
-			s.value = append(s.value, c)
-		}
-	case len(s.key) <= 16:
-		s.key = append(s.key, c)
+	if s.depth == s.at && len(s.member) <= len(`"id":`)+maxID {
+		s.member = append(s.member, c)
 	}
 }
 
-func (s *skimmer) member() {
-	switch string(s.key) {
-	case `"id"`:
-		s.now.ID = skimID(s.value)
-	case `"method"`:
-		s.now.Method = true
+// end reads the member that ends.
+func (s *skimmer) end() {
+	if id, ok := bytes.CutPrefix(s.member, []byte(`"id":`)); ok {
+		s.now.ID = skimID(id)
 	}
-	s.isValue, s.key, s.value = false, s.key[:0], s.value[:0]
+	s.now.Method = s.now.Method || bytes.HasPrefix(s.member, []byte(`"method"`))
+	s.member = s.member[:0]
 }
 
 func (s *skimmer) message() {
@@ -129,11 +102,11 @@ func (s *skimmer) message() {
 	s.now = About{}
 }
 
-// all returns what was found, also in a message that is cut.
+// all returns what was found, even in a message that is cut off.
 func (s *skimmer) all() []About {
 	if s.depth >= s.at && s.at > 0 {
 		if s.depth == s.at && !s.inString {
-			s.member()
+			s.end()
 		}
 		s.message()
 	}

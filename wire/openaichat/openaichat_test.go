@@ -10,6 +10,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/events"
 )
 
 const request = `{"model":"m","stream":true,"n":2,"future":{"deep":["unheard of"]},
@@ -18,7 +19,7 @@ const request = `{"model":"m","stream":true,"n":2,"future":{"deep":["unheard of"
  "tools":[{"type":"function","function":{"name":"f","description":"does f","parameters":{"type":"object","properties":{"a":{"type":"string","description":"an a"}}}}}]}`
 
 func TestRequestParts(t *testing.T) {
-	r, err := ParseRequest([]byte(request), wire.Limits{})
+	r, err := parseRequest([]byte(request), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestRequestParts(t *testing.T) {
 			t.Errorf("%s is of the tool %q", r.Path(p), p.Tool)
 		}
 	}
-	if r.Model() != "m" || !r.Stream() || r.NumMessages() != 4 || r.MessageRole(3) != flow.RoleTool {
+	if r.Model() != "m" || r.NumMessages() != 4 || r.MessageRole(3) != flow.RoleTool {
 		t.Error("the request's own fields are wrong")
 	}
 	if !bytes.Equal(r.Rewrite(nil), []byte(request)) {
@@ -52,7 +53,7 @@ func TestRequestParts(t *testing.T) {
 }
 
 func TestRequestEdit(t *testing.T) {
-	r, err := ParseRequest([]byte(request), wire.Limits{})
+	r, err := parseRequest([]byte(request), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestRequestEdit(t *testing.T) {
 }
 
 func TestKeysArePartsThatCantBeEdited(t *testing.T) {
-	r, err := ParseRequest([]byte(`{"metadata":{"some secret key":1}}`), wire.Limits{})
+	r, err := parseRequest([]byte(`{"metadata":{"some secret key":1}}`), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +118,16 @@ func TestChunk(t *testing.T) {
 	}
 }
 
+// render returns a chunk with an edit, of a parser that has read nothing else.
+func render(data []byte, change *edit) ([]byte, error) {
+	var p chunkParser
+	p.Once = true
+	return p.render(data, change)
+}
+
 func TestRender(t *testing.T) {
 	in := []byte(`{ "choices":[ {"index":0,"delta":{"content":"a","x":[1.50]},"logprobs":{"content":[{"token":"a"}]} },{"index":1,"delta":{"content":"b"},"logprobs":{"content":[]}}],"y":null}`)
-	got, err := render(in, &edit{Edit: flow.Edit{Text: map[int][]byte{0: []byte("A\"")}}}, wire.Limits{})
+	got, err := render(in, &edit{Edit: flow.Edit{Text: map[int][]byte{0: []byte("A\"")}}})
 	want := `{ "choices":[ {"index":0,"delta":{"content":"A\"","x":[1.50]},"logprobs":null },{"index":1,"delta":{"content":"b"},"logprobs":{"content":[]}}],"y":null}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
@@ -128,7 +136,7 @@ func TestRender(t *testing.T) {
 	got, err = render(calls, &edit{Edit: flow.Edit{
 		Call:   func(_, i int) (int, bool) { return i - 1, i == 0 },
 		Finish: func(int, string) string { return "stop" },
-	}}, wire.Limits{})
+	}})
 	want = `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"y"}}]},"finish_reason":"stop"}]}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
@@ -137,23 +145,25 @@ func TestRender(t *testing.T) {
 
 func TestStrayLogprobs(t *testing.T) {
 	for in, want := range map[string]bool{
-		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"a","logprob":-1,"top_logprobs":[{"token":"x"}]},{"token":"b"}]}}]}`:   false,
-		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":null}]}`:                                                                                    false,
-		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`:                                                         true,
-		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"ab","note":"x"}]}}]}`:                                                 true,
-		`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","top_logprobs":[{"token":"` + strings.Repeat("x", 40) + `"}]}]}}]}`: true,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"a","logprob":-1,"top_logprobs":[{"token":"x"}]},{"token":"b"}]}}]}`:                                                                      false,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":null}]}`:                                                                                                                                                       false,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`:                                                                                                                            true,
+		`{"choices":[{"index":0,"delta":{"content":"ab"},"logprobs":{"content":[{"token":"ab","note":"x"}]}}]}`:                                                                                                                    true,
+		`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","top_logprobs":[{"token":"` + strings.Repeat("x", 40) + `"}]}]}}]}`:                                                                    true,
+		`{"choices":[{"index":0,"delta":{"content":".get_by_name_2"},"logprobs":{"content":[{"token":".get_by_name_2","top_logprobs":[{"token":".get_by_name_2"},{"token":".addEventListener"},{"token":"_configuration("}]}]}}]}`: false,
+		`{"choices":[{"index":0,"delta":{"content":"a"},"logprobs":{"content":[{"token":"a","top_logprobs":[{"token":".get_by_name_2"}]}]}}]}`:                                                                                     true,
 	} {
 		var p chunkParser
 		c, err := p.parse([]byte(in))
 		if err != nil || c.Stray != want {
 			t.Errorf("%s: stray %v, %v", in, c.Stray, err)
 		}
-		got, err := render([]byte(in), &edit{dropLogprobs: true}, wire.Limits{})
+		got, err := render([]byte(in), &edit{dropLogprobs: true})
 		if err != nil || strings.Contains(string(got), "token") {
 			t.Errorf("logprobs were kept: %s", got)
 		}
 	}
-	r, err := ParseResponse([]byte(`{"choices":[{"index":0,"message":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`), wire.Limits{})
+	r, err := parseResponse([]byte(`{"choices":[{"index":0,"message":{"content":"ab"},"logprobs":{"content":[{"token":"other"}]}}]}`), wire.Limits{})
 	if err != nil || strings.Contains(string(r.Rewrite(nil, nil)), "other") {
 		t.Error("stray logprobs of a whole answer were kept")
 	}
@@ -166,14 +176,14 @@ func TestKeysOfChunks(t *testing.T) {
 	if err != nil || len(c.Deltas) != 2 || string(c.Deltas[1].Text) != "some_secret_key" {
 		t.Fatalf("deltas are %+v, %v", c.Deltas, err)
 	}
-	if _, err := render(in, &edit{Edit: flow.Edit{Text: map[int][]byte{1: []byte("x")}}}, wire.Limits{}); err == nil {
+	if _, err := render(in, &edit{Edit: flow.Edit{Text: map[int][]byte{1: []byte("x")}}}); err == nil {
 		t.Error("a key was edited")
 	}
 }
 
 func TestResponseRefusal(t *testing.T) {
 	in := []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
-	r, err := ParseResponse(in, wire.Limits{})
+	r, err := parseResponse(in, wire.Limits{})
 	if err != nil || len(r.Calls()) != 2 {
 		t.Fatalf("%d calls, %v", len(r.Calls()), err)
 	}
@@ -201,17 +211,17 @@ func FuzzChunk(f *testing.F) {
 			return
 		}
 		n := len(c.Deltas)
-		if _, err := render(data, &edit{Edit: flow.Edit{Text: map[int][]byte{n: text}}}, wire.Limits{}); err == nil {
+		if _, err := render(data, &edit{Edit: flow.Edit{Text: map[int][]byte{n: text}}}); err == nil {
 			t.Fatal("an edit past the texts was taken")
 		}
-		if got, err := render(data, &edit{}, wire.Limits{}); err != nil || !bytes.Equal(got, bytes.TrimSpace(data)) {
+		if got, err := render(data, &edit{}); err != nil || !bytes.Equal(got, bytes.TrimSpace(data)) {
 			t.Fatal("no edits changed the chunk")
 		}
 		if n == 0 {
 			return
 		}
-		got, err := render(data, &edit{Edit: flow.Edit{Text: map[int][]byte{0: text}}}, wire.Limits{})
-		if errors.Is(err, errKey) || errors.Is(err, errPlace) || errors.Is(err, errValue) {
+		got, err := render(data, &edit{Edit: flow.Edit{Text: map[int][]byte{0: text}}})
+		if errors.Is(err, events.ErrKey) || errors.Is(err, events.ErrPlace) || errors.Is(err, events.ErrValue) {
 			return
 		}
 		if err != nil {
@@ -228,7 +238,7 @@ func FuzzChunk(f *testing.F) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(request))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := ParseRequest(body, wire.Limits{})
+		r, err := parseRequest(body, wire.Limits{})
 		if err != nil {
 			return
 		}
@@ -237,7 +247,7 @@ func FuzzRequest(f *testing.F) {
 			edits[r.Parts()[i].ID] = "edited"
 		}
 		out := r.Rewrite(edits)
-		back, err := ParseRequest(out, wire.Limits{})
+		back, err := parseRequest(out, wire.Limits{})
 		if err != nil || len(back.Parts()) != len(r.Parts()) && len(r.Parts()) > 0 && back.NumMessages() != r.NumMessages() {
 			t.Fatalf("edited request: %v", err)
 		}
@@ -253,4 +263,20 @@ func BenchmarkChunk(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+func parseRequest(raw []byte, lim wire.Limits) (*Request, error) {
+	r, err := API{}.ParseRequest(raw, lim)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Request), nil
+}
+
+func parseResponse(raw []byte, lim wire.Limits) (*Response, error) {
+	r, err := API{}.ParseResponse(raw, lim)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Response), nil
 }

@@ -32,7 +32,8 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 	}
 	texts := []string{"", "a", "word ", "ünï ☕", `q\"uote`, `\u00e9`, `","delta":{"content":"`, "\xff", "\x01", `\`, `"`, "\xe2\x98", "[DONE]", `x"},"finish_reason":null}]},{"a":"`, "assistant", `\n`, `\\`, `\ud83d\ude00`, `\ud83d`, `\x`, `a\"b\tc`, `"},"finish_reason":null}],"obfuscation":"`}
 	rng := rand.New(rand.NewPCG(1, 2))
-	p := chunkParser{lim: wire.Limits{MaxBytes: 400}}
+	var p chunkParser
+	p.Reset(wire.Limits{MaxBytes: 400}, false)
 	head, tail, told := heads[0], tails[0], map[string]bool{}
 	for i := range 60000 {
 		if rng.IntN(4) == 0 {
@@ -49,7 +50,8 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 		if rng.IntN(100) == 0 {
 			data = []byte("[DONE]")
 		}
-		fresh := chunkParser{lim: p.lim}
+		var fresh chunkParser
+		fresh.Reset(p.Limits, false)
 		want, wantErr := fresh.parse(data)
 		got, err := p.parse(data)
 		if (err != nil) != (wantErr != nil) {

@@ -1,85 +1,113 @@
 package openaichat
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
-	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/body"
 )
 
-// legacy is the id of a function_call, which has none.
-const legacy = "function_call"
+// Members of a request, and the id of a function_call, which has none.
+const (
+	functionsKey = "functions"          // the tools as older clients write them, after those of tools
+	searchKey    = "web_search_options" // asks for the server's own search: the last of the tools
+	legacy       = "function_call"
+)
 
-// Turns implements wire.Conversation: a turn is a message.
-func (r *Request) Turns() []flow.Turn {
-	d := &r.Doc
-	out := make([]flow.Turn, len(r.messages))
-	for i, m := range r.messages {
-		t := &out[i]
-		t.Role = r.MessageRole(i)
-		t.Result = d.Text(d.Find(m, "tool_call_id"))
+// Turns implements wire.Request.
+func (r *Request) Turns() []flow.Turn { return body.Turns(r.turns()) }
+
+// turns are the messages.
+func (r *Request) turns() []body.Turn {
+	var out []body.Turn
+	for i, m := range r.Messages {
+		t := body.Turn{Message: i, Nodes: []int{m.Node}}
+		t.Role, t.Result = m.Role, r.Get(m.Node, "tool_call_id")
 		if t.Role == "function" {
 			t.Role, t.Result = flow.RoleTool, legacy
 		}
-		id := r.Below(d.Find(m, "tool_call_id"))
-		t.Parts = slices.DeleteFunc(r.Below(m), func(p int) bool {
-			return slices.Contains(id, p) || t.Role == flow.RoleAssistant && r.Part(p).Field == flow.FieldReasoning
-		})
-		r.calls(m, func(id string, fn, node int) {
-			call := flow.TurnCall{ID: id, Name: d.Text(d.Find(fn, "name")), Parts: r.Below(node)}
+		not := []int{r.Doc.Find(m.Node, "tool_call_id")}
+		r.calls(m.Node, func(id string, fn, node int) {
+			call := flow.TurnCall{ID: id, Name: r.Get(fn, "name"), Parts: r.Below(node)}
 			for _, key := range [...]string{"arguments", "input"} {
-				if args := d.Find(fn, key); args >= 0 {
-					call.Arguments = d.Text(args)
+				if args := r.Doc.Find(fn, key); args >= 0 {
+					call.Arguments = r.Doc.Text(args)
 				}
 			}
-			t.Parts = slices.DeleteFunc(t.Parts, func(id int) bool { return slices.Contains(call.Parts, id) })
+			not = append(not, node)
 			t.Calls = append(t.Calls, call)
 		})
+		others := r.others(m.Node, t.Role)
+		t.Parts = slices.DeleteFunc(r.Below(m.Node, append(not, others...)...), func(p int) bool {
+			return t.Role == flow.RoleAssistant && r.Part(p).Field == flow.FieldReasoning
+		})
+		apart := t.Role != flow.RoleAssistant && t.Role != flow.RoleTool
+		t.Foreign = len(others) > 0 && !apart
+		out = append(out, t)
+		for _, part := range others {
+			if apart {
+				out = append(out, r.Strange(i, part))
+			}
+		}
 	}
 	return out
+}
+
+// Types of the parts of a content that the author of the message wrote: a tool,
+// a model, and users, who also attach pictures and sound.
+var (
+	told   = body.Set("text")
+	said   = body.Set("text refusal")
+	spoken = body.Set("text image_url input_audio")
+)
+
+// others are the parts of a message that others than its author wrote, such as
+// files, and those that are not known.
+func (r *Request) others(msg int, role flow.Role) []int {
+	own := spoken
+	switch role {
+	case flow.RoleTool:
+		own = told
+	case flow.RoleAssistant:
+		own = said
+	}
+	return r.PartsBut(r.Doc.Find(msg, "content"), own)
 }
 
 // calls calls f for each call of a message: its id, its function, and the node
 // of all of it.
 func (r *Request) calls(msg int, f func(id string, fn, node int)) {
 	d := &r.Doc
-	if tc := d.Find(msg, "tool_calls"); tc >= 0 {
-		d.Children(tc, func(c int) bool {
-			for _, kind := range [...]string{"function", "custom"} {
-				if fn := d.Find(c, kind); fn >= 0 {
-					f(d.Text(d.Find(c, "id")), fn, c)
-				}
+	for c := range d.All(d.Find(msg, "tool_calls")) {
+		for _, kind := range [...]string{"function", "custom"} {
+			if fn := d.Find(c, kind); fn >= 0 {
+				f(r.Get(c, "id"), fn, c)
 			}
-			return true
-		})
+		}
 	}
 	if fc := d.Find(msg, "function_call"); fc >= 0 && d.Nodes[fc].Kind == strictjson.Object {
 		f(legacy, fc, fc)
 	}
 }
 
-// Tools implements wire.Conversation.
+// Tools implements wire.Request.
 func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc
 	var out []flow.OfferedTool
-	if tools := d.Find(0, "tools"); tools >= 0 {
-		d.Children(tools, func(t int) bool {
-			tool := flow.OfferedTool{Parts: r.Below(t)}
-			for _, kind := range [...]string{"function", "custom"} {
-				if fn := d.Find(t, kind); fn >= 0 {
-					tool.Name = d.Text(d.Find(fn, "name"))
-				}
+	for t := range d.All(d.Find(0, "tools")) {
+		tool := flow.OfferedTool{Parts: r.Below(t)}
+		for _, kind := range [...]string{"function", "custom"} {
+			if fn := d.Find(t, kind); fn >= 0 {
+				tool.Name = r.Get(fn, "name")
 			}
-			out = append(out, tool)
-			return true
-		})
+		}
+		out = append(out, tool)
 	}
-	if fns := d.Find(0, functionsKey); fns >= 0 {
-		d.Children(fns, func(f int) bool {
-			out = append(out, flow.OfferedTool{Name: d.Text(d.Find(f, "name")), Parts: r.Below(f)})
-			return true
-		})
+	for f := range d.All(d.Find(0, functionsKey)) {
+		out = append(out, flow.OfferedTool{Name: r.Get(f, "name"), Parts: r.Below(f)})
 	}
 	if d.Find(0, searchKey) >= 0 {
 		out = append(out, flow.OfferedTool{Name: searchKey, Server: true})
@@ -87,118 +115,71 @@ func (r *Request) Tools() []flow.OfferedTool {
 	return out
 }
 
-// functionsKey has the tools as older clients write them, after those of tools.
-const functionsKey = "functions"
-
-// searchKey asks for a search that the server makes: the last of the tools.
-const searchKey = "web_search_options"
-
-// Withhold implements wire.Conversation.
+// Withhold implements wire.Request.
 func (r *Request) Withhold(w *flow.Withheld) []byte {
-	d := &r.Doc
-	tools := r.Tools()
-	some := len(tools) > len(w.Hidden)
+	d, e := &r.Doc, r.Edit(w.Edits)
+	tools, turns := len(r.Tools()), r.turns()
+	some := tools > len(w.Hidden)
+	r.WithholdInside(e, w, turns, func(text string) []byte { return strictjson.Appendf(nil, `{"type":"text","text":%q}`, text) })
 	return r.Members(0, func(key string, c int) []byte {
-		switch key {
-		case "messages":
-			return r.shown(w)
-		case "tools", functionsKey:
-			before := 0
-			if key == functionsKey {
-				before = count(d, d.Find(0, "tools"))
-			}
-			offered := list(d, c, func(i, node int) []byte {
-				if w.Hidden[before+i] {
-					return nil
-				}
-				return r.Edited(node, w.Edits)
-			})
-			if len(offered) == len("[]") {
-				return nil
-			}
-			return offered
-		case "tool_choice", "parallel_tool_calls", "function_call":
-			if !some || key != "parallel_tool_calls" && d.Nodes[c].Kind == strictjson.Object {
-				return nil // the tool that it names may be hidden
-			}
-		case searchKey:
-			if w.Hidden[len(tools)-1] {
-				return nil
-			}
-		case "temperature":
+		chooses := key == "tool_choice" || key == "function_call"
+		switch {
+		case key == "messages" && d.Nodes[c].Kind == strictjson.Array:
+			return r.Shown(e, w, turns, -1, asSaid, r.instead)
+		case key == "messages":
+			return r.List(c, e.Value)
+		case key == "tools":
+			return r.Offered(e, w, c, 0)
+		case key == functionsKey:
+			return r.Offered(e, w, c, len(slices.Collect(d.All(d.Find(0, "tools")))))
+		case key == searchKey && w.Hidden[tools-1],
+			!some && (chooses || key == "parallel_tool_calls"),
+			chooses && d.Nodes[c].Kind == strictjson.Object: // the tool that it names may be hidden
+			return nil
+		case key == "temperature":
 			return []byte("0")
-		case "n", "best_of":
+		case key == "n", key == "best_of":
 			return []byte("1")
 		}
-		return r.Edited(c, w.Edits)
-	}, wire.Member{Key: "temperature", Value: []byte("0")}, wire.Member{Key: "seed", Value: []byte("0")})
+		return e.Value(c)
+	}, body.Member{Key: "temperature", Value: "0"}, body.Member{Key: "seed", Value: "0"})
 }
 
-// shown returns the messages that the model sees.
-func (r *Request) shown(w *flow.Withheld) []byte {
-	d := &r.Doc
-	return list(d, d.Find(0, "messages"), func(i, m int) []byte {
-		var out []byte
-		if text, ok := w.Before[i]; ok {
-			out = append(strictjson.AppendQuote([]byte(`{"role":"assistant","content":`), []byte(text)), '}')
-		}
-		switch shown := r.turn(i, m, w); {
-		case shown == nil:
-			return out
-		case out == nil:
-			return shown
-		default:
-			return append(append(out, ','), shown...)
-		}
-	})
+// asSaid is an answer of the assistant's.
+func asSaid(text string) []byte {
+	return strictjson.Appendf(nil, `{"role":"assistant","content":%q}`, text)
 }
 
-// turn returns a message as the model sees it, nil for not at all.
-func (r *Request) turn(i, m int, w *flow.Withheld) []byte {
-	d := &r.Doc
-	text, hidden := w.Instead[i]
-	switch {
-	case w.Without[i]:
-		return nil
-	case !hidden:
-		return r.Edited(m, w.Edits)
-	}
-	quoted := strictjson.AppendQuote(nil, []byte(text))
-	role := flow.Role(d.Text(d.Find(m, "role")))
+// instead is what the model sees for a message that is hidden.
+func (r *Request) instead(t *body.Turn, text string) []byte {
+	m, content := t.Nodes[0], string(strictjson.AppendQuote(nil, []byte(text)))
 	return r.Members(m, func(key string, c int) []byte {
-		switch key {
-		case "role", "tool_call_id":
-			return d.Value(c)
-		case "name":
-			if role == "function" {
-				return d.Value(c)
-			}
-		case "content":
-			return quoted
+		switch {
+		case key == "role", key == "tool_call_id", key == "name" && r.Get(m, "role") == "function":
+			return r.Doc.Value(c)
+		case key == "content":
+			return []byte(content)
 		}
 		return nil
-	}, wire.Member{Key: "content", Value: quoted})
+	}, body.Member{Key: "content", Value: content})
 }
 
-func count(d *strictjson.Doc, node int) (n int) {
-	if node >= 0 {
-		d.Children(node, func(int) bool { n++; return true })
-	}
-	return n
-}
-
-// list writes an array anew, without the elements for which of returns nil.
-func list(d *strictjson.Doc, node int, of func(i, child int) []byte) []byte {
-	out, i := []byte{'['}, 0
-	d.Children(node, func(c int) bool {
-		if v := of(i, c); v != nil {
-			if len(out) > 1 {
-				out = append(out, ',')
-			}
-			out = append(out, v...)
+// Refused implements wire.Request.
+func (r *Request) Refused(raw []byte, words []string, calls []flow.RefusedCall) []byte {
+	return body.Follow(raw, `"auto"`, func(d *strictjson.Doc) []byte {
+		if n, ok := d.Int(d.Find(0, "n")); ok && n != 1 {
+			return nil // there were several answers
 		}
-		i++
-		return true
+		content := []byte("null")
+		if text := strings.Join(words, "\n"); text != "" {
+			content = strictjson.AppendQuote(nil, []byte(text))
+		}
+		made, results := []byte{'['}, []byte(nil)
+		for i, c := range calls {
+			id := fmt.Sprintf("call_margay_%d", i)
+			made = body.Element(made, strictjson.Appendf(nil, `{"id":%q,"type":"function","function":{"name":%q,"arguments":%q}}`, id, c.Name, c.Arguments))
+			results = strictjson.Appendf(results, `,{"role":"tool","tool_call_id":%q,"content":%q}`, id, c.Result)
+		}
+		return strictjson.Appendf(nil, `{"role":"assistant","content":%s,"tool_calls":%s]}%s`, content, made, results)
 	})
-	return append(out, ']')
 }

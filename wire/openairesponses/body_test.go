@@ -26,7 +26,7 @@ func partsOf(b wire.Body) map[string]wire.Part {
 }
 
 func TestRequestParts(t *testing.T) {
-	r, err := ParseRequest(fixture(t, "request.json"), wire.Limits{})
+	r, err := parseRequest(fixture(t, "request.json"), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func TestRequestParts(t *testing.T) {
 		"input[0].content":                     {Message: 1, Text: "Use metres.", Role: flow.RoleDeveloper, Field: flow.FieldContent},
 		"input[1].content[0].text":             {Message: 2, Text: "How high is the Elbe?", Role: flow.RoleUser, Field: flow.FieldContent},
 		"input[1].content[1].image_url":        {Message: 2, Opaque: "image", Role: flow.RoleUser, Field: flow.FieldContent},
-		"input[1].content[2].filename":         {Message: 2, Text: "plan.pdf", Role: flow.RoleUser, Field: flow.FieldContent},
-		"input[1].content[2].file_data":        {Message: 2, Opaque: "file", Role: flow.RoleUser, Field: flow.FieldContent},
+		"input[1].content[2].filename":         {Message: 2, Text: "plan.pdf", Role: flow.RoleTool, Field: flow.FieldContent},
+		"input[1].content[2].file_data":        {Message: 2, Opaque: "file", Role: flow.RoleTool, Field: flow.FieldContent},
 		"input[1].content[3].image_url":        {Message: 2, Text: "https://pictures.example/elbe.png", Role: flow.RoleUser, Field: flow.FieldContent},
 		"input[2].summary[0].text":             {Message: 3, Text: "Two gauges matter.", Role: flow.RoleAssistant, Field: flow.FieldReasoning},
 		"input[3].content[0].text":             {Message: 4, Text: "I look it up.", Role: flow.RoleAssistant, Field: flow.FieldContent},
@@ -93,7 +93,7 @@ func TestPrevious(t *testing.T) {
 		`{"conversation":{"id":"conv_1"},"input":"x"}`:                  "conv_1",
 		`{"conversation":null,"previous_response_id":null,"input":"x"}`: "",
 	} {
-		r, err := ParseRequest([]byte(body), wire.Limits{})
+		r, err := parseRequest([]byte(body), wire.Limits{})
 		if err != nil || r.Previous() != want {
 			t.Errorf("%s goes on with %q: %v", body, r.Previous(), err)
 		}
@@ -112,7 +112,7 @@ func TestAskLogprobs(t *testing.T) {
 		`{"input":"x","Include":1}`:                          "",
 		`{"prompt":{"id":"p"}}`:                              "",
 	} {
-		r, err := ParseRequest([]byte(body), wire.Limits{})
+		r, err := parseRequest([]byte(body), wire.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestAskLogprobs(t *testing.T) {
 }
 
 func TestResponseParts(t *testing.T) {
-	r, err := ParseResponse(fixture(t, "response.json"), wire.Limits{})
+	r, err := parseResponse(fixture(t, "response.json"), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,13 +157,13 @@ func TestRewriteIsExact(t *testing.T) {
 	bodies := map[string][]byte{"request.json": fixture(t, "request.json"), "response.json": fixture(t, "response.json")}
 	parse := func(name string, b []byte) (wire.Body, func(map[int]string) []byte) {
 		if name == "request.json" {
-			r, err := ParseRequest(b, wire.Limits{})
+			r, err := parseRequest(b, wire.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r, r.Rewrite
 		}
-		r, err := ParseResponse(b, wire.Limits{})
+		r, err := parseResponse(b, wire.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add(fixture(f, "request.json"))
 	f.Add([]byte(`{"input":[{"type":"function_call","arguments":{"a":["b"]}}],"conversation":{"id":1},"include":[]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r, err := ParseRequest(body, wire.Limits{MaxBytes: 1 << 16})
+		r, err := parseRequest(body, wire.Limits{MaxBytes: 1 << 16})
 		if err != nil {
 			return
 		}
@@ -226,7 +226,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal("the edited body is no JSON")
 		}
 		if asked, ok := r.AskLogprobs(out); ok {
-			again, err := ParseRequest(asked, wire.Limits{})
+			again, err := parseRequest(asked, wire.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -242,7 +242,7 @@ func FuzzResponse(f *testing.F) {
 	f.Add([]byte(`{"status":"in_progress","output":[{"type":"message"}],"top_logprobs":2}`), uint64(0))
 	f.Add([]byte(`{"output":[{"type":"function_call","arguments":{"a":["b"]}},{"type":"message","content":[{"text":"ab","logprobs":[{"token":"ab"}]}]}]}`), uint64(1))
 	f.Fuzz(func(t *testing.T, body []byte, which uint64) {
-		r, err := ParseResponse(body, wire.Limits{MaxBytes: 1 << 16})
+		r, err := parseResponse(body, wire.Limits{MaxBytes: 1 << 16})
 		if err != nil {
 			return
 		}
@@ -303,7 +303,7 @@ func FuzzStream(f *testing.F) {
 					}
 					if d.Key.Choice == 0 && d.Key.Field == flow.FieldToolArguments && !calls[d.Key.Item] {
 						calls[d.Key.Item] = true
-						o.Say = append(o.Say, flow.Say{Item: d.Key.Item, Text: "no"})
+						o.Notices = append(o.Notices, flow.Notice{Item: d.Key.Item, Text: "no"})
 					}
 				}
 			} else if len(calls) == 0 {
@@ -329,4 +329,20 @@ func FuzzStream(f *testing.F) {
 			}
 		}
 	})
+}
+
+func parseRequest(raw []byte, lim wire.Limits) (*Request, error) {
+	r, err := API{}.ParseRequest(raw, lim)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Request), nil
+}
+
+func parseResponse(raw []byte, lim wire.Limits) (*Response, error) {
+	r, err := API{}.ParseResponse(raw, lim)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Response), nil
 }

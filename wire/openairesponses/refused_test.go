@@ -8,8 +8,8 @@ import (
 )
 
 func TestRefused(t *testing.T) {
-	pay := flow.RefusedCall{ToolCall: flow.ToolCall{Name: "pay", Arguments: `{}`}, Told: "no"}
-	shell := flow.RefusedCall{ToolCall: flow.ToolCall{Name: "shell", Arguments: `{}`}, Told: "nor that"}
+	pay := flow.RefusedCall{ToolCall: flow.ToolCall{Name: "pay", Arguments: `{}`}, Result: "no"}
+	shell := flow.RefusedCall{ToolCall: flow.ToolCall{Name: "shell", Arguments: `{}`}, Result: "nor that"}
 	const tools = `,"tools":[{"type":"function","name":"pay"},{"type":"shell"}]`
 	for _, c := range []struct {
 		body, want string
@@ -32,7 +32,7 @@ func TestRefused(t *testing.T) {
 		{`{}`, "", nil, []flow.RefusedCall{pay}},
 		{`{`, "", nil, []flow.RefusedCall{pay}},
 	} {
-		r, err := ParseRequest([]byte(`{}`), wire.Limits{})
+		r, err := parseRequest([]byte(`{}`), wire.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

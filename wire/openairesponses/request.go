@@ -1,233 +1,197 @@
 package openairesponses
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/body"
 )
 
 // Request is the body of a request for a response, for the number of its
-// tokens, or for a compaction.
-type Request struct {
-	wire.Document
-	messages []message
-	tools    map[string]string // by the id of a call: the tool's name
-}
+// tokens, or for a compaction. Its messages are the instructions, and the items
+// of the input.
+type Request struct{ body.Request }
 
-// message is the instructions or an item of the input.
-type message struct {
-	node int
-	role flow.Role
-}
-
-// ParseRequest reads a request. Errors are of type *strictjson.Error.
-func ParseRequest(body []byte, lim wire.Limits) (*Request, error) {
-	r := &Request{Document: wire.Document{Vocabulary: vocabulary(false)}}
-	d := &r.Doc
-	if err := d.Parse(body, lim); err != nil {
+// ParseRequest implements wire.API.
+func (API) ParseRequest(raw []byte, lim wire.Limits) (wire.Request, error) {
+	r := &Request{}
+	if err := r.Parse(raw, lim, vocabulary); err != nil {
 		return nil, err
 	}
-	if d.Nodes[0].Kind != strictjson.Object {
-		return nil, &strictjson.Error{Code: strictjson.Syntax, Detail: "a JSON object is expected"}
+	instructions := r.Doc.Find(0, "instructions")
+	if instructions >= 0 && r.Doc.Nodes[instructions].Kind == strictjson.Null {
+		instructions = -1
 	}
-	// The instructions come first, wherever they stand.
-	if i := d.Find(0, "instructions"); i >= 0 && d.Nodes[i].Kind != strictjson.Null {
-		r.messages = append(r.messages, message{i, flow.RoleSystem})
-	}
-	d.Children(0, func(c int) bool {
+	r.Collect(instructions, "input", r.item, func(c int) bool {
 		switch {
-		case d.KeyIs(c, "instructions") && len(r.messages) > 0:
-			r.Walk(c, wire.Scope{Message: 0, Choice: -1, Role: flow.RoleSystem})
-		case d.KeyIs(c, "input") && d.Nodes[c].Kind == strictjson.Array:
-			d.Children(c, func(i int) bool { r.item(i); return true })
-		case d.KeyIs(c, "input") && d.Nodes[c].Kind == strictjson.String:
-			s := wire.Scope{Message: len(r.messages), Choice: -1, Role: flow.RoleUser}
-			r.messages = append(r.messages, message{c, flow.RoleUser})
-			r.Walk(c, s)
-		case d.KeyIs(c, "client_metadata") && d.Nodes[c].Kind == strictjson.Object:
-			d.Children(c, func(m int) bool { r.metadata(m); return true })
+		case r.Is(c, "input", strictjson.String):
+			r.Walk(c, r.Add(c, flow.RoleUser))
+		case r.Is(c, "client_metadata", strictjson.Object):
+			for m := range r.Doc.All(c) {
+				r.metadata(m)
+			}
 		default:
-			r.Walk(c, wire.Outside)
+			return false
 		}
 		return true
 	})
 	return r, nil
 }
 
-// metadata takes a member of what the client says about itself. Codex writes
-// some as JSON.
+// metadata takes a member of what the client reports about itself. Codex writes
+// some members as JSON.
 func (r *Request) metadata(m int) {
 	if r.Doc.Nodes[m].Kind == strictjson.String {
 		if tags, ok := wire.Tags(r.Doc.Bytes(m)); ok {
 			for _, tag := range append(tags, r.Doc.Key(m)) {
-				r.Inside(m, wire.Outside, tag)
+				r.Inside(m, body.Outside, tag)
 			}
 			return
 		}
 	}
-	r.Walk(m, wire.Outside)
+	r.Walk(m, body.Outside)
 }
 
 // item reads an item of the input.
 func (r *Request) item(i int) {
-	s := wire.Scope{Message: len(r.messages), Choice: -1}
-	s.Role, s.Tool = authorOf(&r.Doc, i)
-	if id := r.Doc.Text(r.Doc.Find(i, "call_id")); id != "" && s.Tool != "" {
-		if r.tools == nil {
-			r.tools = map[string]string{}
-		}
-		r.tools[id] = s.Tool
+	role, tool := authorOf(&r.Document, i)
+	s := r.Add(i, role)
+	s.Tool = tool
+	if id := r.Get(i, "call_id"); id != "" && s.Tool != "" {
+		r.Called(id, s.Tool)
 	} else if id != "" && s.Role == flow.RoleTool {
-		s.Tool = r.tools[id]
+		s.Tool = r.ToolOf(id)
 	}
-	r.messages = append(r.messages, message{i, s.Role})
 	walkItem(&r.Document, i, s)
+	if s.Role != flow.RoleAssistant {
+		for _, part := range r.others(i, s.Role) {
+			r.ByOthers(part)
+		}
+	}
 }
 
-// authorOf says whose an item is, and the tool that it is about.
-func authorOf(d *strictjson.Doc, i int) (role flow.Role, tool string) {
+// authorOf returns an item's author, and the tool that it is about.
+func authorOf(doc *body.Document, i int) (role flow.Role, tool string) {
+	d := &doc.Doc
 	if i < 0 || d.Nodes[i].Kind != strictjson.Object {
 		return "", ""
 	}
-	typ := d.Text(d.Find(i, "type"))
+	typ := doc.Get(i, "type")
 	if role := d.Find(i, "role"); role >= 0 && (typ == "" || typ == "message") {
 		return flow.Role(d.Text(role)), ""
 	}
-	tool = d.Text(d.Find(i, "name"))
+	tool = doc.Get(i, "name")
 	switch typ {
 	case "item_reference", "mcp_approval_response", "additional_tools", "configuration_update", "compaction_trigger":
 		return flow.RoleUser, ""
 	case "tool_search_output", "program_output":
 		return flow.RoleTool, tool
 	}
-	if bytes.HasSuffix([]byte(typ), []byte("_call_output")) {
+	if strings.HasSuffix(typ, "_call_output") {
 		return flow.RoleTool, tool
 	}
 	return flow.RoleAssistant, tool
 }
 
+// typeOf is the type of an item or a part; empty for none.
+func typeOf(d *strictjson.Doc, node int) []byte { return d.Bytes(max(d.Find(node, "type"), 0)) }
+
 // walkItem collects the strings of an item, of the input or the output.
-func walkItem(doc *wire.Document, i int, s wire.Scope) {
+func walkItem(doc *body.Document, i int, s body.Scope) {
 	d := &doc.Doc
-	typ := d.Bytes(max(d.Find(i, "type"), 0))
 	if d.Nodes[i].Kind != strictjson.Object {
 		doc.Walk(i, s)
 		return
 	}
-	call := isCall(typ)
-	written(doc, i, typ)
-	d.Children(i, func(c int) bool {
-		key, at := d.KeyBytes(c), len(doc.Parts())
+	typ := string(typeOf(d, i))
+	for c := range d.All(i) {
+		key, at := string(d.KeyBytes(c)), len(doc.Parts())
+		if k := d.Nodes[c].Kind; (typ == "function_call" && key == "arguments" || typ == "custom_tool_call" && key == "input") && k != strictjson.String && k != strictjson.Null {
+			doc.TakeWhole(c) // JSON, and not JSON in a string
+		}
 		doc.Walk(c, s)
-		field := flow.FieldOther
-		switch {
-		case call && string(key) == "name":
-			field = flow.FieldToolName
-		case call && (string(key) == "arguments" || string(key) == "input" || string(key) == "action" || string(key) == "actions" || string(key) == "operation"):
-			field = flow.FieldToolArguments
-		case string(typ) == "reasoning" && (string(key) == "content" || string(key) == "summary"):
-			field = flow.FieldReasoning
-		case string(typ) == "mcp_call" && string(key) == "arguments":
-		default:
-			return true
-		}
-		for _, p := range doc.Parts()[at:] {
-			if !p.Key {
-				doc.Part(p.ID).Field = field
+		if field, ok := itemField(typ, key); ok {
+			for _, p := range doc.Parts()[at:] {
+				if !p.Key {
+					doc.Part(p.ID).Field = field
+				}
 			}
-		}
-		return true
-	})
-}
-
-// written makes arguments that are JSON and not a string of it one text.
-func written(doc *wire.Document, i int, typ []byte) {
-	d := &doc.Doc
-	for _, key := range [...]string{"arguments", "input"} {
-		if !(string(typ) == "function_call" && key == "arguments" || string(typ) == "custom_tool_call" && key == "input") {
-			continue
-		}
-		if c := d.Find(i, key); c >= 0 && d.Nodes[c].Kind != strictjson.String && d.Nodes[c].Kind != strictjson.Null {
-			if doc.Whole == nil {
-				doc.Whole = map[int]bool{}
-			}
-			doc.Whole[c] = true
 		}
 	}
 }
 
-// NumMessages returns the number of messages: the instructions, and the items
-// of the input.
-func (r *Request) NumMessages() int { return len(r.messages) }
+// itemField returns the field of a member's text in an item of a type.
+func itemField(typ, key string) (flow.Field, bool) {
+	switch {
+	case isCall([]byte(typ)) && key == "name":
+		return flow.FieldToolName, true
+	case isCall([]byte(typ)) && callTexts.Has([]byte(key)):
+		return flow.FieldToolArguments, true
+	case typ == "reasoning" && (key == "content" || key == "summary"):
+		return flow.FieldReasoning, true
+	case typ == "mcp_call" && key == "arguments":
+		return flow.FieldOther, true
+	}
+	return flow.FieldOther, false
+}
 
-// MessageRaw returns a message as it came.
-func (r *Request) MessageRaw(i int) []byte { return r.Doc.Value(r.messages[i].node) }
+// callTexts are the members of a call with what it does.
+var callTexts = body.Set("arguments input action actions operation")
 
-// MessageRole returns whose a message is.
-func (r *Request) MessageRole(i int) flow.Role { return r.messages[i].role }
-
-// Previous names the response or the conversation that the request goes on
-// with.
+// Previous implements wire.Request: the name is a response's or a conversation's.
 func (r *Request) Previous() string {
-	d := &r.Doc
-	if id := d.Text(d.Find(0, "previous_response_id")); id != "" {
+	if id := r.Get(0, "previous_response_id"); id != "" {
 		return id
 	}
-	c := d.Find(0, "conversation")
-	if id := d.Text(d.Find(c, "id")); id != "" {
+	c := r.Doc.Find(0, "conversation")
+	if id := r.Get(c, "id"); id != "" {
 		return id
 	}
-	if c >= 0 && d.Nodes[c].Kind == strictjson.String {
-		return d.Text(c)
-	}
-	return ""
+	return r.Doc.Text(c)
 }
 
 // logprobsWanted is what a request includes that wants logprobs.
 const logprobsWanted = "message.output_text.logprobs"
 
-// AskLogprobs returns a body of the request, edited or not, that asks for the
-// 20 most probable alternatives of each token. It reports false where the
-// request says itself whether it wants them.
-func (r *Request) AskLogprobs(body []byte) ([]byte, bool) {
-	var d strictjson.Doc
-	if d.Parse(body, wire.Limits{MaxBytes: max(len(body), 1)}) != nil || d.Find(0, "top_logprobs") >= 0 || d.Find(0, "input") < 0 {
-		return body, false
+// AskLogprobs implements wire.Request. It asks for the 20 most probable
+// alternatives of each token.
+func (r *Request) AskLogprobs(raw []byte) ([]byte, bool) {
+	e, ok := body.Edit(raw)
+	if !ok {
+		return raw, false
 	}
-	var sp []strictjson.Splice
-	var more []byte
+	d := e.Doc
+	if d.Find(0, "top_logprobs") >= 0 || d.Find(0, "input") < 0 {
+		return raw, false
+	}
+	more, wanted := `"top_logprobs":20`, `"`+logprobsWanted+`"`
 	switch include := d.Find(0, "include"); {
-	case include < 0 || d.Nodes[include].Kind == strictjson.Null:
-		if include >= 0 {
-			sp = append(sp, strictjson.Splice{Start: d.Nodes[include].Start, End: d.Nodes[include].End, Text: []byte(`["` + logprobsWanted + `"]`)})
-		} else {
-			more = []byte(`,"include":["` + logprobsWanted + `"]`)
-		}
+	case include < 0:
+		more = `"include":[` + wanted + `],` + more
+	case d.Nodes[include].Kind == strictjson.Null:
+		e.PutString(include, "["+wanted+"]")
 	case d.Nodes[include].Kind != strictjson.Array:
-		return body, false
+		return raw, false
 	default:
-		wanted, empty := false, true
-		d.Children(include, func(c int) bool {
-			wanted, empty = wanted || d.Text(c) == logprobsWanted, false
-			return true
-		})
-		if wanted {
-			return body, false
+		for c := range d.All(include) {
+			if d.Text(c) == logprobsWanted {
+				return raw, false
+			}
 		}
-		text := `,"` + logprobsWanted + `"`
-		if empty {
-			text = text[1:]
-		}
-		end := d.Nodes[include].End - 1
-		sp = append(sp, strictjson.Splice{Start: end, End: end, Text: []byte(text)})
+		e.Extend(include, []byte(wanted))
 	}
-	last := d.Nodes[0].End - 1
-	sp = append(sp, strictjson.Splice{Start: last, End: last, Text: append(more, `,"top_logprobs":20`...)})
-	out := splice(body, sp)
-	if d.Parse(out, wire.Limits{MaxBytes: len(out)}) != nil {
-		return body, false // it has a key that differs from ours by case alone
+	e.Extend(0, []byte(more))
+	return checked(e, raw)
+}
+
+// checked returns an edited body, or the body from before if one of its keys
+// differs from an added one by case alone.
+func checked(e *body.Editor, raw []byte) ([]byte, bool) {
+	out := e.Bytes()
+	if !body.IsJSON(out, wire.Limits{MaxBytes: len(out)}) {
+		return raw, false
 	}
 	return out, true
 }

@@ -6,112 +6,97 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/body"
 )
 
-// Response is what a path of the API answers: a response, a list of the items
-// of its input, a number of tokens, or an error.
+// Response is the answer of a path of the API: a response, a list of the items of
+// its input, a number of tokens, or an error. A call with several texts counts as
+// several calls.
 type Response struct {
-	wire.Document
-	calls  []callAt
-	stray  []int // nodes of logprobs that do not repeat the text beside them
-	drop   bool  // all logprobs become empty
-	cut    int   // the output of a response that is not finished; -1 for none
-	tokens wire.TokenReader
-	owed   []wire.Owed
+	body.Response
+	logprobs bool  // there are some
+	stray    []int // nodes of logprobs that do not repeat the text beside them
+	drop     bool  // all logprobs become empty
+	cut      int   // the output of a response that is not finished; -1 for none
+	tokens   body.TokenReader
+	owed     []wire.Owed
 }
 
-// callAt is a tool call that a response proposes. One of several texts is
-// several of them.
-type callAt struct {
-	wire.Call
-	node int // the item
-}
-
-// ParseResponse reads an answer. Errors are of type *strictjson.Error.
+// ParseResponse implements wire.API.
 //
 // The output of a response that is not finished is left out: a text that may
-// go on can't be decided.
-func ParseResponse(body []byte, lim wire.Limits) (*Response, error) {
-	r := &Response{Document: wire.Document{Vocabulary: vocabulary(true), Server: true}, cut: -1}
+// continue can't be decided.
+func (API) ParseResponse(raw []byte, lim wire.Limits) (wire.Response, error) {
+	r := &Response{cut: -1}
+	if object, err := r.Parse(raw, lim, vocabulary); !object {
+		return r, err
+	}
 	d := &r.Doc
-	if err := d.Parse(body, lim); err != nil {
-		return nil, err
-	}
-	if d.Nodes[0].Kind != strictjson.Object {
-		r.Walk(0, wire.Outside)
-		return r, nil
-	}
-	r.logprobs()
-	status := d.Text(d.Find(0, "status"))
-	d.Children(0, func(c int) bool {
-		n := &d.Nodes[c]
+	r.findLogprobs()
+	status := r.Get(0, "status")
+	for c := range d.All(0) {
 		switch {
-		case d.KeyIs(c, "output") && n.Kind == strictjson.Array && (status == "in_progress" || status == "queued"):
-			if n.Next > c+1 {
+		case r.Is(c, "output", strictjson.Array) && (status == "in_progress" || status == "queued"):
+			if d.Nodes[c].Next > c+1 {
 				r.cut = c
 			}
-		case d.KeyIs(c, "output") && n.Kind == strictjson.Array:
-			d.Children(c, func(i int) bool { r.item(i); return true })
-		case d.KeyIs(c, "data") && n.Kind == strictjson.Array:
-			d.Children(c, func(i int) bool {
-				s := wire.Outside
-				s.Role, s.Tool = authorOf(d, i)
+		case r.Is(c, "output", strictjson.Array):
+			for i := range d.All(c) {
+				r.item(i)
+			}
+		case r.Is(c, "data", strictjson.Array):
+			for i := range d.All(c) {
+				s := body.Outside
+				s.Role, s.Tool = authorOf(&r.Document, i)
 				walkItem(&r.Document, i, s)
-				return true
-			})
+			}
 		default:
-			r.Walk(c, wire.Outside)
+			r.Walk(c, body.Outside)
 		}
-		return true
-	})
+	}
 	return r, nil
 }
 
 // item reads an item of the output.
 func (r *Response) item(i int) {
-	d := &r.Doc
-	s := wire.Scope{Message: -1, Role: flow.RoleAssistant}
-	s.Tool = d.Text(d.Find(i, "name"))
+	s := body.Scope{Message: -1, Role: flow.RoleAssistant, Tool: r.Get(i, "name")}
 	from := len(r.Parts())
 	walkItem(&r.Document, i, s)
-	call := isCall(d.Bytes(max(d.Find(i, "type"), 0)))
-	some := false
+	if !isCall(typeOf(&r.Doc, i)) {
+		return
+	}
+	proposed := len(r.Proposed)
 	for _, p := range r.Parts()[from:] {
-		if call && p.Field == flow.FieldToolArguments && !p.Key {
-			r.calls = append(r.calls, callAt{wire.Call{Name: s.Tool, Arguments: p.ID}, i})
-			some = true
+		if p.Field == flow.FieldToolArguments && !p.Key {
+			r.Proposed = append(r.Proposed, body.Call{Call: wire.Call{Name: s.Tool, Arguments: p.ID}, Node: i})
 		}
 	}
-	if call && !some {
-		r.calls = append(r.calls, callAt{wire.Call{Name: s.Tool, Arguments: -1}, i})
+	if len(r.Proposed) == proposed {
+		r.Proposed = append(r.Proposed, body.Call{Call: wire.Call{Name: s.Tool, Arguments: -1}, Node: i})
 	}
 }
 
-// logprobs finds the logprobs, which are no texts of their own.
-func (r *Response) logprobs() {
+// findLogprobs finds the logprobs, which are not texts of their own.
+func (r *Response) findLogprobs() {
 	d := &r.Doc
 	for i := range d.Nodes {
 		if !isLogprobs(d, i) {
 			continue
 		}
-		if r.Skip == nil {
-			r.Skip = map[int]bool{}
-		}
-		r.Skip[i] = true
-		if !wire.RepeatsText(d, i, d.Bytes(max(d.Find(d.Nodes[i].Parent, "text"), 0))) {
+		r.logprobs = true
+		if !body.RepeatsText(d, i, d.Bytes(max(d.Find(d.Nodes[i].Parent, "text"), 0))) {
 			r.stray = append(r.stray, i)
 		}
 	}
 }
 
-// Logprobs reports whether there are any.
-func (r *Response) Logprobs() bool { return len(r.Skip) > 0 }
+// Logprobs implements wire.Response.
+func (r *Response) Logprobs() bool { return r.logprobs }
 
-// DropLogprobs empties all logprobs in what Rewrite returns.
+// DropLogprobs implements wire.Response: all logprobs become empty.
 func (r *Response) DropLogprobs() { r.drop = true }
 
-// Tokens returns what the response tells about the tokens of a part that is
-// the text of a message; nil for nothing.
+// Tokens implements wire.Response for a part that is the text of a message.
 func (r *Response) Tokens(p *wire.Part) ([]flow.Token, []byte) {
 	d := &r.Doc
 	node := r.Node(p.ID)
@@ -127,87 +112,46 @@ func (r *Response) Tokens(p *wire.Part) ([]flow.Token, []byte) {
 
 // ID is the id of the response, or of a compaction.
 func (r *Response) ID() string {
-	d := &r.Doc
-	switch d.Text(d.Find(0, "object")) {
+	switch r.Get(0, "object") {
 	case "response", "response.compaction":
-		return d.Text(d.Find(0, "id"))
+		return r.Get(0, "id")
 	}
 	return ""
-}
-
-// Calls returns the tool calls.
-func (r *Response) Calls() []wire.Call {
-	out := make([]wire.Call, len(r.calls))
-	for i := range r.calls {
-		out[i] = r.calls[i].Call
-	}
-	return out
 }
 
 // Owed implements wire.Owing.
 func (r *Response) Owed() ([]wire.Name, []wire.Owed) { return namesOf(&r.Doc, 0), r.owed }
 
-// Rewrite returns the answer with texts replaced, and messages in the place of
-// calls that are not made. The logprobs beside a text that changed become
-// empty.
+// Rewrite implements wire.Response. Messages replace calls that are not made. The
+// logprobs beside a text that changed become empty.
 func (r *Response) Rewrite(edits, refused map[int]string) []byte {
-	d := &r.Doc
-	var sp []strictjson.Splice
-	put := func(node int, value []byte) {
-		n := &d.Nodes[node]
-		sp = append(sp, strictjson.Splice{Start: n.Start, End: n.End, Text: value})
-	}
+	d, e, done := &r.Doc, &body.Editor{Doc: &r.Doc}, map[int]bool{}
 	for id, text := range edits {
-		p := r.Part(id)
-		if p.Fixed || p.Opaque != "" {
+		if p := r.Part(id); p.Fixed || p.Opaque != "" {
 			continue
 		}
-		node := r.Node(id)
-		put(node, r.value(node, text))
-		if lp := d.Find(d.Nodes[node].Parent, "logprobs"); lp >= 0 && isLogprobs(d, lp) {
-			put(lp, []byte("[]"))
-		}
-	}
-	said := map[int]string{}
-	for i := range r.calls {
-		if text, ok := refused[i]; ok && said[r.calls[i].node] == "" {
-			said[r.calls[i].node] = text
-		}
+		// A text that is no longer JSON is left out.
+		e.PutText(r.Node(id), []byte(text), wire.Limits{MaxBytes: 2 * len(d.Raw)}, "null")
+		emptyBeside(e, r.Node(id), done)
 	}
 	r.owed = r.owed[:0]
-	for node, text := range said {
-		r.owed = append(r.owed, owedOf(d, node, text))
-		content := strictjson.AppendQuote([]byte(`{"type":"output_text","annotations":[],"logprobs":[],"text":`), []byte(text))
-		put(node, appendMessage(nil, messageIDOf(d, d.Find(node, "id")), "completed", append(content, '}')))
+	last := -1
+	for i := range r.Proposed {
+		node := r.Proposed[i].Node
+		if text := refused[i]; text != "" && node != last {
+			last = node
+			r.owed = append(r.owed, owedOf(d, node, text))
+			e.Put(node, message(messageIDOf(d, d.Find(node, "id")), "completed", outputText(text)))
+		}
 	}
 	for _, lp := range r.stray {
-		put(lp, []byte("[]"))
+		e.PutString(lp, "[]")
 	}
 	if r.drop {
-		for lp := range r.Skip {
-			put(lp, []byte("[]"))
-		}
-		if top := d.Find(0, "top_logprobs"); top >= 0 {
-			put(top, []byte("0"))
-		}
+		dropLogprobs(e, 0)
 	}
 	if r.cut >= 0 {
-		put(r.cut, []byte("[]"))
+		e.PutString(r.cut, "[]")
 	}
-	if len(sp) == 0 {
-		return d.Raw
-	}
-	return splice(d.Raw, sp)
-}
-
-// value is an edited text. What was JSON and is not any more is left out.
-func (r *Response) value(node int, text string) []byte {
-	if r.Doc.Nodes[node].Kind == strictjson.String {
-		return strictjson.AppendQuote(nil, []byte(text))
-	}
-	var check strictjson.Doc
-	if check.Parse([]byte(text), strictjson.Limits{MaxBytes: 2 * len(r.Doc.Raw)}) != nil {
-		return []byte("null")
-	}
-	return []byte(text)
+	return e.Bytes()
 }

@@ -7,27 +7,30 @@ import (
 	"github.com/margaydev/margay/internal/sse"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/events"
 )
 
 // Stream implements wire.Stream for the events of a response.
 type Stream struct {
-	parser eventParser
-	begun  bool
-	done   bool
-	typed  bool // events have a line that tells their type
+	parser  eventParser
+	again   eventParser // of events that change
+	started bool
+	done    bool
+	typed   bool // events have a line with their type
 
-	// What is known of the events as they went out.
-	shift    int            // of the numbers of those to come
+	// State of the released events.
+	shift    int            // of the numbers of the next events
 	messages map[int][]byte // by item: what stands for a call that is not made
 	owed     []wire.Owed
-	told     told
+	sent     sent
 }
 
 // Reset implements wire.Stream.
 func (s *Stream) Reset(lim wire.Limits, tokens bool) {
-	s.parser.reset(lim, tokens)
-	s.begun, s.done, s.typed, s.shift, s.messages, s.owed = false, false, false, 0, nil, nil
-	s.told.reset(lim)
+	s.parser.Reset(lim, tokens)
+	s.again.Limits, s.again.Once = lim, true
+	s.started, s.done, s.typed, s.shift, s.messages, s.owed = false, false, false, 0, nil, nil
+	s.sent.reset(lim)
 }
 
 // Parse implements wire.Stream.
@@ -36,7 +39,7 @@ func (s *Stream) Parse(ev *sse.Event) (*wire.Chunk, error) {
 	if err != nil {
 		return c, err
 	}
-	s.begun = s.begun || string(s.parser.kind) != "keepalive"
+	s.started = s.started || string(s.parser.kind) != "keepalive"
 	s.done = s.done || c.Done
 	s.typed = s.typed || len(ev.Type) > 0
 	c.Typed = len(ev.Type) > 0 && s.parser.whole && bytes.Equal(ev.Type, s.parser.kind)
@@ -45,47 +48,46 @@ func (s *Stream) Parse(ev *sse.Event) (*wire.Chunk, error) {
 
 // Strip implements wire.Stream.
 func (s *Stream) Strip(ev *sse.Event, logprobs, _ bool) (*sse.Event, error) {
-	data, _, err := render(ev.Data, &change{dropLogprobs: logprobs}, s.parser.lim)
+	data, _, err := s.again.render(ev.Data, &change{dropLogprobs: logprobs})
 	if err != nil {
 		return nil, err
 	}
-	return &sse.Event{Raw: sse.Append(nil, ev.Raw, data), Type: ev.Type, ID: ev.ID, Data: data}, nil
+	return events.Replace(ev, data), nil
 }
 
 // Append implements wire.Stream.
 func (s *Stream) Append(dst []byte, ev *flow.Outgoing) ([]byte, error) {
-	for i := range ev.Say {
-		dst = s.say(dst, ev, &ev.Say[i])
+	for i := range ev.Notices {
+		dst = s.say(dst, ev, &ev.Notices[i])
 	}
 	if ev.Data == nil {
 		return append(dst, ev.Raw...), nil
 	}
 	if ev.Edit == nil && s.shift == 0 && len(s.messages) == 0 {
-		s.told.read(ev.Data)
+		s.sent.read(ev.Data)
 		return append(dst, ev.Raw...), nil
 	}
-	data, gone, err := render(ev.Data, &change{edit: ev.Edit, shift: s.shift, messages: s.messages}, s.parser.lim)
+	data, removed, err := s.again.render(ev.Data, &change{edit: ev.Edit, shift: s.shift, messages: s.messages})
 	switch {
 	case err != nil:
 		return dst, err
-	case gone:
+	case removed:
 		s.shift--
 		return dst, nil
 	}
-	s.told.read(data)
+	s.sent.read(data)
 	return sse.Append(dst, ev.Raw, data), nil
 }
 
 // Open implements wire.Stream.
-func (s *Stream) Open() bool { return s.begun && !s.done }
+func (s *Stream) Open() bool { return s.started && !s.done }
 
-// event appends an event of Margay's own. Its data has everything but the
-// first members and the brace that ends it.
-func (s *Stream) event(dst []byte, typ string, members []byte) []byte {
-	data := strictjson.AppendQuote([]byte(`{"type":`), []byte(typ))
-	data = appendInt(append(data, `,"sequence_number":`...), s.told.next)
-	data = append(append(append(data, ','), members...), '}')
-	s.told.read(data)
+// event appends an event of Margay's own. The format is its data without the
+// first members and the braces.
+func (s *Stream) event(dst []byte, typ, format string, args ...any) []byte {
+	data := strictjson.Appendf(nil, `{"type":%q,"sequence_number":%d,`, typ, s.sent.next)
+	data = append(strictjson.Appendf(data, format, args...), '}')
+	s.sent.read(data)
 	var raw []byte
 	if s.typed {
 		raw = []byte("event: " + typ + "\n\n")
@@ -94,67 +96,54 @@ func (s *Stream) event(dst []byte, typ string, members []byte) []byte {
 }
 
 // say appends the events of a message that stands for a call that is not made.
-// They come where the call's own would begin.
-func (s *Stream) say(dst []byte, ev *flow.Outgoing, say *flow.Say) []byte {
+// They come where the call's own events would start.
+func (s *Stream) say(dst []byte, ev *flow.Outgoing, say *flow.Notice) []byte {
 	var d strictjson.Doc
 	id := []byte("msg_margay")
-	if d.Parse(ev.Data, s.parser.lim) == nil {
+	if d.Parse(ev.Data, s.parser.Limits) == nil {
 		if n, ok := d.Int(d.Find(0, "sequence_number")); ok {
-			s.told.next = n + s.shift
+			s.sent.next = n + s.shift
 		}
 		at := itemOf(&d, say.Item)
 		id = messageIDOf(&d, d.Find(at, "id"))
 		s.owed = append(s.owed, owedOf(&d, at, say.Text))
 	}
-	item := appendInt([]byte(`"output_index":`), say.Item)
-	part := append(strictjson.AppendQuote([]byte(`"item_id":`), id), ',')
-	part = append(append(part, item...), `,"content_index":0,`...)
-	text := strictjson.AppendQuote(nil, []byte(say.Text))
-	content := append(append([]byte(`{"type":"output_text","annotations":[],"logprobs":[],"text":`), text...), '}')
-	message := appendMessage(nil, id, "completed", content)
-	with := func(head []byte, rest ...[]byte) []byte {
-		return append(bytes.Clone(head), bytes.Join(rest, nil)...)
-	}
-	for _, e := range [...]struct {
-		typ     string
-		members []byte
-	}{
-		{"response.output_item.added", with(item, []byte(`,"item":`), appendMessage(nil, id, "in_progress", nil))},
-		{"response.content_part.added", with(part, []byte(`"part":{"type":"output_text","annotations":[],"logprobs":[],"text":""}`))},
-		{"response.output_text.delta", with(part, []byte(`"delta":`), text, []byte(`,"logprobs":[]`))},
-		{"response.output_text.done", with(part, []byte(`"text":`), text, []byte(`,"logprobs":[]`))},
-		{"response.content_part.done", with(part, []byte(`"part":`), content)},
-		{"response.output_item.done", with(item, []byte(`,"item":`), message)},
-	} {
-		dst = s.event(dst, e.typ, e.members)
-		s.shift++
-	}
+	content := outputText(say.Text)
+	whole := message(id, "completed", content)
+	item := strictjson.Appendf(nil, `"output_index":%d`, say.Item)
+	part := strictjson.Appendf(nil, `"item_id":%q,%s,"content_index":0`, id, item)
+	dst = s.event(dst, "response.output_item.added", `%s,"item":%s`, item, message(id, "in_progress", nil))
+	dst = s.event(dst, "response.content_part.added", `%s,"part":%s`, part, outputText(""))
+	dst = s.event(dst, "response.output_text.delta", `%s,"delta":%q,"logprobs":[]`, part, say.Text)
+	dst = s.event(dst, "response.output_text.done", `%s,"text":%q,"logprobs":[]`, part, say.Text)
+	dst = s.event(dst, "response.content_part.done", `%s,"part":%s`, part, content)
+	dst = s.event(dst, "response.output_item.done", `%s,"item":%s`, item, whole)
+	s.shift += 6
 	if s.messages == nil {
 		s.messages = map[int][]byte{}
 	}
-	s.messages[say.Item] = message
+	s.messages[say.Item] = whole
 	return dst
 }
 
-// itemOf returns the item that an event tells, -1 for none.
+// itemOf returns the item of an event, -1 for none.
 func itemOf(d *strictjson.Doc, index int) int {
-	at := d.Find(0, "item")
-	if output := d.Find(d.Find(0, "response"), "output"); at < 0 && output >= 0 {
-		d.Children(output, func(c int) bool {
-			if d.Nodes[c].Index == index {
-				at = c
-			}
-			return at < 0
-		})
+	if at := d.Find(0, "item"); at >= 0 {
+		return at
 	}
-	return at
+	for c := range d.All(d.Find(d.Find(0, "response"), "output")) {
+		if d.Nodes[c].Index == index {
+			return c
+		}
+	}
+	return -1
 }
 
-// messageIDOf makes the id of the message that stands for a call out of the
-// call's own: the API wants one of its form when it gets the message back.
+// messageIDOf makes the id of the message that stands for a call from the call's
+// own: the API requires that form when it gets the message back.
 func messageIDOf(d *strictjson.Doc, at int) []byte {
 	id := d.Bytes(max(at, 0))
-	if len(id) == 0 || !isID([]byte("id"), id) {
+	if len(id) == 0 || !vocabulary.IsID([]byte("id"), id) {
 		return []byte("msg_margay")
 	}
 	if i := bytes.IndexByte(id, '_'); i >= 0 {
@@ -166,32 +155,30 @@ func messageIDOf(d *strictjson.Doc, at int) []byte {
 // Owed implements wire.Owing.
 func (s *Stream) Owed() ([]wire.Name, []wire.Owed) {
 	var d strictjson.Doc
-	if len(s.owed) == 0 || d.Parse(s.told.head, wire.Limits{}) != nil {
+	if len(s.owed) == 0 || d.Parse(s.sent.head, wire.Limits{}) != nil {
 		return nil, nil
 	}
 	return namesOf(&d, 0), s.owed
 }
 
-// appendMessage appends a message of the assistant's; without content it has
-// only begun.
-func appendMessage(dst, id []byte, status string, content []byte) []byte {
-	dst = strictjson.AppendQuote(append(dst, `{"id":`...), id)
-	dst = append(append(dst, `,"type":"message","status":"`...), status...)
-	dst = append(append(dst, `","role":"assistant","content":[`...), content...)
-	return append(dst, `]}`...)
+// message is a message of the assistant's; without content it has only started.
+func message(id []byte, status string, content []byte) []byte {
+	return strictjson.Appendf(nil, `{"id":%q,"type":"message","status":%q,"role":"assistant","content":[%s]}`, id, status, content)
 }
 
-// Halt implements wire.Stream: the response is incomplete, as where a content
+// outputText is a part of a message.
+func outputText(text string) []byte {
+	return strictjson.Appendf(nil, `{"type":"output_text","annotations":[],"logprobs":[],"text":%q}`, text)
+}
+
+// Halt implements wire.Stream: the response is incomplete, as when a content
 // filter stops it. It has the output so far.
 func (s *Stream) Halt(dst []byte) []byte {
-	return s.event(dst, "response.incomplete", append([]byte(`"response":`), s.told.incomplete()...))
+	return s.event(dst, "response.incomplete", `"response":%s`, s.sent.incomplete())
 }
 
 // Fail implements wire.Stream. The event has the problem twice: as the API
 // documents it, and where its clients look for an error.
 func (s *Stream) Fail(dst []byte, p *wire.Problem) []byte {
-	members := strictjson.AppendQuote([]byte(`"code":`), []byte(p.Code))
-	members = strictjson.AppendQuote(append(members, `,"message":`...), []byte(p.Message))
-	members = appendError(append(members, `,"param":null,"error":`...), p)
-	return s.event(dst, "error", members)
+	return s.event(dst, "error", `"code":%q,"message":%q,"param":null,"error":%s`, p.Code, p.Message, problem(p))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/sse"
 	"github.com/margaydev/margay/wire"
+	"github.com/margaydev/margay/wire/body"
 )
 
 var _ wire.API = API{}
@@ -99,10 +100,10 @@ func TestNothingIsUnseen(t *testing.T) {
 				t.Fatal(err)
 			}
 			eachString("", v, func(key, text string) {
-				if text == "" || told[text] || names[text] || isWord([]byte(text)) || key == "type" && isWhole([]byte(text)) {
+				if text == "" || told[text] || names[text] || vocabulary.IsWord([]byte(text)) || key == "type" && isWhole([]byte(text)) {
 					return
 				}
-				if len(text) > 64 && wire.IsBase64([]byte(text)) && (key == "result" || key == "partial_image_b64") {
+				if len(text) > 64 && body.IsBase64([]byte(text)) && (key == "result" || key == "partial_image_b64") {
 					return
 				}
 				t.Errorf("%s, event %d: %s is told nowhere", name, i, key)
@@ -258,7 +259,7 @@ func TestEditsAreExact(t *testing.T) {
 				}
 			}
 			for _, item := range drops {
-				o.Say = append(o.Say, flow.Say{Item: item, Text: "not made, as \"it\" may not"})
+				o.Notices = append(o.Notices, flow.Notice{Item: item, Text: "not made, as \"it\" may not"})
 			}
 			o.Edit = &flow.Edit{Text: map[int][]byte{}, Call: func(_, item int) (int, bool) { return item, calls[item] }}
 			before := deltas(c)
@@ -338,7 +339,7 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 	numbers := []string{"7", "8", "0", "123456", "01", "-1", "1e3", "99999999999", `"7"`}
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := eventParser{}
-	p.reset(wire.Limits{MaxBytes: 400}, false)
+	p.Reset(wire.Limits{MaxBytes: 400}, false)
 	head, tail, told := heads[0], tails[0], map[string]bool{}
 	for i := range 60000 {
 		if rng.IntN(4) == 0 {
@@ -356,7 +357,8 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 			h = strings.Replace(h, `"sequence_number":7`, `"sequence_number":`+numbers[rng.IntN(len(numbers))], 1)
 		}
 		data := []byte(h + text + tail)
-		fresh := eventParser{lim: p.lim}
+		var fresh eventParser
+		fresh.Limits = p.Limits
 		want, wantErr := fresh.parse(data)
 		got, err := p.parse(data)
 		if (err != nil) != (wantErr != nil) {
@@ -375,7 +377,7 @@ func TestTemplateGivesWhatAParseGives(t *testing.T) {
 		}
 		a, b := *got, *want
 		a.Names, b.Names = nil, nil
-		if fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) || p.seq != fresh.seq || p.item != fresh.item || p.part != fresh.part || string(p.kind) != string(fresh.kind) || p.whole != fresh.whole {
+		if fmt.Sprintf("%+v", a) != fmt.Sprintf("%+v", b) || p.Seq != fresh.Seq || p.item != fresh.item || p.part != fresh.part || string(p.kind) != string(fresh.kind) || p.whole != fresh.whole {
 			t.Fatalf("event %d is read in another way than alone: %s", i, data)
 		}
 	}

@@ -19,7 +19,7 @@ const conversation = `{"model":"m","instructions":"be kind","input":[
  "tools":[{"type":"function","name":"read","description":"reads"},{"type":"function","name":"send"},{"type":"web_search"}],"stream":true}`
 
 func TestTurns(t *testing.T) {
-	r, err := ParseRequest([]byte(conversation), wire.Limits{})
+	r, err := parseRequest([]byte(conversation), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestTurns(t *testing.T) {
 }
 
 func TestWithhold(t *testing.T) {
-	r, err := ParseRequest([]byte(conversation), wire.Limits{})
+	r, err := parseRequest([]byte(conversation), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

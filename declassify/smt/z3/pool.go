@@ -1,10 +1,11 @@
 // Package z3 asks Z3 to decide the problems of package smt. Z3 runs in a pool
-// of long-lived processes (z3 -in) that are told a problem between push and
-// pop; a process that misses a deadline, ends, or says what was not asked for
-// is killed, and replaced at the next query.
+// of long-lived processes (z3 -in) that get a problem between push and pop. A
+// process that misses a deadline, ends, or writes something unexpected is
+// killed, and replaced at the next query.
 package z3
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,14 +18,14 @@ import (
 	"github.com/margaydev/margay/declassify/smt"
 )
 
-// Errors of a Pool. Whoever asked does not know the answer, and refuses.
+// Errors of a Pool. The answer is not known then, and callers refuse.
 var (
 	ErrMissing = errors.New("z3 is not installed (Debian and Ubuntu: apt-get install z3; macOS: brew install z3)")
 	ErrVersion = errors.New("z3 is too old or not z3: 4.8.11 or later is needed")
 	ErrTimeout = errors.New("z3 did not answer in time")
-	ErrEnded   = errors.New("z3 ended while it was asked")
-	ErrOutput  = errors.New("z3 wrote more than it may")
-	ErrClosed  = errors.New("the pool of z3 is closed")
+	ErrEnded   = errors.New("z3 ended before it answered")
+	ErrOutput  = errors.New("z3 wrote more than the limit")
+	ErrClosed  = errors.New("the pool of z3 processes is closed")
 )
 
 // Config of a Pool. The zero value has the defaults.
@@ -41,8 +42,8 @@ type Config struct {
 // are started when they are first needed, and run until Close.
 type Pool struct {
 	cfg Config
-	// slots hold the processes that nobody uses, nil for those that are not
-	// started. Who has taken one from it, alone, may use it, and puts one back.
+	// slots hold the idle processes, nil for those that are not started. Only
+	// the caller that took a process from it may use it, and puts one back.
 	slots chan *worker
 	ctx   context.Context // ends with Close
 	close context.CancelFunc
@@ -58,19 +59,16 @@ var (
 // Open looks for Z3, starts one process, and checks its version. The caller
 // must Close the pool.
 func Open(ctx context.Context, c Config) (*Pool, error) {
-	if c.Path == "" {
-		c.Path = "z3"
-	}
-	path, err := exec.LookPath(c.Path)
+	path, err := exec.LookPath(cmp.Or(c.Path, "z3"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	c.Path = path
-	c.Size = or(c.Size, runtime.GOMAXPROCS(0))
-	c.Timeout = or(c.Timeout, 2*time.Second)
-	c.Memory = or(c.Memory, 512)
-	c.MaxOutput = or(c.MaxOutput, 16<<20)
-	c.Queries = or(c.Queries, 10_000)
+	c.Size = cmp.Or(c.Size, runtime.GOMAXPROCS(0))
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
+	c.Memory = cmp.Or(c.Memory, 512)
+	c.MaxOutput = cmp.Or(c.MaxOutput, 16<<20)
+	c.Queries = cmp.Or(c.Queries, 10_000)
 	p := &Pool{cfg: c, slots: make(chan *worker, c.Size)}
 	p.ctx, p.close = context.WithCancel(context.WithoutCancel(ctx))
 	for range c.Size {
@@ -83,15 +81,8 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 	return p, nil
 }
 
-func or[T int | time.Duration](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
-}
-
-// Close kills all processes, and waits until they have ended. Queries that
-// are under way end with ErrClosed.
+// Close kills all processes, and waits until they have ended. Running queries
+// end with ErrClosed.
 func (p *Pool) Close() error {
 	p.once.Do(func() {
 		p.close()
@@ -104,9 +95,9 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// do runs f with a process that nobody else uses, within the deadline. What f
-// does is done again, once, if the process has ended of itself: it may have
-// been killed for the memory of others.
+// do runs f with a process of its own, within the deadline. It runs f again,
+// once, if the process ended by itself: the system may have killed it to free
+// memory.
 func (p *Pool) do(ctx context.Context, f func(*worker) error) error {
 	limited, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
@@ -151,7 +142,7 @@ func (p *Pool) try(ctx context.Context, f func(*worker) error) (err error) {
 		}
 	}
 	w.asked++
-	// The watcher must have ended before anybody else gets the process.
+	// The watcher must end before another caller gets the process.
 	watcher := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(watcher)
@@ -173,8 +164,33 @@ func (p *Pool) try(ctx context.Context, f func(*worker) error) (err error) {
 	return f(w)
 }
 
+// query asks for the satisfiability of a problem: its vocabulary and facts, and
+// what the question adds. The answer is read in the scope of the query.
+func (p *Pool) query(ctx context.Context, s *smt.Script, question func([]byte) []byte, answer func(*worker, smt.Status) error) error {
+	buf := p.buffer()
+	defer p.bufs.Put(buf)
+	b := s.AppendVocabulary((*buf)[:0])
+	vocabulary := len(b)
+	b = append(question(s.AppendFacts(append(b, "(push)\n"...))), "(check-sat)\n"...)
+	*buf = b
+	return p.do(ctx, func(w *worker) error {
+		if err := w.learn(b[:vocabulary]); err != nil {
+			return err
+		}
+		status, err := w.check(b[vocabulary:])
+		if err != nil {
+			return err
+		}
+		if err := answer(w, status); err != nil {
+			return err
+		}
+		return w.tell("(pop)\n")
+	})
+}
+
 // Validate decides a ground problem. If its clauses can't all hold, Z3 is asked
-// for the truth of each, and to confirm by a core that those which fail can't.
+// for the truth of each, and to confirm by a core that the failing ones can't
+// hold.
 func (p *Pool) Validate(ctx context.Context, problem *smt.Problem) (smt.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return smt.Verdict{}, err
@@ -186,27 +202,14 @@ func (p *Pool) Validate(ctx context.Context, problem *smt.Problem) (smt.Verdict,
 	if err != nil {
 		return smt.Verdict{}, err
 	}
-	buf := p.buffer()
-	defer p.bufs.Put(buf)
-	b := s.AppendVocabulary((*buf)[:0])
-	vocabulary := len(b)
-	b = s.AppendTruths(s.AppendFacts(append(b, "(push)\n"...)))
-	b = append(s.AppendClaim(append(b, "(push)\n"...)), "(check-sat)\n"...)
-	*buf = b
-
 	var failing []int
-	err = p.do(ctx, func(w *worker) error {
-		failing = nil
-		if err := w.learn(b[:vocabulary]); err != nil {
-			return err
+	err = p.query(ctx, s, func(b []byte) []byte {
+		return s.AppendClaim(append(s.AppendTruths(b), "(push)\n"...))
+	}, func(w *worker, status smt.Status) error {
+		if failing = nil; status == smt.Sat {
+			return w.tell("(pop)\n")
 		}
-		status, err := w.check(b[vocabulary:])
-		if err != nil {
-			return err
-		}
-		if status == smt.Sat {
-			return w.tell("(pop 2)\n")
-		}
+		var err error
 		failing, err = w.explain(s)
 		return err
 	})
@@ -216,9 +219,8 @@ func (p *Pool) Validate(ctx context.Context, problem *smt.Problem) (smt.Verdict,
 	return problem.Failed(failing...)
 }
 
-// explain asks, after an unsat, which clauses fail. Where Z3 does not answer as
-// it must after what it has said, the questions that follow are errors to it,
-// and it ends.
+// explain asks, after an unsat, which clauses fail. If Z3 contradicts its first
+// answer, the next question is an error to it, and it ends.
 func (w *worker) explain(s *smt.Script) ([]int, error) {
 	out, err := w.ask(s.AppendTruthsQuestion([]byte("(pop)\n(check-sat)\n")))
 	if err != nil {
@@ -238,77 +240,51 @@ func (w *worker) explain(s *smt.Script) ([]int, error) {
 	if out, err = expect(smt.Unsat, out); err != nil {
 		return nil, err
 	}
-	core, err := s.ReadCore(out, smt.Query{})
+	core, err := s.ReadCore(out)
 	if err != nil {
 		return nil, err
 	}
-	if len(core.Clauses) == 0 || slices.ContainsFunc(core.Clauses, func(c int) bool { return !slices.Contains(failing, c) }) {
-		return nil, fmt.Errorf("%w: z3 blames clauses that it says hold", smt.ErrDisagree)
+	if len(core) == 0 || slices.ContainsFunc(core, func(c int) bool { return !slices.Contains(failing, c) }) {
+		return nil, fmt.Errorf("%w: z3 blames clauses that hold by its own answer", smt.ErrDisagree)
 	}
-	return failing, w.tell("(pop 2)\n")
+	return failing, w.tell("(pop)\n")
 }
 
 // expect reads the status that must come first.
 func expect(want smt.Status, out []byte) ([]byte, error) {
 	status, rest, err := smt.ReadStatus(out)
-	switch {
-	case err != nil:
-		return nil, err
-	case status == smt.Unknown:
-		return nil, smt.ErrUnknown
-	case status != want:
-		return nil, fmt.Errorf("%w: z3 takes back what it said", smt.ErrDisagree)
+	if err == nil && status != want {
+		err = fmt.Errorf("%w: z3 contradicts its first answer", smt.ErrDisagree)
 	}
-	return rest, nil
+	return rest, err
 }
 
 // Satisfiable searches for values of the free functions.
-func (p *Pool) Satisfiable(ctx context.Context, problem *smt.Problem, q smt.Query) (smt.Answer, error) {
+func (p *Pool) Satisfiable(ctx context.Context, problem *smt.Problem, assume ...smt.Formula) (smt.Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return smt.Answer{}, err
 	}
-	s, err := smt.NewScript(problem)
+	s, err := smt.NewScript(problem, assume...)
 	if err != nil {
 		return smt.Answer{}, err
 	}
-	buf := p.buffer()
-	defer p.bufs.Put(buf)
-	b := s.AppendVocabulary((*buf)[:0])
-	vocabulary := len(b)
-	if b, err = s.AppendAssertions(s.AppendFacts(append(b, "(push)\n"...)), q); err != nil {
-		return smt.Answer{}, err
-	}
-	b = append(b, "(check-sat)\n"...)
-	*buf = b
-
 	var a smt.Answer
-	err = p.do(ctx, func(w *worker) error {
-		a = smt.Answer{}
-		if err := w.learn(b[:vocabulary]); err != nil {
-			return err
-		}
-		status, err := w.check(b[vocabulary:])
-		if err != nil {
-			return err
-		}
-		a.Satisfiable = status == smt.Sat
+	err = p.query(ctx, s, s.AppendAssertions, func(w *worker, status smt.Status) error {
 		question := []byte("(get-unsat-core)\n")
-		if a.Satisfiable {
+		if status == smt.Sat {
 			question = s.AppendModelQuestion(nil)
 		}
 		out, err := w.ask(question)
 		if err != nil {
 			return err
 		}
+		a = smt.Answer{Satisfiable: status == smt.Sat}
 		if a.Satisfiable {
-			a.Model, err = s.ReadModel(out, q)
+			a.Model, err = s.ReadModel(out)
 		} else {
-			a.Core, err = s.ReadCore(out, q)
+			a.Core, err = s.ReadCore(out)
 		}
-		if err != nil {
-			return err
-		}
-		return w.tell("(pop)\n")
+		return err
 	})
 	if err != nil {
 		return smt.Answer{}, err
@@ -323,15 +299,10 @@ func (w *worker) check(script []byte) (smt.Status, error) {
 		return 0, err
 	}
 	status, rest, err := smt.ReadStatus(out)
-	switch {
-	case err != nil:
-		return 0, err
-	case len(rest) > 0:
-		return 0, fmt.Errorf("%w: more than a status", smt.ErrAnswer)
-	case status == smt.Unknown:
-		return 0, smt.ErrUnknown
+	if len(rest) > 0 {
+		err = fmt.Errorf("%w: text follows the status", smt.ErrAnswer)
 	}
-	return status, nil
+	return status, err
 }
 
 func (p *Pool) buffer() *[]byte {

@@ -213,7 +213,7 @@ func TestMisbehaviour(t *testing.T) {
 // TestLiar: a model that is none is found out; so is a verdict, by Both.
 func TestLiar(t *testing.T) {
 	p := open(t, bad(t, "sat"))
-	if a, err := p.Satisfiable(t.Context(), small(false), smt.Query{}); err == nil || a.Satisfiable {
+	if a, err := p.Satisfiable(t.Context(), small(false)); err == nil || a.Satisfiable {
 		t.Errorf("%v, %v", a, err)
 	}
 	both := smt.Both{First: new(smt.Native), Second: p}
@@ -310,7 +310,7 @@ func TestKilledUnderLoad(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	p := real(t, Config{Size: 1})
 	p.cfg.Timeout = 300 * time.Millisecond
-	if a, err := p.Satisfiable(t.Context(), hard(), smt.Query{}); !errors.Is(err, ErrTimeout) || a.Satisfiable {
+	if a, err := p.Satisfiable(t.Context(), hard()); !errors.Is(err, ErrTimeout) || a.Satisfiable {
 		t.Errorf("%v, %v", a, err)
 	}
 	p.cfg.Timeout = time.Minute
@@ -322,7 +322,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := p.Satisfiable(ctx, hard(), smt.Query{})
+		_, err := p.Satisfiable(ctx, hard())
 		done <- err
 	}()
 	for len(p.slots) > 0 { // until it has begun
@@ -353,7 +353,7 @@ func TestClose(t *testing.T) {
 	done := make(chan error)
 	for range 4 { // two ask, two wait
 		go func() {
-			_, err := p.Satisfiable(t.Context(), hard(), smt.Query{})
+			_, err := p.Satisfiable(t.Context(), hard())
 			done <- err
 		}()
 	}

@@ -17,23 +17,23 @@ import (
 	"github.com/margaydev/margay/declassify/smt"
 )
 
-// worker is a process of Z3. One at a time may ask it; kill may be called by
-// anybody, at any time.
+// worker is a process of Z3. One caller at a time may ask it; kill may be called
+// concurrently.
 type worker struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   io.ReadCloser
 	read  *bufio.Reader
 	cfg   *Config
-	mark  int // counts questions, so that no answer is taken for another's
+	mark  int // counts questions, so that each answer is matched to its own
 	asked int // queries
 	once  sync.Once
-	// vocabulary is what has been told below the scope of queries.
+	// vocabulary is what the session holds below the scope of queries.
 	vocabulary []byte
 }
 
-// start runs a process. It is told nothing of the environment but where
-// libraries lie: that may hold secrets.
+// start runs a process. It gets only the paths of programs and libraries from
+// the environment: the rest may hold secrets.
 func start(c *Config) (*worker, error) {
 	cmd := exec.Command(c.Path, "-smt2", "-in", "-memory:"+strconv.Itoa(c.Memory))
 	cmd.Env = []string{"LC_ALL=C"}
@@ -58,8 +58,8 @@ func start(c *Config) (*worker, error) {
 }
 
 // kill ends the process and waits for its end. Both pipes are closed first, so
-// that whoever reads or writes stops even if a child of the process holds their
-// other ends.
+// that readers and writers stop even if a child of the process holds the other
+// ends.
 func (w *worker) kill() {
 	w.once.Do(func() {
 		_ = w.cmd.Process.Kill() // it may have ended
@@ -71,10 +71,10 @@ func (w *worker) kill() {
 
 // greet sets the session up and checks the version.
 func (w *worker) greet() error {
-	// Should nobody be left to kill it, Z3 gives up by itself, after some ten
-	// times the deadline's work: it does four million units of it a second. Its
-	// own timeout would be simpler, but it has a thread that may deadlock in
-	// versions before 4.9.1 (Z3Prover/z3#5990).
+	// If this process dies and can't kill it, Z3 gives up by itself, after about
+	// ten times the deadline's work: it does four million units a second. Its
+	// own timeout would be simpler, but its thread may deadlock in versions
+	// before 4.9.1 (Z3Prover/z3#5990).
 	limit := min(40_000*max(w.cfg.Timeout.Milliseconds(), 1), math.MaxUint32)
 	options := "(set-option :rlimit " + strconv.FormatInt(limit, 10) + ")\n"
 	out, err := w.ask([]byte(options + smt.Prelude + "(get-info :version)\n"))
@@ -84,13 +84,13 @@ func (w *worker) greet() error {
 	version, ok := strings.CutPrefix(strings.TrimSpace(string(out)), `(:version "`)
 	version, ok2 := strings.CutSuffix(version, `")`)
 	if !ok || !ok2 || !enough(version) {
-		return fmt.Errorf("%w: it says %.40q", ErrVersion, out)
+		return fmt.Errorf("%w: the program reports %.40q", ErrVersion, out)
 	}
 	return nil
 }
 
-// enough says if a version is 4.8.11 or later: the one before it can be wrong
-// when it is asked again (see vprover/vampire#244).
+// enough reports whether a version is 4.8.11 or later: the one before it can be
+// wrong in later queries of a session (see vprover/vampire#244).
 func enough(version string) bool {
 	at := [3]int{}
 	parts := strings.Split(version, ".")
@@ -107,7 +107,7 @@ func enough(version string) bool {
 	return slices.Compare(at[:], []int{4, 8, 11}) >= 0
 }
 
-// learn sees to it that the session has a vocabulary.
+// learn gives the session a vocabulary.
 func (w *worker) learn(vocabulary []byte) error {
 	if bytes.Equal(vocabulary, w.vocabulary) {
 		return nil
@@ -120,7 +120,7 @@ func (w *worker) learn(vocabulary []byte) error {
 	return w.tell(script)
 }
 
-// tell writes what has no answer.
+// tell writes commands that have no answer.
 func (w *worker) tell(script string) error {
 	if _, err := io.WriteString(w.in, script); err != nil {
 		return fmt.Errorf("%w: %w", ErrEnded, err)
@@ -128,8 +128,8 @@ func (w *worker) tell(script string) error {
 	return nil
 }
 
-// ask writes a script and returns what Z3 writes until it echoes the mark. The
-// script must ask at its end: all of it is written before anything is read.
+// ask writes a script and returns what Z3 writes until it echoes the mark. Only
+// the end of the script may ask: all of it is written before anything is read.
 func (w *worker) ask(script []byte) ([]byte, error) {
 	w.mark++
 	mark := "margay " + strconv.Itoa(w.mark)
@@ -140,7 +140,7 @@ func (w *worker) ask(script []byte) ([]byte, error) {
 		return nil, err
 	}
 	var out []byte
-	begin := 0 // of the line
+	start := 0 // of the line
 	for {
 		part, err := w.read.ReadSlice('\n')
 		if out = append(out, part...); len(out) > w.cfg.MaxOutput {
@@ -149,14 +149,14 @@ func (w *worker) ask(script []byte) ([]byte, error) {
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case bytes.HasPrefix(out[begin:], []byte("(error")):
-			return nil, fmt.Errorf("%w: %.200q", smt.ErrAnswer, out[begin:])
+		case bytes.HasPrefix(out[start:], []byte("(error")):
+			return nil, fmt.Errorf("%w: %.200q", smt.ErrAnswer, out[start:])
 		case err != nil:
 			return nil, fmt.Errorf("%w: %w", ErrEnded, err)
 		}
-		if string(bytes.TrimRight(out[begin:], "\r\n")) == mark {
-			return out[:begin], nil
+		if string(bytes.TrimRight(out[start:], "\r\n")) == mark {
+			return out[:start], nil
 		}
-		begin = len(out)
+		start = len(out)
 	}
 }

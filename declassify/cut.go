@@ -1,0 +1,236 @@
+package declassify
+
+import (
+	"slices"
+
+	"github.com/margaydev/margay/declassify/clause"
+	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/span"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger/charge"
+	"github.com/margaydev/margay/rubric"
+)
+
+// Unknown is the field of an atom without a believed label.
+const Unknown = clause.Unknown
+
+// Piece is an atom of a candidate while the release is decided: one span of it.
+// Pieces are disjoint. A trusted clause lets the text between them pass.
+type Piece struct {
+	// Field is Unknown if the piece has no label, or a wrong one.
+	Field string
+	// Claim is the field that the evidence labels it with, believed or not;
+	// empty for none.
+	Claim string
+
+	part, start, end int
+	path             string
+	text             string // the value; of a pseudonym, its value
+	token            string // the pseudonym in its place, if any
+	label            int    // of the evidence; -1: none
+	why              Rule   // why the field is unknown
+
+	// fields are those that the piece may be of; all if any is set.
+	fields []string
+	any    bool
+	strict []string // those that a clause is sure of, in a typed argument
+	typed  bool     // the whole of a typed argument
+	schema string   // its field
+	plain  bool     // in a typed argument of no field
+	lone   bool     // in a text whose rest may not pass
+	match  bool     // a predicate matches in it
+	named  bool     // it is a pseudonym
+
+	nec   rubric.Necessity
+	ops   []rubric.Op // admissible, in disclosure order
+	op    int
+	floor int  // utility allows no less than ops[floor]
+	lost  bool // no operator is enough for the utility
+	value charge.Hash
+	kappa flow.Bits
+	ambig bool // its fields are of several groups
+}
+
+// Reading is what is known of one part before any evidence.
+type Reading struct {
+	Arg     Arg            // what the tool's schema says of it
+	Names   []Pseudonym    // in it
+	Matches []rubric.Match // of the clauses of coverage; of a typed argument, in its value
+	// Passes: text without a label or a match may pass.
+	Passes bool
+}
+
+// Typed reports whether the part is, as a whole, a value of the schema's field.
+func (r *Reading) Typed() bool { return r.Arg.Field != "" && !r.Arg.Free }
+
+// cutter cuts a candidate into pieces.
+type cutter struct {
+	c        *Candidate
+	rules    Rules
+	class    flow.Class
+	fields   []string
+	readings []Reading
+	pieces   []Piece
+}
+
+// read reads a part as an argument.
+func (k *cutter) read(part int, arg Arg) Reading {
+	p := &k.c.Parts[part]
+	r := Reading{Arg: arg}
+	if k.c.Names != nil {
+		r.Names = k.c.Names.Find(p.Text)
+	}
+	if r.Typed() {
+		r.Matches = k.rules.Match(p.Path, r.value(p.Text))
+		return r
+	}
+	// A pseudonym of a field that the rubrics do not have is plain text.
+	r.Names = slices.DeleteFunc(r.Names, func(n Pseudonym) bool {
+		_, known := slices.BinarySearch(k.fields, n.Field)
+		return !known
+	})
+	r.Matches = k.rules.Match(p.Path, p.Text)
+	r.Passes = !arg.Free || k.rules.Residual(p.Path, k.class)
+	return r
+}
+
+// whole returns the pseudonym that is all of a text; nil if there is none.
+func (r *Reading) whole(text string) *Pseudonym {
+	if len(r.Names) == 1 && r.Names[0].Start == 0 && r.Names[0].End == len(text) {
+		return &r.Names[0]
+	}
+	return nil
+}
+
+// value is the value of a text; of a pseudonym, the value that it stands for.
+func (r *Reading) value(text string) string {
+	if n := r.whole(text); n != nil && n.Value != "" {
+		return n.Value
+	}
+	return text
+}
+
+// cut cuts the parts by their readings and by labels, which evidence.Check has
+// sorted by place.
+func (k *cutter) cut(labels []evidence.Label, distrust map[int]Rule) error {
+	k.pieces = k.pieces[:0]
+	at := 0
+	for i := range k.readings {
+		from := at
+		for at < len(labels) && labels[at].Part == i {
+			at++
+		}
+		switch r := &k.readings[i]; {
+		case k.c.Parts[i].Text == "":
+		case r.Typed():
+			k.argument(i, r, labels, from, at, distrust)
+		default:
+			k.text(i, r, labels, from, at, distrust)
+		}
+		if len(k.pieces) > MaxAtoms {
+			return CandidateRule.Errorf("more than %d atoms", MaxAtoms)
+		}
+	}
+	return nil
+}
+
+// text makes the pieces of free text, or of an argument of no field.
+func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, distrust map[int]Rule) {
+	p := &k.c.Parts[i]
+	names := make([]span.Place, len(r.Names))
+	for j := range r.Names {
+		names[j] = span.Place{Start: r.Names[j].Start, End: r.Names[j].End}
+	}
+	text := span.Text{Text: p.Text, Names: names, Labels: labels[from:to], Matches: r.Matches, Only: k.rules.Only, Passes: r.Passes}
+	for _, s := range text.Cut() {
+		a := Piece{part: i, start: s.Start, end: s.End, path: p.Path, text: p.Text[s.Start:s.End], label: -1, plain: !r.Arg.Free, lone: !r.Passes, match: s.Match, Field: Unknown, why: Unlabelled}
+		switch {
+		case s.Name >= 0:
+			n := &r.Names[s.Name]
+			a.Field, a.named, a.fields = n.Field, true, []string{n.Field}
+			a.token = a.text
+			if n.Value != "" {
+				a.text = n.Value
+			}
+		case s.Label >= 0:
+			a.label = from + s.Label
+			l := &labels[a.label]
+			a.fields, a.any, a.Field = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field
+			if !a.any && !slices.Contains(s.Only, l.Field) {
+				a.why, a.Field = Mislabelled, Unknown
+			}
+			a.trust(l, distrust)
+		default:
+			a.any = true
+			if s.Match {
+				a.why = Coverage
+			}
+		}
+		k.add(a)
+	}
+}
+
+// argument makes the piece of a typed argument: the whole of it.
+func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to int, distrust map[int]Rule) {
+	p, field := &k.c.Parts[i], r.Arg.Field
+	a := Piece{part: i, end: len(p.Text), path: p.Path, text: r.value(p.Text), typed: true, schema: field, label: -1, Field: Unknown, why: Unlabelled, fields: []string{field}}
+	if n := r.whole(p.Text); n != nil {
+		a.named = n.Field != field || n.Value == "" // not resolved here
+		a.Field, a.fields, a.token = n.Field, append(a.fields, n.Field), p.Text
+	} else {
+		for j := from; j < to; j++ {
+			l := &labels[j]
+			if l.Field != evidence.None {
+				a.fields = append(a.fields, l.Field) // every claim counts
+			}
+			if l.Start != 0 || l.End != len(p.Text) {
+				continue
+			}
+			a.label = j
+			switch l.Field {
+			case field:
+				a.Field = field
+			case evidence.None:
+				a.why = Coverage
+			default:
+				a.why = Mislabelled
+			}
+			a.trust(l, distrust)
+		}
+	}
+	for _, m := range r.Matches {
+		a.match = true
+		if m.Field == rubric.AnyField {
+			a.any = true
+			continue
+		}
+		a.fields = append(a.fields, m.Field)
+		if m.Field != field && k.rules.Only(m) {
+			a.strict = append(a.strict, m.Field)
+		}
+	}
+	k.add(a)
+}
+
+// trust notes a label's claim, and distrusts a label that a clause contradicted.
+func (a *Piece) trust(l *evidence.Label, distrust map[int]Rule) {
+	a.Claim = l.Field
+	if why, ok := distrust[a.label]; ok {
+		a.Field, a.why = Unknown, why
+	}
+}
+
+// add completes the fields of a piece.
+func (k *cutter) add(a Piece) {
+	if _, known := slices.BinarySearch(k.fields, a.Field); !known && a.Field != Unknown {
+		a.Field, a.why = Unknown, Undeclared
+	}
+	slices.Sort(a.fields)
+	a.fields = slices.Compact(a.fields)
+	if a.any {
+		a.fields = append(slices.Clone(k.fields), a.fields...)
+		slices.Sort(a.fields)
+		a.fields = slices.Compact(a.fields)
+	}
+	k.pieces = append(k.pieces, a)
+}

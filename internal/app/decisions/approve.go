@@ -1,0 +1,192 @@
+package decisions
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/internal/app/invocation"
+	"github.com/margaydev/margay/internal/app/state"
+	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/internal/problem"
+)
+
+// asked is a question, as it is printed.
+type asked struct {
+	confirm.Question
+	Answer   confirm.Answer `json:"answer,omitempty"`
+	By       string         `json:"answered_by,omitempty"`
+	Answered time.Time      `json:"answered,omitzero"`
+}
+
+// deskOf is the desk of an installation.
+func deskOf(st *state.State) *confirm.Desk {
+	return confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	var all, forTrajectory bool
+	list := a.OnState(func(ctx context.Context, st *state.State, _ []string) error {
+		return a.listQuestions(ctx, deskOf(st), all)
+	})
+	c := &cobra.Command{
+		Use: "approve", Short: "Answer what Margay asks about tool calls", Args: cobra.NoArgs, RunE: list,
+		Long: `Answer what Margay asks about tool calls.
+
+A call waits for a yes if it depends on text that must not influence it, or if
+it would disclose what it must not. A yes is for that exact call, once; with
+--trajectory it is for all later calls of the session (trajectory) that differ
+only in the free arguments. Without an answer in time, the call is denied.`,
+		Example: "  margay approve\n  margay approve show 01K00000000000000000000001\n  margay approve allow 01K00000000000000000000001",
+	}
+	c.PersistentFlags().BoolVar(&all, "all", false, "list answered and expired questions, too")
+	allow := &cobra.Command{
+		Use: "allow ID", Short: "Allow a call", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteFirst(a.questions),
+		Example: "  margay approve allow 01K00000000000000000000001\n  margay approve allow --trajectory 01K00000000000000000000001",
+		RunE: a.OnState(func(ctx context.Context, st *state.State, args []string) error {
+			answer := confirm.Once
+			if forTrajectory {
+				answer = confirm.Trajectory
+			}
+			return a.reply(ctx, deskOf(st), args[0], answer)
+		}),
+	}
+	allow.Flags().BoolVar(&forTrajectory, "trajectory", false, "for the rest of the trajectory, whatever the free arguments are")
+	c.AddCommand(
+		&cobra.Command{Use: "list", Short: "List what waits for an answer", Args: cobra.NoArgs, RunE: list, Example: "  margay approve list --all"},
+		&cobra.Command{Use: "show ID", Short: "Show a call, and what forced the question", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteFirst(a.questions), Example: "  margay approve show 01K00000000000000000000001", RunE: a.OnState(a.showQuestion)},
+		allow,
+		&cobra.Command{Use: "deny ID", Short: "Deny a call", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteFirst(a.questions), Example: "  margay approve deny 01K00000000000000000000001", RunE: a.OnState(func(ctx context.Context, st *state.State, args []string) error {
+			return a.reply(ctx, deskOf(st), args[0], confirm.Deny)
+		})},
+	)
+	return c
+}
+
+func (a *app) listQuestions(ctx context.Context, d *confirm.Desk, all bool) error {
+	const page = 100
+	rows, err := d.Rows(ctx, all, page+1)
+	if err != nil {
+		return problem.Failure(problem.Doctor, "%w", err)
+	}
+	if len(rows) > page { // the newest, where all are listed; fewer wait at one time
+		rows = rows[len(rows)-page:]
+		a.Note("older questions are not listed")
+	}
+	if len(rows) == 0 && !a.JSON {
+		a.Note("nothing waits for an answer")
+		return nil
+	}
+	list := a.Rows()
+	for i := range rows {
+		q, err := question(d, &rows[i])
+		if err != nil {
+			return err
+		}
+		err = list.Add(q, "%s\t%s\tto %s\t%s\n", q.ID, invocation.Printable(q.Call.Name), invocation.Printable(q.Sink), q.standing(time.Now()))
+		if err != nil {
+			return err
+		}
+	}
+	return list.Flush()
+}
+
+func question(d *confirm.Desk, r *confirm.Row) (*asked, error) {
+	q, err := d.Open(r)
+	if err != nil {
+		return nil, problem.Failure(problem.Doctor, "question %s: %w", r.ID, err)
+	}
+	return &asked{*q, r.Answer, r.By, r.Answered}, nil
+}
+
+// standing returns the answer of a question, or when it expires.
+func (q *asked) standing(now time.Time) string {
+	switch {
+	case q.Answer != "":
+		return string(q.Answer) + ", by " + q.By
+	case !now.Before(q.Expires):
+		return "expired: denied"
+	}
+	return "denied in " + q.Expires.Sub(now).Round(time.Second).String()
+}
+
+func (a *app) showQuestion(ctx context.Context, st *state.State, args []string) error {
+	d := deskOf(st)
+	r, err := d.Row(ctx, strings.ToUpper(args[0]))
+	if errors.Is(err, confirm.ErrNotFound) {
+		return problem.Failure("margay approve lists them", "no question has this id")
+	}
+	if err != nil {
+		return problem.Failure(problem.Doctor, "%w", err)
+	}
+	q, err := question(d, &r)
+	if err != nil {
+		return err
+	}
+	return a.PrintTable(q, q.write)
+}
+
+// write prints all of a question. Text in quotes is not Margay's: the model or
+// an author that it read has written it.
+func (q *asked) write(w io.Writer) {
+	line := func(what, value string) { cli.Fprintf(w, "%s\t%s\n", what, value) }
+	line("question", q.ID+", "+q.standing(time.Now()))
+	line("call", invocation.Printable(q.Call.Name)+", to "+invocation.Printable(q.Sink))
+	line("arguments", strconv.Quote(q.Call.Arguments))
+	line("made under", q.Label)
+	line("needs", q.Needs)
+	if len(q.Flows) > 0 {
+		line("would disclose", strings.Join(q.Flows, ", "))
+	}
+	for i := range q.Faults {
+		f := &q.Faults[i]
+		where := invocation.Printable(f.Source)
+		if f.Field != "" {
+			where += " " + invocation.Printable(f.Field)
+		}
+		line("because of", where+" "+f.Label+": "+strconv.Quote(f.Excerpt))
+	}
+	if len(q.Free) > 0 {
+		line("free", strings.Join(q.Free, ", "))
+	}
+	if q.Answer == "" && time.Now().Before(q.Expires) {
+		cli.Fprintf(w, "\nmargay approve allow %[1]s\nmargay approve deny %[1]s\n", q.ID)
+		if q.Grant != [32]byte{} {
+			cli.Fprintf(w, "margay approve allow --trajectory %s\n", q.ID)
+		}
+	}
+}
+
+func (a *app) reply(ctx context.Context, d *confirm.Desk, id string, answer confirm.Answer) error {
+	id = strings.ToUpper(id)
+	switch err := d.Answer(ctx, id, answer, "terminal"); {
+	case errors.Is(err, confirm.ErrNotFound):
+		return problem.Failure("margay approve lists them", "no question has this id")
+	case errors.Is(err, confirm.ErrAnswered), errors.Is(err, confirm.ErrExpired):
+		return problem.Failure("margay approve show "+id, "%w", err)
+	case err != nil:
+		return problem.Failure(problem.Doctor, "%w", err)
+	}
+	return a.Print(map[string]any{"question": id, "answer": answer}, func(w io.Writer) { cli.Fprintf(w, "%s: %s\n", id, answer) })
+}
+
+// questions lists those that wait for an answer, for completion.
+func (a *app) questions(ctx context.Context, st *state.State) ([]string, error) {
+	d := deskOf(st)
+	rows, err := d.Rows(ctx, false, invocation.MaxOffered)
+	var out []string
+	for i := range rows {
+		q, err := question(d, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, q.ID+"\t"+invocation.Printable(q.Call.Name))
+	}
+	return out, err
+}

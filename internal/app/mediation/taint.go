@@ -1,0 +1,143 @@
+// Package mediation turns a configuration into the rules of the mediator:
+// policies of tool calls, rubrics of releases, the risk model.
+package mediation
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/state"
+	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/screen"
+	"github.com/margaydev/margay/screen/lexical"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/pack"
+)
+
+// Taint is how to check tool calls by what may influence them; nil if they are not
+// checked.
+func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*mediator.Taint, error) {
+	if c.Taint.Mode == "off" {
+		return nil, nil //nolint:nilnil // no labels are not an error
+	}
+	p, err := Policy(&c.Taint)
+	if err != nil {
+		return nil, err
+	}
+	t := &mediator.Taint{
+		Policy: p, Key: digestKey(&st.Keys), Report: c.Taint.Mode == "report" || c.Observe,
+		Desk: confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: c.Taint.Wait.Value(), Asked: asked}),
+		// Harnesses name the tools of the user's servers with two underscores;
+		// they describe all other tools themselves.
+		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
+	}
+	if t.MaxTold = c.Taint.GoOn; t.MaxTold == 0 {
+		t.MaxTold = -1
+	}
+	switch c.Taint.Screen {
+	case "all":
+		t.NoReplay = true
+	case "none":
+		t.Screen = taint.ScreenNone{}
+	case "lexical":
+		t.Screen = screen.Screener{Adviser: lexical.Screener{}}
+	}
+	return t, nil
+}
+
+// digestKey keys the digests of calls.
+func digestKey(k *secret.Keys) taint.Key {
+	h := hmac.New(sha256.New, k.Pseudonym[:])
+	h.Write([]byte("margay call digests v1"))
+	return taint.Key(h.Sum(nil))
+}
+
+const taintHint = "see taint in margay config example, and margay policy lint"
+
+// Scheme is the lattice that a configuration names.
+func Scheme(t *config.Taint) (s observe.Scheme, err error) {
+	if t.Lattice != "sets" {
+		return observe.FourPoint(), nil
+	}
+	if s, err = observe.Sets(t.Self); err != nil {
+		err = problem.Usage(taintHint, "taint.self: %w", err)
+	}
+	return s, err
+}
+
+// Policy makes the policy of the packs that a configuration names. Errors are
+// of type *problem.Error.
+func Policy(t *config.Taint) (*taint.Policy, error) {
+	scheme := observe.FourPoint()
+	if t.Lattice == "sets" {
+		var err error
+		if scheme, err = observe.Sets(t.Self); err != nil {
+			return nil, problem.Usage(taintHint, "taint.self: %w", err)
+		}
+	}
+	names := t.Packs
+	if len(names) == 0 {
+		names = pack.Names()
+	}
+	var bindings []pack.Binding
+	bound := map[string]bool{}
+	for _, name := range names {
+		p, err := LoadPack(name)
+		if err != nil {
+			return nil, problem.Usage(taintHint, "taint.packs: %w", err)
+		}
+		if len(t.Packs) == 0 && p.Kind == pack.Suite {
+			continue // only by name
+		}
+		for server, of := range t.Servers {
+			if p.Kind == pack.Server && (of == p.Name || of == p.For) {
+				bindings, bound[server] = append(bindings, pack.Bind(p, server)), true
+			}
+		}
+		bindings = append(bindings, pack.Bind(p, ""))
+	}
+	for server, of := range t.Servers {
+		if !bound[server] {
+			return nil, problem.Usage("packs of servers are among: "+strings.Join(pack.Names(), " "), "taint.servers.%s: unknown pack of a server %s", server, of)
+		}
+	}
+	p, err := pack.Policy(scheme, t.Lists, bindings...)
+	if err != nil {
+		return nil, problem.Usage(taintHint, "taint.packs: %w", err)
+	}
+	return p, nil
+}
+
+// maxPack bounds a pack's file, in bytes.
+const maxPack = 1 << 20
+
+// LoadPack loads a built-in pack by its name, or one from a file.
+func LoadPack(name string) (*pack.Pack, error) {
+	if slices.Contains(pack.Names(), name) || !strings.ContainsAny(name, "/.") {
+		return pack.Builtin(name)
+	}
+	f, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return nil, err // it names the file
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxPack+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(b) > maxPack:
+		return nil, fmt.Errorf("%s is larger than a pack can be, %d bytes", name, maxPack)
+	}
+	return pack.Load(name, b)
+}

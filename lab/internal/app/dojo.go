@@ -1,0 +1,152 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/lab/dojo"
+	"github.com/margaydev/margay/lab/dojo/episode"
+	"github.com/margaydev/margay/lab/judge"
+	"github.com/margaydev/margay/lab/report"
+	"github.com/margaydev/margay/lab/results"
+	"github.com/margaydev/margay/screen"
+	"github.com/margaydev/margay/screen/lexical"
+	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/pack"
+)
+
+// dojoOptions are those of the suite dojo alone.
+type dojoOptions struct {
+	defences, suites  []string
+	typed             bool
+	judge, judgeModel string
+}
+
+var dojoSuites = []string{"workspace", "travel", "banking", "slack"}
+
+// dojoLabelled are the names of the rows that need packs.
+var dojoLabelled = []string{"none", "all", "lexical", judgeName, "replay"}
+
+func dojoNames() []string {
+	return append([]string{"undefended", "toolfilter", "confirm"}, dojoLabelled...)
+}
+
+func dojoFlags(c *cobra.Command, o *options) {
+	d := &o.dojo
+	c.Flags().IntVar(&o.n, "n", 0, "episodes of each suite and kind; 0 for all")
+	c.Flags().StringSliceVar(&d.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(dojoNames(), " "))
+	c.Flags().StringSliceVar(&d.suites, "suite", nil, "only these `names` of suites, separated by commas: "+strings.Join(dojoSuites, " "))
+	c.Flags().BoolVar(&d.typed, "typed", true, "also with the injected texts in typed fields")
+	judgeFlags(c, &d.judge, &d.judgeModel)
+}
+
+func checkDojo(o *options) error {
+	for _, s := range o.dojo.suites {
+		if !slices.Contains(dojoSuites, s) {
+			return usage("suites are "+strings.Join(dojoSuites, " "), "unknown suite %q", s)
+		}
+	}
+	if o.dojo.judge != "" && o.dojo.judgeModel == "" {
+		return usage("give --judge-model, too", "--judge names no model")
+	}
+	return checkDefences(o.dojo.defences, dojoNames())
+}
+
+// dojoRules are the policies of AgentDojo's suites, from the packs that come
+// with Margay.
+func dojoRules(suites []string) (dojo.Rules, error) {
+	all := map[string]*taint.Policy{}
+	for _, s := range suites {
+		p, err := pack.Builtin("agentdojo-" + s)
+		if err != nil {
+			return nil, err
+		}
+		if all[s], err = pack.Policy(observe.FourPoint(), nil, pack.Bind(p, "")); err != nil {
+			return nil, err
+		}
+	}
+	return func(suite string) (*taint.Policy, error) {
+		p := all[suite]
+		if p == nil {
+			return nil, fmt.Errorf("%w: of the suite %s", pack.ErrNoPack, suite)
+		}
+		return p, nil
+	}, nil
+}
+
+// dojoRows are the defences, notes about them, and what counts the judge's
+// answers, nil where there is none.
+func dojoRows(o *options, rules dojo.Rules) (rows []dojo.Defence, judged *dojo.Tally, notes []string, err error) {
+	rows = []dojo.Defence{dojo.Undefended(), dojo.ToolFilter(), dojo.Confirm()}
+	if rules != nil {
+		rows = append(
+			rows,
+			dojo.Gateway{Name: "none", Rules: rules, Screen: taint.ScreenNone{}}.Defence(),
+			dojo.Gateway{Name: "all", Rules: rules, NoReplay: true}.Defence(),
+			dojo.Tainted("lexical", rules, dojo.Step{Screen: lexical.Screener{}}),
+			dojo.Gateway{Name: "replay", Rules: rules}.Defence(),
+		)
+		notes = append(notes, "none, all, replay and judge run through the gateway over loopback; lexical, which needs a preliminary answer, makes its steps in this process")
+		switch {
+		case o.dojo.judge == "":
+			notes = append(notes, "judge skipped: no endpoint configured")
+		case o.quick:
+			notes = append(notes, "judge skipped: a quick run asks none")
+		default:
+			j, err := judge.New(endpoint(o.dojo.judge, o.dojo.judgeModel))
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			judged = &dojo.Tally{Adviser: j}
+			rows = append(rows, dojo.Gateway{Name: judgeName, Rules: rules, Screen: screen.Screener{Adviser: judged}, NoReplay: true}.Defence())
+			notes = append(notes, "judge: "+o.dojo.judgeModel)
+		}
+	}
+	if only := o.dojo.defences; len(only) > 0 {
+		rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !slices.Contains(only, d.Name) })
+	}
+	return rows, judged, notes, nil
+}
+
+func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	if o.data == "" {
+		return nil, nil, errNoData
+	}
+	set, err := episode.Load(o.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	suites := o.dojo.suites
+	if len(suites) == 0 {
+		suites = dojoSuites
+	}
+	set.Episodes = slices.DeleteFunc(set.Episodes, func(e *episode.Episode) bool { return !slices.Contains(suites, e.Suite) })
+	rules, missing := dojoRules(suites)
+	rows, judged, notes, err := dojoRows(o, rules)
+	if err != nil {
+		return nil, nil, err
+	}
+	if missing != nil {
+		notes = append(notes, strings.Join(dojoLabelled, ", ")+" are left out: "+missing.Error())
+	}
+	d := dojo.Options{Set: set, Defences: rows, Rules: rules, Seed: o.seed, N: max(0, o.n), Typed: o.dojo.typed, Progress: o.progress}
+	if o.quick {
+		d.N, d.Typed = 2, true
+	}
+	r, err := dojo.Run(ctx, d)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Notes = append(r.Notes, notes...)
+	if judged != nil {
+		if note, ok := judged.Note(); ok {
+			r.Notes = append(r.Notes, "judge: "+note)
+		}
+	}
+	return r, nil, nil
+}

@@ -1,0 +1,124 @@
+package app
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/lab/report"
+)
+
+// A small run has the rows of everything that the paper reports, in the result
+// and on the page.
+func TestPrismReportsEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model")
+	}
+	t.Chdir(filepath.Join("..", ".."))
+	records := fixtures()
+	if len(records) != 3 {
+		t.Fatal(records)
+	}
+	o := &options{seed: 1, quick: true, progress: func(string) {}}
+	o.prism.defences = []string{"none", "prompt", "rules", "monitor", "monitor-risk", "monitor-blackbox"}
+	o.prism.replay, o.prism.ablate = records, true
+	o.prism.given = func(string) bool { return true }
+	r, figures, err := runPrism(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][2]string{
+		{"monitor", "all"},
+		{"monitor", "mcnemar,against=rules"},
+		{"monitor-risk", "zones"},
+		{"rules", "outcome"},
+		{"rules", "latency"},
+		{"none", "entropy"},
+		{"monitor-risk", "weights,mode=white_box"},
+		{"monitor-risk", "training,mode=white_box,part=test"},
+		{"monitor-risk", "ablation=only:temporal"},
+		{"monitor-risk", "ablation=without:credential_style"},
+		{"monitor-blackbox", "ablation=blackbox-paper"},
+		{"monitor", "source=smollm2"},
+		{"monitor", "source=smollm2,mcnemar,against=none"},
+		{"monitor-risk", "source=smollm2,trained=smollm2"},
+		{"monitor-risk", "source=smollm2,ablation=only:structural"},
+		{"monitor-risk", "trained=smollm2,weights,mode=white_box"},
+	} {
+		if r.Row(want[0], want[1]) == nil {
+			t.Errorf("no row %s, %s", want[0], want[1])
+		}
+	}
+	if len(r.Models) != 2 {
+		t.Errorf("models %v", r.Models)
+	}
+	var page, text strings.Builder
+	if err := report.Write(&page, r, figures); err != nil {
+		t.Fatal(err)
+	}
+	r.Table(&text)
+	plots := map[string]bool{}
+	for i := range figures {
+		plots[figures[i].Title] = true
+		if figures[i].Alt == "" || figures[i].Plot == nil {
+			t.Errorf("%q has no alternative text, or no plot", figures[i].Title)
+		}
+	}
+	for _, want := range []string{
+		"What became of the tasks", "Recall against utility", "Leaks by depth of the pipeline", "Leaks by category", "What the features give",
+		"Risk under monitor-risk", "Entropy of tokens", "Calibration of the monitor's model",
+	} {
+		if !plots[want] {
+			t.Errorf("no plot %q", want)
+		}
+	}
+	for _, want := range []string{"mcnemar,against=rules", "ablation=only:temporal", "source=smollm2,trained=smollm2", "latency", "zones", "prompt"} {
+		if !strings.Contains(page.String(), want) || !strings.Contains(text.String(), want) {
+			t.Errorf("the page or the table lacks %s", want)
+		}
+	}
+}
+
+// Which record is for what is told by its header, and a run without flags
+// looks for the fixtures.
+func TestPrismRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: reads and scores whole recordings")
+	}
+	dir := filepath.Join("..", "..", "prism", "testdata")
+	learned, measured := filepath.Join(dir, "smollm2-healthcare.jsonl.gz"), filepath.Join(dir, "smollm2-payments.jsonl.gz")
+	told := filepath.Join(dir, "smollm2-payments-instructed.jsonl.gz")
+	given := func(string) bool { return true }
+	for name, c := range map[string]struct {
+		paths    []string
+		measured int
+		trained  bool
+		ok       bool
+	}{
+		"none":             {nil, 0, false, true},
+		"evaluation":       {[]string{measured}, 1, false, true},
+		"both":             {[]string{learned, measured}, 1, true, true},
+		"training alone":   {[]string{learned}, 0, false, false},
+		"twice to train":   {[]string{learned, measured, learned}, 0, false, false},
+		"twice to measure": {[]string{measured, measured}, 0, false, false},
+		"instructed":       {[]string{told, measured}, 1, false, true},
+		"instructed alone": {[]string{told}, 0, false, false},
+		"missing":          {[]string{"nowhere"}, 0, false, false},
+	} {
+		p := prismOptions{replay: c.paths, given: given}
+		got, err := p.records(false)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if err == nil && (len(got.evaluation) != c.measured || (got.training != nil) != c.trained) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	t.Chdir(filepath.Join("..", ".."))
+	if got, err := (&prismOptions{}).records(false); err != nil || len(got.evaluation) != 1 || got.training == nil {
+		t.Errorf("in the repository: %+v, %v", got, err)
+	}
+	if got, err := (&prismOptions{}).records(true); err != nil || len(got.evaluation) != 0 {
+		t.Errorf("a quick run: %+v, %v", got, err)
+	}
+}

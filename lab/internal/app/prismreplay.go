@@ -1,0 +1,140 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/margaydev/margay/lab/prism"
+	"github.com/margaydev/margay/lab/prism/method"
+	"github.com/margaydev/margay/lab/report"
+	"github.com/margaydev/margay/lab/results"
+	"github.com/margaydev/margay/lab/train"
+)
+
+// record is a record of a real model.
+type record struct {
+	path       string
+	header     *prism.Header
+	instructed string // the one of the same model that was told the instruction
+}
+
+// records are those to measure on, and the one to train on, if any.
+type records struct {
+	evaluation []record
+	training   *record
+}
+
+// fixtures finds the records that are kept with the source, from the root of the
+// repository and from the laboratory's.
+func fixtures() []string {
+	for _, dir := range []string{"lab", "."} {
+		// The pattern is well formed.
+		if found, _ := filepath.Glob(filepath.Join(dir, "prism", "testdata", "*.jsonl.gz")); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// records finds out which of the files are for what.
+func (p *prismOptions) records(quick bool) (records, error) {
+	paths := p.replay
+	if !quick && (p.given == nil || !p.given("replay")) {
+		paths = fixtures()
+	}
+	var out records
+	instructed := map[string]string{}
+	for _, path := range paths {
+		h, _, err := prism.ReadRecord(path)
+		if err != nil {
+			return out, err
+		}
+		r := record{path: path, header: h}
+		switch {
+		case h.Repository == "payments" && h.Instruction != "":
+			instructed[h.Speaker()] = path
+		case h.Repository == "payments":
+			if slices.ContainsFunc(out.evaluation, func(e record) bool { return e.header.Speaker() == h.Speaker() }) {
+				return out, usage("one record for each model", "--replay has two records of %s on the repository payments", h.Speaker())
+			}
+			out.evaluation = append(out.evaluation, r)
+		case h.Repository == "healthcare":
+			if out.training != nil {
+				return out, usage("one monitor is trained, on one record", "--replay has two records of the repository healthcare")
+			}
+			out.training = &r
+		default:
+			return out, usage("record it again", "%s is of an unknown repository %q", path, h.Repository)
+		}
+	}
+	for i := range out.evaluation {
+		e := &out.evaluation[i]
+		e.instructed = instructed[e.header.Speaker()]
+		delete(instructed, e.header.Speaker())
+	}
+	for _, path := range instructed {
+		return out, usage("add the record of the same model without the instruction", "%s has nothing to be compared with", path)
+	}
+	if out.training != nil && len(out.evaluation) == 0 {
+		return out, usage("healthcare is for training alone; add a record of payments", "--replay has no record to measure on")
+	}
+	return out, nil
+}
+
+// ablates reports whether the ablations are wanted.
+func (p *prismOptions) ablates(n int, quick bool) bool {
+	if !wanted(p.defences, "monitor-risk") {
+		return false
+	}
+	if p.given != nil && p.given("ablate") {
+		return p.ablate
+	}
+	return !quick && (n == 0 || n >= prismTasks)
+}
+
+// replay measures on a record and adds what it finds to the result. Where there
+// is a record to train on, a monitor trained on it is measured beside the one
+// of the simulated traces, on the secrets of another repository.
+func replay(ctx context.Context, o *options, set method.Options, po prism.Options, variants []prism.Defence,
+	r *results.Result, e record, learned *record,
+) ([]report.Figure, error) {
+	source := "source=" + e.header.Speaker()
+	set.Instructed = e.instructed != ""
+	var figures []report.Figure
+	if learned != nil && wanted(o.prism.defences, "monitor-risk") {
+		o.progress("training on " + learned.path)
+		name := learned.header.Speaker()
+		m, err := prism.TrainOnRecord(learned.path, e.path, train.Options{Name: name, Seed: o.seed, Progress: o.progress})
+		if err != nil {
+			return nil, err
+		}
+		trained := "trained=" + name
+		d, err := prism.RiskVariant(m, trained)
+		if err != nil {
+			return nil, err
+		}
+		variants = append(slices.Clone(variants), d)
+		r.Rows = append(r.Rows, prism.ModelRows(m, trained+",")...)
+		r.Models["monitor, "+trained] = m.Hash()
+		figures = append(figures, calibration(m, "a model trained on "+learned.header.Model))
+	}
+	real, more, err := against(ctx, set, po, variants, source+",", func(ctx context.Context, po prism.Options) (*results.Result, *prism.Report, error) {
+		po.Instructed = e.instructed
+		return prism.Replay(ctx, e.path, po)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Rows, r.Source = append(r.Rows, real.Rows...), r.Source+"; "+real.Source
+	for _, n := range real.Notes {
+		if !slices.Contains(r.Notes, n) {
+			r.Notes = append(r.Notes, n)
+		}
+	}
+	for _, f := range more {
+		f.Title += ", " + e.header.Model
+		figures = append(figures, f)
+	}
+	return figures, nil
+}

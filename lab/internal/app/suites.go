@@ -1,0 +1,202 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	benchgateway "github.com/margaydev/margay/lab/gateway"
+	benchledger "github.com/margaydev/margay/lab/ledger"
+	benchmcp "github.com/margaydev/margay/lab/mcp"
+	"github.com/margaydev/margay/lab/report"
+	"github.com/margaydev/margay/lab/results"
+	"github.com/margaydev/margay/lab/vectors"
+)
+
+// errNoData says that a suite needs outside data and no folder was named.
+var errNoData = errors.New("no folder with outside data")
+
+// options are what suites are asked for.
+type options struct {
+	n          int // the suite's own default where it is negative
+	seed       uint64
+	seconds    float64
+	throughput bool
+	pairs      bool // of disguises
+	data       string
+	quick      bool // small, to see that it works
+	progress   func(string)
+	prism      prismOptions
+	dojo       dojoOptions
+	leakage    leakageOptions
+	traj       trajOptions
+	findings   findingsOptions
+}
+
+// suite is one benchmark.
+type suite struct {
+	name, short string
+	flags       func(*cobra.Command, *options) // of its own; may be nil
+	check       func(*options) error           // finds mistakes in the flags; may be nil
+	run         func(context.Context, *options) (*results.Result, []report.Figure, error)
+}
+
+func suites() []suite {
+	return []suite{
+		{
+			name: "vectors", short: "Recognisers and the safe cut, over credential vectors in plain and in disguise",
+			flags: func(c *cobra.Command, o *options) {
+				c.Flags().IntVar(&o.n, "n", 200, "vectors drawn, 0 for all; with --pairs values of each pair")
+				c.Flags().BoolVar(&o.pairs, "pairs", false, "measure the ordered pairs of disguises, over registered values")
+			},
+			run: runVectors,
+		},
+		{
+			name: "gateway", short: "The gateway against a plain reverse proxy",
+			flags: func(c *cobra.Command, o *options) {
+				c.Flags().Float64Var(&o.seconds, "seconds", 2, "length of each measurement")
+				c.Flags().BoolVar(&o.throughput, "throughput", false, "measure the throughput alone")
+			},
+			run: runGateway,
+		},
+		{
+			name: "mcp", short: "What the stdio proxy adds to a call of an MCP tool",
+			flags: func(c *cobra.Command, o *options) {
+				c.Flags().IntVar(&o.n, "n", 2000, "calls of each size")
+			},
+			run: runMCP,
+		},
+		{
+			name: "ledger", short: "Durable releases of many trajectories at once, and the checking of their ledger",
+			flags: func(c *cobra.Command, o *options) {
+				c.Flags().IntVar(&o.n, "n", 20_000, "releases of each measurement")
+			},
+			run: runLedger,
+		},
+		{
+			name: "prism", short: "Leaks through four agents under the monitor and its baselines, in a simulated world",
+			flags: prismFlags, run: runPrism,
+		},
+		{
+			name: "dojo", short: "AgentDojo's episodes, with an agent that obeys the injections it sees, under defences",
+			flags: dojoFlags, check: checkDojo, run: runDojo,
+		},
+		{
+			name: "leakage", short: "Private data shown before: questions that a call needs, and others, under defences",
+			flags: leakageFlags, check: checkLeakage, run: runLeakage,
+		},
+		{
+			name: "traj", short: "500 trajectories of twelve categories under defences: how many bits recipients learn, and which tasks succeed",
+			flags: trajFlags, check: checkTraj, run: runTraj,
+		},
+		{
+			name: "robust", short: "Injections, subverted advisers, colluding and patient recipients against the same defences",
+			flags: robustFlags, check: checkTraj, run: runRobust,
+		},
+		{
+			name: "leak", short: "AgentLeak's recorded traces, streamed through a gateway: forbidden values before and after",
+			flags: leakFlags, run: runLeak,
+		},
+		{
+			name: "findings", short: "Recorded sessions of agents through the default configuration: what is found that is no secret, and which calls that stops",
+			flags: findingsFlags, run: runFindings,
+		},
+		{
+			name: "confaide", short: "ConfAIde's stories as release decisions: what is secret, and what is needed",
+			flags: confaideFlags, check: func(o *options) error { return checkDefences(o.traj.defences, trajNames()) }, run: runConfaide,
+		},
+	}
+}
+
+func runMCP(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	calls := o.n
+	if o.quick {
+		calls = 20
+	}
+	r, err := benchmcp.Run(ctx, benchmcp.Options{Seed: o.seed, Calls: max(0, calls), Progress: o.progress})
+	return r, nil, err
+}
+
+func runLedger(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	releases := o.n
+	if o.quick {
+		releases = 200
+	}
+	r, err := benchledger.Run(ctx, benchledger.Options{Seed: o.seed, Releases: max(0, releases), Progress: o.progress})
+	return r, nil, err
+}
+
+func runVectors(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	if o.pairs {
+		n := o.n
+		if o.quick || n < 1 {
+			n = 2
+		}
+		r, err := vectors.Pairs(ctx, vectors.PairOptions{N: n, Seed: o.seed, Progress: o.progress})
+		return r, nil, err
+	}
+	if o.data == "" {
+		return nil, nil, errNoData
+	}
+	v := vectors.Options{Data: o.data, N: o.n, Seed: o.seed, Progress: o.progress}
+	if o.n < 0 {
+		v.N = 200
+	}
+	if o.quick {
+		v.N, v.Million = 2, 10_000
+	}
+	r, err := vectors.Run(ctx, v)
+	return r, nil, err
+}
+
+func runGateway(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	g := benchgateway.Options{Seed: o.seed, Seconds: o.seconds, ThroughputOnly: o.throughput, Progress: o.progress}
+	if o.quick {
+		g.Seconds, g.Streams = 0.1, 50
+	}
+	r, err := benchgateway.Run(ctx, g)
+	return r, nil, err
+}
+
+// change is a report.Delta for --json, which knows no NaN.
+type change struct {
+	Defence string      `json:"defence"`
+	Slice   string      `json:"slice"`
+	Metric  string      `json:"metric"`
+	Before  float64     `json:"before"`
+	After   float64     `json:"after"`
+	Change  float64     `json:"change"`
+	CI      *[2]float64 `json:"ci,omitempty"`
+}
+
+// showChanges prints what two results have in common and changed.
+func (a *app) showChanges(before, after *results.Result) error {
+	all := []change{}
+	for _, d := range report.Deltas(before, after) {
+		c := change{d.Defence, d.Slice, d.Metric, d.Before, d.After, d.Change, nil}
+		if !math.IsNaN(d.CI[0]) {
+			c.CI = &d.CI
+		}
+		all = append(all, c)
+	}
+	if len(all) == 0 {
+		return failure("give two results of the same suite", "the results have no row in common")
+	}
+	return a.Print(all, func(w io.Writer) {
+		tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(tw, "slice\tdefence\tmetric\tbefore\tafter\tchange\t95 %")
+		for _, c := range all {
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%.6g\t%.6g\t%+.4g\t", c.Slice, c.Defence, c.Metric, c.Before, c.After, c.Change)
+			if c.CI != nil {
+				fmt.Fprintf(tw, "[%+.4g, %+.4g]", c.CI[0], c.CI[1])
+			}
+			fmt.Fprintln(tw)
+		}
+		_ = tw.Flush()
+	})
+}

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/margaydev/margay/lab/report"
+	"github.com/margaydev/margay/lab/results"
+	"github.com/margaydev/margay/lab/traj"
+	"github.com/margaydev/margay/lab/traj/adversary"
+	"github.com/margaydev/margay/lab/traj/defence"
+)
+
+// trajOptions are those of the suites traj and robust alone.
+type trajOptions struct {
+	defences []string
+	seeds    int
+	rubrics  string
+	causes   string // file for what defences failed by
+	url      string // of an adversary
+	model    string
+}
+
+func trajFlags(c *cobra.Command, o *options) {
+	c.Flags().StringVar(&o.traj.url, "guesser", "", "base `URL` of an OpenAI-compatible API that also guesses secrets; its key is $MARGAY_JUDGE_KEY")
+	c.Flags().StringVar(&o.traj.model, "guesser-model", "", "the guesser's `model`")
+	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
+	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
+	c.Flags().StringVar(&o.traj.causes, "causes", "", "write to a `file` why steps failed and what disclosed the bits, and skip ablations; for seeds from 100 on")
+	trajOwnFlags(c, o)
+}
+
+func robustFlags(c *cobra.Command, o *options) {
+	c.Flags().IntVar(&o.n, "n", 120, "people of each seed")
+	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
+	trajOwnFlags(c, o)
+}
+
+func trajOwnFlags(c *cobra.Command, o *options) {
+	t := &o.traj
+	c.Flags().StringSliceVar(&t.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(trajNames(), " "))
+	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows (default the library's)")
+}
+
+func trajNames() []string { return append([]string{rulesName}, defence.Names()...) }
+
+func checkTraj(o *options) error {
+	if o.traj.seeds < 1 {
+		return usage("give 1 or more", "--seeds %d is none", o.traj.seeds)
+	}
+	if o.traj.causes != "" && o.seed < traj.DevelopmentSeed {
+		return usage("give --seed 100 or above", "--causes shows what is evaluated on seed %d", o.seed)
+	}
+	return checkDefences(o.traj.defences, trajNames())
+}
+
+// trajDefences are those that were asked for, or all: the others, then ours,
+// where there are rubrics for them.
+func trajDefences(o *options) (all []defence.Defence, mine *ours, notes []string, err error) {
+	asked := func(name string) bool { return len(o.traj.defences) == 0 || slices.Contains(o.traj.defences, name) }
+	if all, err = defence.Baselines(); err != nil {
+		return nil, nil, nil, err
+	}
+	all = slices.DeleteFunc(all, func(d defence.Defence) bool { return !asked(d.Name()) })
+	if !asked(rulesName) {
+		return all, nil, nil, nil
+	}
+	mine, err = newOurs(o)
+	if note, none := noOurs(err); none {
+		return all, nil, []string{note}, nil
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	d, err := mine.plain()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return append(all, d), mine, nil, nil
+}
+
+func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	all, mine, notes, err := trajDefences(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress, Causes: o.traj.causes != ""}
+	if o.n < 0 {
+		t.N, t.Seeds = 500, traj.Seeds
+	}
+	if o.quick {
+		t.N, t.Seeds = 24, 1
+	}
+	if o.traj.url != "" && !o.quick {
+		guesser, err := adversary.NewLLM(endpoint(o.traj.url, o.traj.model))
+		if err != nil {
+			return nil, nil, usage("give --guesser and --guesser-model", "%w", err)
+		}
+		t.Guesser = guesser
+	}
+	if mine != nil && !t.Causes {
+		ablations, err := mine.ablations()
+		if err != nil {
+			return nil, nil, err
+		}
+		held, err := mine.held()
+		if err != nil {
+			return nil, nil, err
+		}
+		t.Ablations = append(ablations, held...)
+		notes = append(notes, "loro=…: the category's rubric is held out, and the fallback holds; loco=…: the nearest category's replaces it. Nothing is trained or calibrated on trajectories")
+	}
+	r, rep, err := traj.Run(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.Notes = append(r.Notes, notes...)
+	if t.Causes {
+		if err := writeCauses(o.traj.causes, rep); err != nil {
+			return nil, nil, err
+		}
+	}
+	return r, trajFigures(r, rep), nil
+}
+
+func writeCauses(name string, rep *traj.Report) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(rep.WriteCauses(f), f.Close())
+}
+
+// trajFigures are the growth of leakage with the steps, and what defences pay
+// for it in success.
+func trajFigures(r *results.Result, rep *traj.Report) []report.Figure {
+	var curves report.Lines
+	for _, c := range rep.Curves {
+		l := report.Line{Name: c.Defence, Y: c.Bits}
+		for i := range c.Bits {
+			l.X = append(l.X, float64(i+1))
+		}
+		if len(l.X) > 0 {
+			curves.Series = append(curves.Series, l)
+		}
+	}
+	curves.Levels = []report.Level{{Name: fmt.Sprintf("%d bits", traj.BudgetBits), At: traj.BudgetBits}}
+	var front report.Scatter
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		leak, ok := row.Metrics["leak_bits"]
+		if row.Slice == "all" && ok {
+			front.Points = append(front.Points, report.Point{Name: row.Defence, X: leak, Y: row.Metrics["task_success"]})
+		}
+	}
+	return []report.Figure{
+		{
+			Title: "Leakage over fifty steps", X: "step", Y: "leak_bits so far", Plot: curves, Alt: "A line for each defence: what sinks other than required services have learnt after each step",
+			Caption: "Mean over the trajectories of fifty steps (OCELOT, Figure 4). Who counts what is known already stops growing; who looks at one release at a time does not.",
+		},
+		{
+			Title: "Leakage against success", X: "leak_bits", Y: "share of tasks that succeed", Plot: front, Alt: "Points, one for each defence: leakage to the right, success upwards",
+			Caption: "To the left less is learnt, upwards more tasks succeed (OCELOT, Figure 3). The oracle is what nobody can beat whose tasks succeed.",
+		},
+	}
+}

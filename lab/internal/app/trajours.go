@@ -1,0 +1,122 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/lab/robust"
+	"github.com/margaydev/margay/lab/traj"
+	"github.com/margaydev/margay/lab/traj/defence"
+	trajworld "github.com/margaydev/margay/lab/traj/world"
+	"github.com/margaydev/margay/rubric/library"
+)
+
+const rulesName = "rules"
+
+// challenges is how many questions the second pass asks in benchmarks.
+const challenges = 3
+
+// ours makes Margay's rows from rubrics.
+type ours struct{ rubrics *defence.Registry }
+
+// newOurs reads the rubrics of the suites traj and robust: those of a folder,
+// or the library.
+func newOurs(o *options) (*ours, error) {
+	files := map[string][]byte{}
+	if o.traj.rubrics == "" {
+		for _, f := range library.All() {
+			files[f.Name+".yaml"] = []byte(f.Text)
+		}
+	} else {
+		names, err := filepath.Glob(filepath.Join(o.traj.rubrics, "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			if files[filepath.Base(n)], err = os.ReadFile(filepath.Clean(n)); err != nil {
+				return nil, failure("give a folder of rubrics", "%s can't be read: %w", n, cli.Reason(err))
+			}
+		}
+	}
+	reg, err := defence.NewRegistry(files)
+	if err != nil {
+		return nil, err
+	}
+	return &ours{reg}, nil
+}
+
+func (o *ours) make(d declassify.Defender, left []string, change func(*defence.MargayConfig)) (defence.Defence, error) {
+	cfg, err := o.rubrics.Config(defence.MargayConfig{Name: rulesName, Defender: d, Challenges: challenges}, left...)
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return defence.NewMargay(cfg)
+}
+
+// plain is Margay with the defender that knows the rubrics alone.
+func (o *ours) plain() (defence.Defence, error) { return o.make(rules.Defender{}, nil, nil) }
+
+// ablations leave one check out each.
+func (o *ours) ablations() ([]traj.Ablation, error) {
+	var out []traj.Ablation
+	for _, name := range []defence.Ablation{defence.NoCoverage, defence.NoStructure, defence.NoAudit, defence.NoChallenges, defence.NoDefault} {
+		d, err := o.make(rules.Defender{}, nil, func(cfg *defence.MargayConfig) { cfg.Without = []defence.Ablation{name} })
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, traj.Ablation{Defence: d, Slice: "ablation=" + string(name)})
+	}
+	return out, nil
+}
+
+// siblings are the categories that are nearest to each other.
+var siblings = map[string]string{
+	"travel-booking": "flight-search", "flight-search": "travel-booking", "medical-records": "healthcare-intake", "healthcare-intake": "medical-records",
+	"financial-onboarding": "tax-filing", "tax-filing": "financial-onboarding", "e-commerce": "payments", "payments": "e-commerce",
+	"hr-payroll": "financial-onboarding", "customer-support": "messaging-scheduling", "software-operations": "customer-support", "messaging-scheduling": "customer-support",
+}
+
+// held are the rows of categories whose rubric is held out: with none in its
+// place (loro), and with the nearest category's (loco).
+func (o *ours) held() ([]traj.Ablation, error) {
+	var out []traj.Ablation
+	for _, c := range trajworld.Categories {
+		none, err := o.make(rules.Defender{}, []string{c}, nil)
+		if err != nil {
+			return nil, err
+		}
+		near, err := o.make(rules.Defender{}, []string{c}, func(cfg *defence.MargayConfig) {
+			cfg.Stand = func(of string) string {
+				if of == c {
+					return siblings[c]
+				}
+				return of
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, traj.Ablation{Defence: none, Slice: "loro=" + c, Only: c}, traj.Ablation{Defence: near, Slice: "loco=" + c, Only: c})
+	}
+	return out, nil
+}
+
+// forged is Margay with a turned defender.
+func (o *ours) forged(f robust.Forger) (defence.Defence, error) { return o.make(f, nil, nil) }
+
+// noOurs is the note where there are no rubrics.
+func noOurs(err error) (string, bool) {
+	if errors.Is(err, defence.ErrNoRubrics) {
+		return fmt.Sprintf("%s skipped: no rubrics; give --rubrics", strings.Join([]string{rulesName}, ", ")), true
+	}
+	return "", false
+}

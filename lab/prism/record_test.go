@@ -1,0 +1,161 @@
+package prism
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/margaydev/margay/lab/prism/method"
+	"github.com/margaydev/margay/lab/prism/world"
+)
+
+// parrot is a server that repeats the last line that has an equals sign or a
+// colon, and stops answering after so many requests if any are given.
+func parrot(t *testing.T, asked *atomic.Int64, last int64) string {
+	t.Helper()
+	words := regexp.MustCompile(`[A-Za-z_0-9]+\s*[=:>|-]+\s*\S+`)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := asked.Add(1); last > 0 && n > last {
+			http.Error(w, "tired", http.StatusServiceUnavailable)
+			return
+		}
+		var q struct {
+			Messages []line `json:"messages"`
+			Top      int    `json:"top_logprobs"`
+			Max      int    `json:"max_tokens"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || q.Max > 64 || q.Top != recordTop && q.Top != 0 {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		if strings.Contains(q.Messages[0].Content, method.Instruction) {
+			q.Messages[0].Content = "NOTHING=said"
+		}
+		said := strings.Join(words.FindAllString(q.Messages[0].Content, -1), " ") + " é"
+		var content []map[string]any
+		for _, part := range strings.SplitAfter(said, " ") {
+			content = append(content, map[string]any{"token": part, "logprob": -0.123456, "top_logprobs": []map[string]any{{"token": part, "logprob": -0.123456}, {"token": "x", "logprob": -9999.0}}})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop", "logprobs": map[string]any{"content": content}}}})
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1"
+}
+
+func TestRecordAndReplay(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "record.jsonl.gz")
+	var asked atomic.Int64
+	o := RecordOptions{BaseURL: parrot(t, &asked, 13), Model: "parrot-1", ModelHash: "none", Vocabulary: 1000, Out: out, N: 6, Seed: 1}
+	if err := Record(t.Context(), o); err == nil {
+		t.Fatal("the server failed and nobody noticed")
+	}
+	// Half a line, as a crash leaves it.
+	f, err := os.OpenFile(out+".part", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"task":"pay`); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := o
+	other.Seed = 2
+	if err := Record(t.Context(), other); err == nil {
+		t.Error("two recordings in one file")
+	}
+	asked.Store(0)
+	o.BaseURL = parrot(t, &asked, 0)
+	if err := Record(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 6*4-13 {
+		t.Errorf("%d requests after 13 of 24 answers", n)
+	}
+	if err := Record(t.Context(), o); err == nil {
+		t.Error("a record was overwritten")
+	}
+	h, recorded, err := ReadRecord(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(recorded) != 24 || h.Model != "parrot-1" || len(h.Secrets) != world.Secrets {
+		t.Fatalf("%d outputs of %q", len(recorded), h.Model)
+	}
+	for _, r := range recorded {
+		for _, tok := range r.Tokens {
+			if tok.Logprob != -0.12 || tok.Logprobs[1] != -99 {
+				t.Fatalf("log-probabilities %v, %v", tok.Logprob, tok.Logprobs)
+			}
+		}
+		for _, e := range r.Emissions {
+			if e.Whole && e.Encoding == world.Raw && r.Text()[e.Start:e.End] != h.Secrets[e.Secret].Value {
+				t.Errorf("%+v is %q", e, r.Text()[e.Start:e.End])
+			}
+		}
+	}
+	res, rep, err := Replay(t.Context(), out, Options{Defences: []Defence{{Method: nothing}, {Method: plainly("plain", 0), Registered: true}}, Resamples: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := rowOf(t, res, "none", "source=parrot").Metrics
+	after := rowOf(t, res, "plain", "source=parrot").Metrics
+	if !(before["task_leak_rate"] > 0) || after["task_leak_rate_plain"] != 0 || after["fpr"] != 0 {
+		t.Errorf("before %v, after %v", before, after)
+	}
+	if len(rep.Outcomes) != 2 {
+		t.Errorf("%d outcomes", len(rep.Outcomes))
+	}
+	// The same once more, told the instruction: the defence "prompt".
+	told := o
+	told.Out, told.Instruction = filepath.Join(t.TempDir(), "told.jsonl.gz"), method.Instruction
+	if err := Record(t.Context(), told); err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := method.NewPrompt(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defences := []Defence{{Method: nothing}, {Method: prompt}}
+	res, _, err = Replay(t.Context(), out, Options{Defences: defences, Instructed: told.Out, Resamples: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A parrot can't be instructed, but it is polite.
+	if told := rowOf(t, res, "prompt", "source=parrot").Metrics; told["task_leak_rate"] != 0 {
+		t.Errorf("instructed: %v", told)
+	}
+	if free := rowOf(t, res, "none", "source=parrot").Metrics; free["task_leak_rate"] != before["task_leak_rate"] {
+		t.Errorf("not instructed: %v", free)
+	}
+	if _, _, err := Replay(t.Context(), out, Options{Defences: defences, Instructed: out}); err == nil {
+		t.Error("a record without an instruction stood for one with it")
+	}
+	traces, err := RecordedTraces(out)
+	if err != nil || len(traces) != 24 {
+		t.Errorf("%d traces: %v", len(traces), err)
+	}
+}
+
+func TestReadRecordRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty": "", "text": "hello", "other": `{"version":1,"kind":"else"}`} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path+".part", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := finish(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Replay(t.Context(), path, Options{}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package train
+
+import (
+	"math"
+	"testing"
+
+	"github.com/margaydev/margay/monitor"
+)
+
+// TestPaperBlackBox: the variant judges as the white box does a sample whose
+// unavailable features are 0.
+func TestPaperBlackBox(t *testing.T) {
+	paper, err := PaperBlackBox(monitor.Default(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paper.Hash() == monitor.Default().Hash() {
+		t.Error("the same hash")
+	}
+	white := monitor.Default().Spec().White
+	b := paper.New(monitor.Options{BlackBox: true})
+	for text := "the password is x9Kq2mmWdL for mode=fast"; text != ""; {
+		n := monitor.NextPiece(text)
+		v := b.Next(&monitor.Token{Text: text[:n], Logprob: math.NaN()})
+		z := white.Bias
+		for i, f := range b.Features() {
+			if white.Scale[i] > 0 {
+				z += white.Weights[i] * (f - white.Mean[i]) / white.Scale[i] // f is 0 where unavailable
+			}
+		}
+		if want := 1 / (1 + math.Exp(-z)); math.Abs(v.Risk-want) > 1e-9 {
+			t.Fatalf("%q: %g, not %g", text[:n], v.Risk, want)
+		}
+		text = text[n:]
+	}
+	if _, err := Without(monitor.Default(), false, "no_such"); err == nil {
+		t.Error("a feature that is none was dropped")
+	}
+}

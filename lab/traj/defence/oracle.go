@@ -1,0 +1,50 @@
+package defence
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/lab/traj/world"
+)
+
+// Oracle is shown the truth and sends the least that does: what a service needs,
+// as coarse as it needs it, and the words of the task. It is not a defence; what
+// leaks under it can't be avoided by anybody whose tasks succeed.
+type Oracle struct{}
+
+// Name implements Defence.
+func (Oracle) Name() string { return "oracle" }
+
+// Begin implements Defence: without the truth it can do nothing.
+func (Oracle) Begin(context.Context, Known) (Session, error) {
+	return stateless(func(*Candidate) Outcome { return denied() }), nil
+}
+
+// BeginWith implements Informed.
+func (Oracle) BeginWith(t *world.Task) Session {
+	return stateless(func(c *Candidate) Outcome {
+		s := &t.Steps[c.Step]
+		if !s.Essential {
+			return denied()
+		}
+		out := all(c)
+		for i := range s.Parts {
+			p := &s.Parts[i]
+			if at := slices.IndexFunc(s.Needs, func(n world.Need) bool { return n.Path == p.Path }); at >= 0 {
+				out.Parts[i] = t.Person.Sufficient(s.Needs[at])
+				continue
+			}
+			// Only the words that are asked for: what people say in passing
+			// stays here, too.
+			var keep []string
+			for _, k := range s.Keeps {
+				if k.Path == p.Path {
+					keep = append(keep, k.Text)
+				}
+			}
+			out.Parts[i] = strings.Join(keep, " ")
+		}
+		return out
+	})
+}

@@ -1,0 +1,29 @@
+// Package traj runs the benchmark traj: 500 trajectories of package world under
+// every defence, and what the stress pool of package adversary learns from what
+// sinks were shown.
+//
+// Bits are dynamic min-entropy leakage, Δ = log2 max P(s|view) − log2 max P(s):
+//
+//   - leak_bits is that of all secrets together, by all sinks other than
+//     required services, pooled; what several secrets share counts once.
+//     leak_bits_sum adds the secrets up, shared parts as often as they are
+//     shared.
+//   - excess_bits is leak_bits above what an oracle can't avoid: the least
+//     sufficient variant of every step that its task needs.
+//   - unneeded_bits is what required services learn beyond what they need.
+//
+// Other metrics: recovery_top1, the mean probability that a secret in play is
+// guessed at the first try; task_success; fallback_rate, the share of
+// releases that were denied, or went the conservative way; escape_rate, the
+// share of mentions in free text for unneeded sinks that arrived unchanged
+// (escape_oblique: of those that no pattern could find); exceedance, the
+// share of trajectories of whose ledger an independent sum is above a limit;
+// measured_exceedance, the share of those whose measured leakage is above the
+// budget; coverage_stress and coverage_calibration, the share of fields shown
+// to such sinks whose measured leakage is within their certified cost, by the
+// pool and by an adversary who takes fields for independent.
+//
+// Report.Failed and Report.Leaked count by cause why steps failed, and which
+// arguments disclosed the bits. They are for work on seeds from
+// DevelopmentSeed on.
+package traj

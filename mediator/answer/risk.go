@@ -1,0 +1,143 @@
+package answer
+
+import (
+	"math"
+	"strings"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator/audit"
+	"github.com/margaydev/margay/mediator/session"
+	"github.com/margaydev/margay/monitor"
+	"github.com/margaydev/margay/stream"
+)
+
+// judge returns what judges the texts of one field of an answer; nil for
+// nothing. A call's arguments are not judged: they are decided when complete.
+func judge(s *session.Session, key flow.StreamKey) *risk {
+	f := key.Field
+	if s.RiskMode() == session.RiskOff || f != flow.FieldContent && f != flow.FieldReasoning && f != flow.FieldRefusal {
+		return nil
+	}
+	m := s.Judge()
+	return &risk{judge: m.Next, entropy: m.Entropy, key: key, watch: s.Watch.Judged}
+}
+
+// risk judges the tokens of one text and marks what they call for. It judges
+// a token when it comes, so it stands outside the guarantee of package stream:
+// the text before it may have been released.
+//
+//   - RED takes out the token and the rest of its word, and the head of the
+//     word as far as it is still held: a credential is one word, and the risk
+//     may fall before its end.
+//   - YELLOW masks the token. The space before it stays.
+type risk struct {
+	judge   func(*monitor.Token) monitor.Verdict
+	entropy func() (least, most float64, ok bool) // of the last token
+	trace   *audit.TextTracer
+	key     flow.StreamKey
+	watch   func(flow.StreamKey, int64, int64, monitor.Verdict)
+	at      int64 // bytes judged
+	word    int64 // where the current word starts
+	cutting bool  // the rest of the word is taken out
+	end     int64 // of the last redaction; the next one may go on there
+	begun   bool
+}
+
+// read judges the next bytes of a text: its tokens where the server tells
+// them, else pieces like a tokenizer's. Bytes before released are out already.
+func (r *risk) read(scan *stream.Scanner, released int64, d *flow.Delta) {
+	told := 0
+	for i := range d.Tokens {
+		told += len(d.Tokens[i].Text)
+	}
+	if told != len(d.Text) || told == 0 {
+		for text := string(d.Text); text != ""; {
+			n := monitor.NextPiece(text)
+			r.next(scan, released, &monitor.Token{Text: text[:n], Logprob: math.NaN()})
+			text = text[n:]
+		}
+		return
+	}
+	var telemetry []*monitor.Telemetry
+	if d.Telemetry != nil {
+		// What is not understood is as if it were not there: the other
+		// features judge.
+		telemetry, _ = monitor.ParseTelemetry(d.Telemetry)
+	}
+	for i := range d.Tokens {
+		t := &d.Tokens[i]
+		m := monitor.Token{Text: t.Text, Logprob: t.Logprob, Top: t.Top}
+		if i < len(telemetry) {
+			m.Telemetry = telemetry[i]
+		}
+		r.next(scan, released, &m)
+	}
+}
+
+func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
+	v := r.judge(t)
+	from := r.at
+	r.at += int64(len(t.Text))
+	if r.watch != nil {
+		r.watch(r.key, from, r.at, v)
+	}
+	if r.trace != nil {
+		least, most, ok := r.entropy()
+		r.trace.Judged(r.at, &v, least, most, ok)
+	}
+	lead := 0
+	for lead < len(t.Text) && boundary(t.Text[lead]) {
+		lead++
+	}
+	body := t.Text[lead:]
+	if lead > 0 {
+		r.cutting = false
+		r.word = from + int64(lead)
+	}
+	if body == "" {
+		return // nothing in it to hide
+	}
+	start, end := from+int64(lead), r.at
+	last := strings.LastIndexFunc(body, bounds)
+	switch {
+	case v.Zone == monitor.Red:
+		r.cutting = true
+		r.cut(scan, min(max(r.word, released), start), end, &v)
+	case r.cutting:
+		// The token may hold the word's end.
+		if i := strings.IndexFunc(body, bounds); i >= 0 {
+			end = start + int64(i)
+		}
+		r.cut(scan, start, end, &v)
+	case v.Zone == monitor.Yellow:
+		scan.Mark(stream.Finding{Start: start, End: end, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Yellow.String(), View: view(&v), Risk: v.Risk}, false)
+	}
+	if last >= 0 {
+		r.cutting = v.Zone == monitor.Red && last < len(body)-1
+		r.word = start + int64(last) + 1
+	}
+}
+
+// cut takes bytes out. What touches the last redaction goes on with it.
+func (r *risk) cut(scan *stream.Scanner, from, to int64, v *monitor.Verdict) {
+	if to <= from {
+		return
+	}
+	scan.Mark(stream.Finding{Start: from, End: to, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Red.String(), View: view(v), Risk: v.Risk}, r.begun && from <= r.end)
+	r.end, r.begun = to, true
+}
+
+func view(v *monitor.Verdict) string {
+	if v.BlackBox {
+		return "black-box"
+	}
+	return "white-box"
+}
+
+// boundary reports whether a byte ends a word: space, and what stands around
+// values in prose and code.
+func boundary(b byte) bool {
+	return b <= ' ' || strings.IndexByte("\"'`,;<>()[]{}|", b) >= 0
+}
+
+func bounds(r rune) bool { return r < 0x80 && boundary(byte(r)) }

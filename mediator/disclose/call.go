@@ -1,0 +1,94 @@
+package disclose
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/mediator/session"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/stream"
+)
+
+// Arguments decides about the complete arguments of a call. It returns the edits
+// and what was found. A refusal is what the model is told: the call is not made.
+//
+// A call is refused where its arguments hold a pseudonym that its tool's rubric
+// does not turn back, or a private key, which must not leave. Otherwise findings
+// are replaced so that JSON stays JSON.
+func (v *Verbs) Arguments(ctx context.Context, cfg *stream.Config, name string, args []byte) (edits []stream.Edit, found []stream.Finding, refused string) {
+	edits, found = cfg.Scan(args)
+	if v.s.Observes() {
+		return edits, found, ""
+	}
+	if made, refused, ok := v.releaseCall(ctx, name, args, edits, found); refused != "" && ok {
+		return edits, found, refused
+	} else if ok {
+		return made, found, ""
+	}
+	if at := v.pseudonym(args); at != nil {
+		return edits, found, refusal(v.s.Clean(name), at.Name, at.Kind)
+	}
+	if hasKey(found) {
+		return edits, found, refusal(v.s.Clean(name), "a private key", secret.KindPrivateKey)
+	}
+	inside, ok := insideStrings(args, edits)
+	if !ok {
+		return edits, found, refusal(v.s.Clean(name), "a secret", secret.KindSecret)
+	}
+	return inside, found, ""
+}
+
+// hasKey reports whether a private key was found that is not only reported.
+func hasKey(found []stream.Finding) bool {
+	return slices.ContainsFunc(found, func(f stream.Finding) bool { return f.Kind == secret.KindPrivateKey && f.Action != flow.ActReport })
+}
+
+// pseudonym finds a pseudonym of the trajectory's in arguments, as they are
+// written and as a tool reads them.
+func (v *Verbs) pseudonym(args []byte) *secret.PseudonymAt {
+	find := func(text string) *secret.PseudonymAt {
+		if all := v.s.NamesIn(text); len(all) > 0 {
+			return &all[0].PseudonymAt
+		}
+		return nil
+	}
+	if at := find(string(args)); at != nil || !bytes.ContainsRune(args, '\\') {
+		return at
+	}
+	var d strictjson.Doc
+	if d.Parse(args, strictjson.Limits{MaxBytes: session.MaxArguments}) != nil {
+		return nil
+	}
+	for i := range d.Nodes {
+		if d.Nodes[i].KeyEscaped {
+			if at := find(d.Key(i)); at != nil {
+				return at
+			}
+		}
+		if d.Nodes[i].Escaped {
+			if at := find(d.Text(i)); at != nil {
+				return at
+			}
+		}
+	}
+	return nil
+}
+
+// replaced says what of a call's arguments was replaced, and how it is allowed.
+func replaced(name string, r *session.Result) string {
+	for i := range r.Findings {
+		if f := &r.Findings[i]; f.Action != flow.ActReport && f.Action != flow.ActAllow {
+			return fmt.Sprintf("[margay: the call of %s was made with a part of its arguments replaced: %s, found by %s. If it is no secret, a person can allow it: margay allow add %s.]", cmp.Or(name, "a tool"), f.Kind, f.Rule, f.ID)
+		}
+	}
+	return ""
+}
+
+func refusal(name, what string, kind secret.Kind) string {
+	return fmt.Sprintf("[margay: the call of %s was not made: its arguments hold %s (%s), which must not leave. Refer to it by its environment variable or its file instead. If it is no secret, a person can allow it: margay log names the finding, margay allow add FINDING-ID allows it.]", cmp.Or(name, "a tool"), what, kind)
+}
