@@ -231,15 +231,23 @@ func (e *events) next() int {
 // broken ends the stream where the upstream did not. What is held is not
 // released: it was never decided.
 func (e *events) broken() {
-	if e.ctx.Err() != nil { // the client has stopped the answer, and nobody reads more
-		e.g.cfg.Log.Info("client went away", "upstream", e.g.cfg.Name)
+	if e.ctx.Err() != nil {
 		e.release()
-		e.end = true
-		_ = e.body.Close()
+		e.gone()
 		return
 	}
 	e.g.cfg.Log.Warn("upstream broke off", "upstream", e.g.cfg.Name)
 	e.stop("upstream-failed", "the upstream broke off in mid-stream")
+}
+
+// gone ends the stream where the client has stopped the answer: nobody reads more,
+// and nothing was refused.
+func (e *events) gone() {
+	if !e.end {
+		e.g.cfg.Log.Info("client went away", "upstream", e.g.cfg.Name)
+	}
+	e.end = true
+	_ = e.body.Close()
 }
 
 // unframed says that an event has a line that clients of another format might
@@ -436,6 +444,9 @@ func (e *events) halt(err error) {
 	d := unusable("denied", "the answer was stopped: "+err.Error())
 	d.decision = by.Decision
 	switch {
+	case d.decision == "" && e.ctx.Err() != nil:
+		e.gone()
+		return
 	case errors.Is(err, answer.ErrDenied):
 		e.failed(d)
 		return
