@@ -209,13 +209,15 @@ func number(s string, zero int) (uint64, bool) {
 
 // Here reports whether every program reads a host as this machine.
 func Here(host string) bool {
-	h := strings.TrimSuffix(strings.ToLower(host), ".")
+	h := strings.ToLower(host)
 	if strings.HasPrefix(h, "[") && strings.HasSuffix(h, "]") {
 		h = h[1 : len(h)-1]
 	}
-	if a, err := netip.ParseAddr(h); err == nil {
-		return a.WithZone("").Unmap().IsLoopback()
+	if strings.Contains(h, ":") {
+		a, err := netip.ParseAddr(h)
+		return err == nil && a.Zone() == "" && a.Unmap().IsLoopback()
 	}
+	h = strings.TrimSuffix(h, ".")
 	if h == "localhost" {
 		return true
 	}

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -38,7 +39,7 @@ func (e *Editor) PutText(node int, text []byte, lim wire.Limits, instead string)
 	switch {
 	case e.Doc.Nodes[node].Kind == strictjson.String:
 		e.Put(node, strictjson.AppendQuote(nil, text))
-	case IsJSON(text, lim):
+	case IsOther(text, lim):
 		e.Put(node, text)
 	default:
 		e.PutString(node, instead)
@@ -49,6 +50,12 @@ func (e *Editor) PutText(node int, text []byte, lim wire.Limits, instead string)
 func IsJSON(text []byte, lim wire.Limits) bool {
 	var d strictjson.Doc
 	return d.Parse(text, lim) == nil
+}
+
+// IsOther reports whether a text reads as itself in the place of a value that is
+// no string: strict JSON, no string either, without space around it.
+func IsOther(text []byte, lim wire.Limits) bool {
+	return len(text) > 0 && text[0] != '"' && len(bytes.TrimSpace(text)) == len(text) && IsJSON(text, lim)
 }
 
 // Splice replaces the bytes [start, end) of the document.

@@ -53,7 +53,7 @@ const (
 var (
 	ErrKey   = errors.New("an object's key can't be edited")
 	ErrPlace = errors.New("the edit is of a text that the event does not have")
-	ErrValue = errors.New("the edited value is not JSON")
+	ErrValue = errors.New("the edited value would be read as another")
 	ErrFixed = errors.New("a signed text can't be edited")
 )
 
@@ -189,7 +189,7 @@ func (r *Reader) Texts(e *body.Editor, texts map[int][]byte, beside func(node in
 			return ErrKey
 		case r.Chunk.Deltas[i].Fixed:
 			return ErrFixed
-		case r.Doc.Nodes[r.nodes[i]].Kind != strictjson.String && !body.IsJSON(text, r.Limits):
+		case r.Doc.Nodes[r.nodes[i]].Kind != strictjson.String && !body.IsOther(text, r.Limits):
 			return ErrValue
 		}
 		e.PutText(r.nodes[i], text, r.Limits, "")

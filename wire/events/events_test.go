@@ -96,6 +96,7 @@ func TestTexts(t *testing.T) {
 	}{
 		"a string":  {map[int][]byte{0: []byte(`x"`)}, nil},
 		"a value":   {map[int][]byte{1: []byte(`[2]`)}, nil},
+		"a text":    {map[int][]byte{1: []byte(`"b"`)}, ErrValue},
 		"no value":  {map[int][]byte{1: []byte(`[2`)}, ErrValue},
 		"fixed":     {map[int][]byte{2: []byte("x")}, ErrFixed},
 		"a mark":    {map[int][]byte{3: []byte("x")}, ErrPlace},
