@@ -79,10 +79,12 @@ func Open(b []byte, trusted []ed25519.PublicKey, max int) ([]byte, error) {
 	if !ok1 || !ok2 {
 		return nil, ErrUnsigned
 	}
+	// The decoder skips line ends, so a carriage return would give one signature
+	// two spellings.
 	sig, err := base64.StdEncoding.Strict().DecodeString(text)
 	canonical, ok3 := bytes.CutPrefix(rest, []byte("\n"))
 	canonical, ok4 := bytes.CutSuffix(canonical, []byte("\n"))
-	if err != nil || !ok3 || !ok4 || len(sig) != ed25519.SignatureSize {
+	if err != nil || strings.Contains(text, "\r") || !ok3 || !ok4 || len(sig) != ed25519.SignatureSize {
 		return nil, ErrAltered
 	}
 	i := slices.IndexFunc(trusted, func(k ed25519.PublicKey) bool { return len(k) == ed25519.PublicKeySize && KeyID(k) == id })

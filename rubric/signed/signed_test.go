@@ -40,6 +40,7 @@ func TestOpen(t *testing.T) {
 		{"cut", good[:len(good)-1], signed.ErrAltered},
 		{"longer", append(bytes.Clone(good), '\n'), signed.ErrAltered},
 		{"signed for something else", bare, signed.ErrAltered},
+		{"a signature with a carriage return", bytes.Replace(good, []byte("signature "), []byte("signature \r"), 1), signed.ErrAltered},
 		{"future", bytes.Replace(good, []byte("rubric-v1"), []byte("rubric-v2"), 1), yamldoc.ErrVersion},
 	} {
 		got, err := signed.Open(c.b, []ed25519.PublicKey{nil, pub}, 1000)
