@@ -241,6 +241,7 @@ func TestMemory(t *testing.T) {
 func FuzzFeeder(f *testing.F) {
 	f.Add([]byte{0, 20, 2, 9, 3, 8, 5, 3, 6, 0, 7, 90, 0, 20, 3, 1, 6, 0, 7, 9}, true)
 	f.Add([]byte{0, 20, 6, 0, 0, 20, 2, 255, 3, 40, 6, 0, 7, 200}, false)
+	f.Add([]byte("01CA7\x00%170"), true) // nothing is released between a cut and what is to stand for it
 	f.Fuzz(func(t *testing.T, ops []byte, keep bool) {
 		if len(ops) > 2000 {
 			return

@@ -100,7 +100,7 @@ func (r *Released) skip(n int) {
 // goes out. Each byte is released once. The text must have been made to keep
 // what is decided.
 func (t *Text) Release(r *Released, to int64) {
-	to = min(to, t.cut)
+	to, t.leads = min(to, t.cut), false
 	if !t.keep || to <= t.out {
 		return
 	}
@@ -109,7 +109,7 @@ func (t *Text) Release(r *Released, to int64) {
 	for n < len(t.edits) && t.edits[n].End <= to {
 		n++
 	}
-	t.edits, t.leads = t.edits[:copy(t.edits, t.edits[n:])], false
+	t.edits = t.edits[:copy(t.edits, t.edits[n:])]
 	t.out = to
 	t.forget()
 }

@@ -104,7 +104,8 @@ func (t *Text) Cut(start, end int64, goesOn bool) (leads bool, err error) {
 }
 
 // Replace says what stands for the region that the last Cut began. Without it
-// nothing does. The text must stay as it is.
+// nothing does. The text must stay as it is. After Advance, Release or Edits it is
+// too late, whether they gave anything or not.
 func (t *Text) Replace(text []byte) {
 	if t.leads {
 		t.edits[len(t.edits)-1].Text = text
