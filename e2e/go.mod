@@ -37,6 +37,7 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/api v0.215.0 // indirect
 	google.golang.org/grpc v1.67.3 // indirect
+	mvdan.cc/sh/v3 v3.14.1 // indirect
 )
 
 require (

@@ -6,14 +6,51 @@ import (
 	"strings"
 )
 
-// The upper elements of the four-point lattice.
+// The upper elements of the built-in lattices. Workspace is in Machine alone.
 const (
+	Workspace Element = "workspace"
 	Untrusted Element = "untrusted"
 	Private   Element = "private"
 )
 
-// FourPoint is {trusted, untrusted} × {public, private}, the default.
+// FourPoint is {trusted, untrusted} × {public, private}.
 var FourPoint = Lattice{Integrity: two{"trusted", Untrusted}, Confidentiality: two{"public", Private}}
+
+// Machine is {trusted, workspace, untrusted} × {public, private}, for agents
+// that work on a computer: between the user's own words and those of the world
+// there is what a folder holds that the user trusts. It is FourPoint where
+// nothing is marked as the workspace's.
+var Machine = Lattice{Integrity: three{}, Confidentiality: two{"public", Private}}
+
+// three is the chain trusted ⊑ workspace ⊑ untrusted.
+type three struct{}
+
+func (three) Join(a, b Element) Element {
+	switch {
+	case a == Untrusted || b == Untrusted:
+		return Untrusted
+	case a == "":
+		return b
+	}
+	return a
+}
+
+func (three) Parse(s string) (Element, error) {
+	switch s {
+	case "trusted":
+		return "", nil
+	case string(Workspace), string(Untrusted):
+		return Element(s), nil
+	}
+	return "", fmt.Errorf("%w: unknown element %q; known elements are trusted, workspace and untrusted", ErrLabel, s)
+}
+
+func (three) Format(e Element) string {
+	if e == "" {
+		return "trusted"
+	}
+	return string(e)
+}
 
 // two is a bottom with one element above it.
 type two struct {

@@ -33,7 +33,7 @@ func lattices(t testing.TB) map[string]Lattice {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]Lattice{"four-point": FourPoint, "sets": Sets, "custom": {Integrity: c, Confidentiality: diamond}}
+	return map[string]Lattice{"four-point": FourPoint, "machine": Machine, "sets": Sets, "custom": {Integrity: c, Confidentiality: diamond}}
 }
 
 func draw(t *rapid.T, l Lattice, name string) Label {
@@ -43,6 +43,8 @@ func draw(t *rapid.T, l Lattice, name string) Label {
 		switch c := c.(type) {
 		case two:
 			e = rapid.SampledFrom([]Element{"", c.top}).Draw(t, what)
+		case three:
+			e = rapid.SampledFrom([]Element{"", Workspace, Untrusted}).Draw(t, what)
 		case *custom:
 			e = c.element(rapid.IntRange(0, len(c.names)-1).Draw(t, what))
 		default:
@@ -220,4 +222,18 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The machine's levels are a chain: what a trusted folder holds is between the
+// user's words and the world's.
+func TestMachine(t *testing.T) {
+	at := func(e Element) Label { return Label{Integrity: e} }
+	chain := []Element{"", Workspace, Untrusted}
+	for i, a := range chain {
+		for j, b := range chain {
+			if got := Machine.FlowsTo(at(a), at(b)); got != (i <= j) {
+				t.Errorf("%s flows to %s: %v", Machine.Format(at(a)), Machine.Format(at(b)), got)
+			}
+		}
+	}
 }

@@ -21,6 +21,10 @@ func TestParseMistakes(t *testing.T) {
 	}{
 		{FourPoint, "(trusted, public)", Label{}, true},
 		{FourPoint, "(untrusted, private)", Label{Untrusted, Private}, true},
+		{FourPoint, "(workspace, private)", Label{}, false},
+		{Machine, "(workspace, private)", Label{Workspace, Private}, true},
+		{Machine, "(trusted, public)", Label{}, true},
+		{Machine, "(world, public)", Label{}, false},
 		{FourPoint, "(trusted, public", Label{}, false},
 		{FourPoint, "trusted, public)", Label{}, false},
 		{FourPoint, "(trusted public)", Label{}, false},

@@ -15,6 +15,10 @@ import (
 type Mark struct {
 	Trusted bool // nobody but the user or the developer influenced it
 	Public  bool // everybody may see it
+	// Workspace: nobody influenced it but the user and who wrote the files of a
+	// folder that the user trusts. Lattices without such a level take it for
+	// untrusted.
+	Workspace bool
 }
 
 // origin is what the structure of a record says about its values: who wrote
@@ -26,21 +30,29 @@ type origin struct {
 	Trusted bool     // all sources are ones that the configuration trusts
 }
 
-// Scheme gives marks their labels in one lattice. Make it with FourPoint, Sets
-// or Custom. It is immutable and safe for concurrent use.
+// Scheme gives marks their labels in one lattice. Make it with Machine,
+// FourPoint, Sets or Custom. It is immutable and safe for concurrent use.
 type Scheme struct {
 	Name    string
 	Lattice label.Lattice
 	// Untrusted and Private are the upper elements that marks without an
 	// origin get.
 	Untrusted, Private label.Element
-	self               string
-	people             bool // the elements are sets of names
+	// Workspace is the element of what a trusted folder holds; Untrusted in
+	// lattices that have none.
+	Workspace label.Element
+	self      string
+	people    bool // the elements are sets of names
 }
 
-// FourPoint is the scheme of the default lattice.
+// FourPoint is the scheme of label.FourPoint.
 func FourPoint() Scheme {
-	return Scheme{Name: "four-point", Lattice: label.FourPoint, Untrusted: label.Untrusted, Private: label.Private}
+	return Scheme{Name: "four-point", Lattice: label.FourPoint, Untrusted: label.Untrusted, Private: label.Private, Workspace: label.Untrusted}
+}
+
+// Machine is the scheme of the default lattice, label.Machine.
+func Machine() Scheme {
+	return Scheme{Name: "machine", Lattice: label.Machine, Untrusted: label.Untrusted, Private: label.Private, Workspace: label.Workspace}
 }
 
 // ErrScheme says that a scheme can't be made.
@@ -59,7 +71,7 @@ func Sets(self string) (Scheme, error) {
 	}
 	return Scheme{
 		Name: "sets", Lattice: label.Sets, Untrusted: label.Element("{" + Stranger + "}"), Private: label.Element("{" + name + "}"),
-		self: name, people: true,
+		Workspace: label.Element("{" + Stranger + "}"), self: name, people: true,
 	}, nil
 }
 
@@ -78,7 +90,7 @@ func Custom(l label.Lattice, untrusted, private string) (Scheme, error) {
 	if i == "" || c == "" {
 		return Scheme{}, fmt.Errorf("%w: what is untrusted or private can't be the bottom", ErrScheme)
 	}
-	return Scheme{Name: "custom", Lattice: l, Untrusted: i, Private: c}, nil
+	return Scheme{Name: "custom", Lattice: l, Untrusted: i, Private: c, Workspace: i}, nil
 }
 
 // Worst is the label of what is not known.
@@ -94,6 +106,9 @@ func (s *Scheme) label(m Mark, o *origin) label.Label {
 	var l label.Label
 	if !m.Trusted && (o == nil || !o.Trusted) {
 		l.Integrity = s.Untrusted
+		if m.Workspace {
+			l.Integrity = s.Workspace
+		}
 		if s.people && o != nil && len(o.Sources) > 0 {
 			l.Integrity = element(o.Sources)
 		}

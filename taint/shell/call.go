@@ -1,0 +1,187 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell/table"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// callExpr analyses a simple command with its assignments.
+func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
+	for _, w := range c.Args {
+		a.inside(w)
+	}
+	words := a.words(c.Args)
+	for _, as := range c.Assigns {
+		if len(c.Args) == 0 {
+			a.assign(as)
+			continue
+		}
+		a.inside(as) // it is for the one program alone
+		if as.Name != nil {
+			a.steers(as.Name.Value, a.expand(as.Value))
+		}
+	}
+	if len(words) > 0 {
+		a.call(words, in)
+	}
+}
+
+// steers adds a part for a variable that names programs or code.
+func (a *analysis) steers(name string, values []word) {
+	if !table.Steers(name) {
+		return
+	}
+	for _, v := range values {
+		if !v.dynamic && table.Plain(name, v.text) {
+			continue
+		}
+		text := name + "=" + v.text
+		if !v.dynamic && slices.Contains([]string{"PYTHONPATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "CC", "CXX", "RUSTC_WRAPPER"}, name) {
+			if at := worst(a.find(v)); at.zone == workspace.Own && strings.Contains(v.text, "/") {
+				a.add(Part{Text: text, Effect: effect.Run, Why: "the variable names code of the workspace"})
+				continue
+			}
+		}
+		a.hide(text, "the variable names programs, code or places that others use")
+	}
+	if len(values) == 0 {
+		a.hide(name, "the variable names programs, code or places that others use")
+	}
+}
+
+// call analyses a program with its arguments.
+func (a *analysis) call(words []word, in input) {
+	name := words[0]
+	text := shown(words)
+	if a.depth++; a.depth > maxDepth {
+		a.hide(text, "commands are nested too deep")
+		a.depth--
+		return
+	}
+	defer func() { a.depth-- }()
+	switch {
+	case name.dynamic || name.glob && name.text != "[" || name.text == "":
+		a.hide(text, "what runs is named by a variable or a pattern")
+		return
+	case a.funcs[name.text]: // its body is analysed where it stands
+		a.add(Part{Text: text, Program: name.text, Effect: effect.Observe, Why: "a function of the command's own"})
+		return
+	}
+	program := name.text
+	if strings.Contains(program, "/") {
+		at := worst(a.find(name))
+		switch base := path.Base(program); {
+		case at.zone == workspace.Own, at.zone == workspace.Foreign && strings.Contains(at.full, "/node_modules/.bin/"), at.zone == workspace.Foreign && strings.Contains(at.full, "/bin/"):
+			a.own(words, base, text, in, at.zone)
+			return
+		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && toolFolder(at.full):
+			program = base
+		default:
+			a.add(Part{Text: text, Program: base, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: "the program lies outside the workspace"})
+			return
+		}
+	}
+	if h := special[program]; h != nil {
+		h(a, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
+		return
+	}
+	e := table.Lookup(program)
+	if e == nil {
+		a.add(Part{Text: text, Program: program, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: "nothing is known of this program"})
+		return
+	}
+	a.listed(e, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
+}
+
+// toolFolder reports whether programs are installed in a folder by the user's own
+// tools.
+func toolFolder(full string) bool {
+	return strings.Contains(full, "/go/bin/") || strings.Contains(full, "/.cargo/bin/") || strings.Contains(full, "/.local/bin/") || strings.Contains(full, "/shims/") || strings.Contains(full, "/homebrew/bin/")
+}
+
+// own analyses a program of the workspace: an interpreter or a build tool of its
+// own is held to what it is told, too.
+func (a *analysis) own(words []word, base, text string, in input, zone workspace.Zone) {
+	a.add(Part{Text: text, Program: base, Effect: effect.Run, Why: "it runs code of the workspace"})
+	if h := special[base]; h != nil && zone == workspace.Foreign {
+		h(a, &invocation{words: words, text: text, program: base, args: words[1:], in: in})
+	} else if e := table.Lookup(base); e != nil && zone == workspace.Foreign {
+		a.listed(e, &invocation{words: words, text: text, program: base, args: words[1:], in: in})
+	}
+}
+
+// invocation is a program that is run.
+type invocation struct {
+	words   []word
+	text    string
+	program string
+	args    []word // without the program's name
+	in      input
+}
+
+// part is a part of the invocation.
+func (i *invocation) part(e effect.Effect, why string) Part {
+	return Part{Text: i.text, Program: i.program, Effect: e, Why: why, Foreign: e == effect.Reach || e == effect.Spend}
+}
+
+// split parts flags from operands. Flags that take a value take the next word.
+func split(args []word, taking []string) (flags, operands []word) {
+	rest := false
+	for k := 0; k < len(args); k++ {
+		w := args[k]
+		switch {
+		case rest || w.dynamic || w.text == "-" || !strings.HasPrefix(w.text, "-"):
+			operands = append(operands, w)
+		case w.text == "--":
+			rest = true
+		default:
+			flags = append(flags, w)
+			if slices.Contains(taking, w.text) && k+1 < len(args) {
+				k++
+				flags = append(flags, word{w.text + "=" + args[k].text, args[k].dynamic, args[k].glob})
+			}
+		}
+	}
+	return flags, operands
+}
+
+// has reports whether a flag is given: --flag, --flag=value, -f, or f among
+// letters such as -rf.
+func has(flags []word, names ...string) bool {
+	for _, f := range flags {
+		flag, _, valued := strings.Cut(f.text, "=")
+		for _, n := range names {
+			switch {
+			case flag == n:
+				return true
+			case len(n) == 2 && len(flag) > 2 && flag[0] == '-' && flag[1] != '-' && !valued && strings.Contains(flag[1:], n[1:]):
+				return true
+			case strings.HasPrefix(n, "--") && len(flag) > 4 && strings.HasPrefix(n, flag):
+				return true // programs take a long flag's beginning for it
+			}
+		}
+	}
+	return false
+}
+
+// values are the values of flags: --flag=value, and value behind -f by split.
+func values(flags []word, names ...string) []word {
+	var out []word
+	for _, f := range flags {
+		for _, n := range names {
+			if v, ok := strings.CutPrefix(f.text, n+"="); ok {
+				out = append(out, word{v, f.dynamic, f.glob})
+			} else if len(n) == 2 && len(f.text) > 2 && strings.HasPrefix(f.text, n) && !strings.Contains(f.text, "=") {
+				out = append(out, word{f.text[2:], f.dynamic, f.glob})
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,518 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell/table"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// local are hosts that are this machine, as every program reads them.
+var local = []string{"localhost", "127.0.0.1", "[::1]", "0.0.0.0"}
+
+func curl(a *analysis, i *invocation) {
+	taking := []string{
+		"-o", "--output", "-X", "--request", "-H", "--header", "-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "-F", "--form", "-u", "--user", "-A", "--user-agent", "-e", "--referer",
+		"-T", "--upload-file", "-K", "--config", "-x", "--proxy", "-b", "--cookie", "-c", "--cookie-jar", "-m", "--max-time", "--connect-timeout", "--retry", "-w", "--write-out", "--url", "-D", "--dump-header",
+		"--cacert", "--cert", "--key", "--resolve", "--connect-to", "--unix-socket", "-r", "--range", "--retry-delay", "--output-dir", "-E", "--max-redirs", "--json",
+		"-O", // wget's file
+		"-P", "--directory-prefix", "--post-data", "--post-file", "-i", "--input-file", "-a", "-U", "-t", "-T", "-Q", "-e", "--execute", "--use-askpass", "--method", "--body-data",
+	}
+	if i.program == "curl" {
+		taking = taking[:slices.Index(taking, "-O")]
+	}
+	flags, rest := split(i.args, taking)
+	rest = append(rest, values(flags, "--url")...)
+	if has(flags, "--use-askpass") || i.program == "wget" && has(flags, "--execute") {
+		a.hide(i.text, "a flag names a program")
+		return
+	}
+	p := i.part(effect.Reach, "it uses the network")
+	here, hosts := len(rest) > 0, []string(nil)
+	for _, w := range rest {
+		h := strings.ToLower(host(w.text))
+		if w.dynamic && !knownStart(w) {
+			h = ""
+		}
+		here = here && slices.Contains(local, h) && !strings.Contains(w.text, "@")
+		hosts = append(hosts, h)
+	}
+	if has(flags, "-K", "--config", "-x", "--proxy", "--resolve", "--connect-to", "-i", "--input-file", "-L", "--location") && here || slices.ContainsFunc(flags, func(w word) bool { return w.dynamic && !strings.Contains(w.text, "=") }) {
+		here = false
+	}
+	if has(flags, "-K", "--config", "-x", "--proxy", "--resolve", "--connect-to", "--unix-socket") {
+		hosts, here = nil, false
+	}
+	if here {
+		p.Effect, p.Why = effect.Run, "it talks to a program on this machine"
+	} else if !slices.Contains(hosts, "") {
+		p.To = strings.Join(hosts, " ")
+	}
+	a.add(p)
+	files := values(flags, "-o", "--output", "-D", "--dump-header", "-c", "--cookie-jar", "--output-document")
+	if i.program == "wget" {
+		files = values(flags, "-O", "-o", "-a", "--output-document", "--output-file", "--append-output")
+		if len(values(flags, "-O", "--output-document")) == 0 && len(rest) > 0 {
+			files = append(files, word{text: "download", dynamic: has(flags, "-P", "--directory-prefix")})
+		}
+	} else if has(flags, "-O", "--remote-name", "-J", "--remote-header-name") {
+		files = append(files, word{text: "download", dynamic: has(flags, "--output-dir")})
+	}
+	for _, f := range files {
+		if f.text != "-" {
+			a.writes(i.text, i.program, f)
+		}
+	}
+}
+
+// knownStart reports whether a word with an unknown part names its host before
+// it: https://host/$X.
+func knownStart(w word) bool {
+	_, rest, ok := strings.Cut(w.text, "://")
+	i := strings.IndexByte(rest, '/')
+	return ok && i > 0 && !strings.ContainsAny(rest[:i], "$`@")
+}
+
+func remote(a *analysis, i *invocation) {
+	flags, rest := split(i.args, []string{"-o", "-i", "-p", "-P", "-l", "-F", "-L", "-R", "-D", "-J", "-S", "-W", "-b", "-c", "-E", "-e", "-m", "-O", "-w"})
+	for _, v := range values(flags, "-o", "-F", "-S", "-J") {
+		low := strings.ToLower(v.text)
+		if v.dynamic || strings.Contains(low, "command") || strings.Contains(low, "/") {
+			a.hide(i.text, "an option names a program or a configuration")
+		}
+	}
+	p := i.part(effect.Reach, "it reaches another machine")
+	for _, w := range rest {
+		if h, _, colon := strings.Cut(w.text, ":"); !w.dynamic && (i.program == "ssh" || colon) {
+			p.To = host(h)
+			break
+		}
+	}
+	a.add(p)
+	if i.program == "scp" && len(rest) > 1 && !strings.Contains(rest[len(rest)-1].text, ":") {
+		a.writes(i.text, i.program, rest[len(rest)-1])
+	}
+	if has(flags, "-L", "-R", "-D", "-w") {
+		a.add(i.part(effect.Persist, "it opens a tunnel"))
+	}
+}
+
+// gh are the clients of forges.
+func gh(a *analysis, i *invocation) {
+	flags, rest := split(i.args, []string{"-R", "--repo", "--json", "-q", "--jq", "-t", "--template", "-L", "--limit", "-X", "--method", "-f", "-F", "--field", "--raw-field", "-H", "--header", "--title", "--body", "-b", "--body-file", "--base", "-B", "--head", "--job", "-s", "--state", "--label", "--search", "-S", "--input", "-a", "--assignee", "--author", "--milestone", "-w", "--workflow", "--branch", "--hostname", "--cache"})
+	group, verb := "", ""
+	if len(rest) > 0 {
+		group = rest[0].text
+	}
+	if len(rest) > 1 {
+		verb = rest[1].text
+	}
+	p := i.part(effect.Reach, "it talks to a forge")
+	p.To = "forge:" + i.program
+	switch {
+	case slices.ContainsFunc(rest[:min(2, len(rest))], func(w word) bool { return w.dynamic }):
+		a.hide(i.text, "a variable names the subcommand")
+		return
+	case group == "api":
+		method := values(flags, "-X", "--method")
+		writes := has(flags, "-f", "-F", "--field", "--raw-field", "--input")
+		for _, m := range method {
+			writes = !strings.EqualFold(m.text, "GET")
+			if strings.EqualFold(m.text, "DELETE") || m.dynamic {
+				a.add(i.part(effect.Destroy, "it deletes what is on a forge"))
+			}
+		}
+		if writes {
+			p.To, p.Why = "", "it changes what is on a forge"
+		}
+	case slices.Contains([]string{"view", "list", "ls", "status", "diff", "checks", "watch", "download", "search", "get"}, verb) || group == "search" || group == "status" || group == "browse" || group == "help" || group == "version":
+		// It reads what others wrote. What is asked for names nothing that was
+		// read, as far as the words go.
+	case group == "auth" && (verb == "status"):
+	case group == "alias" || group == "config" || group == "extension" || group == "auth" || group == "secret" || group == "variable" || group == "ssh-key" || group == "gpg-key" || group == "ruleset" || group == "codespace":
+		a.add(i.part(effect.Persist, "it changes settings"))
+		p.To = ""
+	case verb == "delete" || verb == "archive" || verb == "close":
+		a.add(i.part(effect.Destroy, "it removes what is on a forge"))
+		p.To = ""
+	case verb == "checkout" || verb == "clone" || group == "co":
+		q := i.part(effect.Edit, "it fetches others' files into the workspace")
+		q.Anywhere = true
+		a.add(q)
+	default:
+		p.To, p.Why = "", "it tells others, or changes what is on a forge"
+		if group != "" && verb != "" {
+			p.To = "forge:" + i.program + ":" + group + ":" + verb
+		}
+	}
+	a.add(p)
+	for _, w := range values(flags, "--body-file") {
+		a.reads(i.text, i.program, w)
+	}
+}
+
+func npx(a *analysis, i *invocation) {
+	k := 0
+	for k < len(i.args) && !i.args[k].dynamic && strings.HasPrefix(i.args[k].text, "-") {
+		switch i.args[k].text {
+		case "-c", "--call", "--shell", "--shell-auto-fallback":
+			a.hide(i.text, "a flag holds a command")
+			return
+		case "-p", "--package":
+			k++
+			p := i.part(effect.Reach, "it fetches a package and runs it")
+			if k < len(i.args) {
+				p.To = "registry:npm " + i.args[k].text
+			}
+			a.add(p)
+		}
+		k++
+	}
+	if k >= len(i.args) || i.args[k].dynamic {
+		a.hide(i.text, "what it runs can't be told")
+		return
+	}
+	name := i.args[k].text
+	if e := table.Lookup(name); e != nil && e.Set && slices.Equal(e.Effects, []effect.Effect{effect.Run}) || name == "prettier" { // a tool that workspaces install
+		a.call(i.args[k:], i.in)
+		a.add(i.part(effect.Run, "it runs a tool of the workspace"))
+		p := i.part(effect.Reach, "it fetches the tool if the workspace lacks it")
+		p.To, p.Foreign = "registry:npm", false
+		a.add(p)
+		return
+	}
+	p := i.part(effect.Reach, "it fetches a package and runs it")
+	p.To, p.Anywhere = "registry:npm "+name, true
+	a.add(p)
+	a.add(i.part(effect.Run, "it runs a package"))
+}
+
+func sudo(a *analysis, i *invocation) {
+	p := i.part(effect.Persist, "it acts with another user's rights")
+	p.Anywhere = true
+	a.add(p)
+	_, rest := split(i.args, []string{"-u", "-g", "-h", "-p", "-C", "-T", "-r", "-t", "-U", "-D", "-R", "-s", "-c", "-l"})
+	for len(rest) > 0 && strings.Contains(rest[0].text, "=") && !rest[0].dynamic {
+		name, v, _ := strings.Cut(rest[0].text, "=")
+		a.steers(name, []word{{text: v}})
+		rest = rest[1:]
+	}
+	if i.program == "su" || i.program == "runuser" {
+		a.hide(i.text, "what it runs can't be told")
+		return
+	}
+	if len(rest) > 0 {
+		k := slices.IndexFunc(i.args, func(w word) bool { return w == rest[0] })
+		a.call(i.args[max(k, 0):], i.in)
+	}
+}
+
+// git is the version control.
+func git(a *analysis, i *invocation) {
+	args := i.args
+	dirs := a.dirs
+	defer func() { a.dirs = dirs }()
+	for len(args) > 0 {
+		w := args[0]
+		switch {
+		case w.dynamic:
+			a.hide(i.text, "a variable names the subcommand")
+			return
+		case w.text == "-C" && len(args) > 1:
+			a.dirs = a.moved(args[1:2], a.dirs)
+			args = args[1:]
+		case w.text == "-c" && len(args) > 1:
+			key, v, _ := strings.Cut(strings.ToLower(args[1].text), "=")
+			if !slices.ContainsFunc(harmlessConfig, func(p string) bool { return strings.HasPrefix(key, p) }) && !(key == "core.pager" && v == "cat") || args[1].dynamic {
+				a.hide(i.text, "a setting of git's may name a program")
+			}
+			args = args[1:]
+		case strings.HasPrefix(w.text, "--exec-path=") || strings.HasPrefix(w.text, "--config-env"):
+			a.hide(i.text, "a flag of git's names programs")
+		case w.text == "--git-dir" || w.text == "--work-tree" || w.text == "--namespace":
+			a.hide(i.text, "a flag leads git to another repository")
+			args = args[1:]
+		case strings.HasPrefix(w.text, "--git-dir") || strings.HasPrefix(w.text, "--work-tree"):
+			a.hide(i.text, "a flag leads git to another repository")
+		case strings.HasPrefix(w.text, "-"):
+		default:
+			a.git(i, w.text, args[1:])
+			return
+		}
+		args = args[min(1, len(args)):]
+	}
+	a.add(i.part(effect.Observe, "it prints its own help"))
+}
+
+// harmlessConfig are settings of git's that name no program.
+var harmlessConfig = []string{"user.name", "user.email", "color.", "core.quotepath", "core.autocrlf", "commit.gpgsign", "tag.gpgsign", "advice.", "init.defaultbranch", "diff.noprefix", "diff.renames", "log.", "pull.rebase", "rebase.auto", "merge.conflictstyle", "core.commentchar", "protocol.version", "gc.auto", "maintenance.auto", "safe.directory", "column.", "core.abbrev", "diff.context", "diff.algorithm", "http.lowspeed"}
+
+func (a *analysis) git(i *invocation, sub string, args []word) {
+	flags, rest := split(args, []string{"-m", "--message", "-F", "--file", "-n", "--max-count", "--author", "--date", "-b", "-B", "-c", "-C", "--format", "--pretty", "-S", "-G", "-L", "--since", "--until", "--after", "--before", "--grep", "-o", "--onto", "-s", "--strategy", "-X", "--depth", "-u", "--source", "-t", "--exec", "-x", "--output", "--upload-pack", "--receive-pack", "-O", "--cleanup", "--diff-filter", "-U"})
+	if sub == "branch" || sub == "push" || sub == "stash" || sub == "log" || sub == "show" || sub == "diff" {
+		flags, rest = split(args, []string{"-m", "--message", "-n", "--max-count", "--author", "--format", "--pretty", "-S", "-G", "-L", "--since", "--until", "--after", "--before", "--grep", "--output", "-o", "--receive-pack", "--repo", "--exec", "-O", "--diff-filter"})
+	}
+	first := ""
+	if len(rest) > 0 {
+		first = rest[0].text
+	}
+	add := func(e effect.Effect, why string) *Part {
+		p := i.part(e, why)
+		a.add(p)
+		return nil
+	}
+	foreign := slices.ContainsFunc(rest, func(w word) bool {
+		return w.dynamic || strings.HasPrefix(w.text, "origin/") || strings.HasPrefix(w.text, "upstream/") || strings.Contains(w.text, "FETCH_HEAD") || strings.HasPrefix(w.text, "remotes/") || strings.HasPrefix(w.text, "refs/remotes/") || strings.HasPrefix(w.text, "refs/pull") || strings.HasPrefix(w.text, "pull/") || strings.HasPrefix(w.text, "pr/")
+	}) || has(flags, "--all", "--remotes", "-r") && sub != "branch"
+	foreign = foreign || sub == "branch" && has(flags, "-a", "-r", "--all", "--remotes")
+	observe := func() {
+		p := i.part(effect.Observe, "it reads the repository")
+		p.Foreign = foreign || !a.inRoot()
+		a.add(p)
+		for _, w := range values(flags, "--output", "-o") {
+			a.writes(i.text, i.program, w)
+		}
+	}
+	reach := func(why string, to ...word) {
+		p := i.part(effect.Reach, why)
+		var names []string
+		for _, w := range to {
+			if w.dynamic {
+				names = nil
+				break
+			}
+			names = append(names, w.text)
+		}
+		if len(to) == 0 {
+			names = []string{"origin"}
+		}
+		if p.To = strings.Join(names, " "); strings.Contains(p.To, "://") || strings.Contains(p.To, "@") {
+			p.To = host(p.To) + " " + p.To
+		}
+		a.add(p)
+	}
+	tree := func(e effect.Effect, why string) {
+		p := i.part(e, why)
+		p.Anywhere, p.Foreign = e != effect.Edit || foreign, foreign
+		a.add(p)
+	}
+	if slices.ContainsFunc(flags, func(w word) bool {
+		return strings.HasPrefix(w.text, "--upload-pack") || strings.HasPrefix(w.text, "--receive-pack") || strings.HasPrefix(w.text, "--exec") || strings.HasPrefix(w.text, "--ext-diff") || strings.HasPrefix(w.text, "--textconv") || strings.HasPrefix(w.text, "--open-files-in-pager") || strings.HasPrefix(w.text, "--template=") || strings.HasPrefix(w.text, "--output-directory")
+	}) || sub == "grep" && slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-O") }) {
+		a.hide(i.text, "a flag of git's names a program")
+	}
+	switch sub {
+	case "status", "diff", "log", "show", "blame", "shortlog", "describe", "rev-parse", "rev-list", "ls-files", "ls-tree", "cat-file", "grep", "name-rev", "merge-base", "cherry", "diff-tree", "diff-index", "diff-files", "for-each-ref", "show-ref", "count-objects", "fsck", "whatchanged", "range-diff", "check-ignore", "check-attr", "var", "version", "help", "--version", "symbolic-ref", "annotate", "show-branch", "get-tar-commit-id", "verify-commit", "verify-tag", "hash-object", "patch-id", "merge-tree", "rerere":
+		if sub == "symbolic-ref" && len(rest) > 1 || sub == "hash-object" && has(flags, "-w") {
+			tree(effect.Edit, "it changes the repository")
+			return
+		}
+		observe()
+	case "reflog":
+		if first == "expire" || first == "delete" {
+			tree(effect.Destroy, "it removes what could be had back")
+			return
+		}
+		observe()
+	case "ls-remote":
+		reach("it asks another repository", rest[:min(1, len(rest))]...)
+	case "branch":
+		switch {
+		case has(flags, "-D", "-d", "--delete", "-f", "--force", "-M", "-C"):
+			tree(effect.Destroy, "it removes a branch")
+		case len(rest) > 0 && !has(flags, "--list", "-l", "--contains", "--merged", "--no-merged", "--points-at", "-r", "-a"), has(flags, "-m", "-c", "-u", "--set-upstream-to", "--unset-upstream"):
+			tree(effect.Edit, "it changes branches")
+		default:
+			observe()
+		}
+	case "tag":
+		switch {
+		case has(flags, "-d", "--delete", "-f", "--force"):
+			tree(effect.Destroy, "it removes a tag")
+		case len(rest) > 0 && !has(flags, "-l", "--list", "-n", "--contains", "--points-at", "-v"):
+			tree(effect.Edit, "it makes a tag")
+		default:
+			observe()
+		}
+	case "stash":
+		switch first {
+		case "drop", "clear":
+			tree(effect.Destroy, "it removes what was put aside")
+		case "list", "show":
+			observe()
+		default:
+			tree(effect.Edit, "it moves changes")
+		}
+	case "add", "mv", "apply", "am", "notes", "update-index", "read-tree", "write-tree", "commit-tree", "update-ref", "init", "sparse-checkout", "pack-refs", "stage", "mergetool", "merge-file", "checkout-index", "rebase--continue", "bundle", "format-patch", "archive":
+		if sub == "mergetool" {
+			a.hide(i.text, "a setting names what it runs")
+			return
+		}
+		if sub == "apply" || sub == "am" {
+			a.reads(i.text, i.program, rest...)
+			tree(effect.Edit, "it applies a patch")
+			return
+		}
+		if sub == "update-ref" && has(flags, "-d") {
+			tree(effect.Destroy, "it removes a name")
+			return
+		}
+		if (sub == "archive" || sub == "format-patch" || sub == "bundle") && len(values(flags, "-o", "--output")) > 0 {
+			for _, w := range values(flags, "-o", "--output") {
+				a.writes(i.text, i.program, w)
+			}
+			return
+		}
+		tree(effect.Edit, "it changes the index or the repository")
+	case "rm":
+		if has(flags, "--cached") {
+			tree(effect.Edit, "it changes the index")
+			return
+		}
+		a.removes(i.text, i.program, rest...)
+	case "commit", "merge", "rebase", "cherry-pick", "revert", "pull":
+		if sub == "pull" {
+			reach("it fetches from another repository", rest...)
+			foreign = true
+		}
+		if sub == "rebase" && has(flags, "-x", "--exec") {
+			for _, w := range values(flags, "-x", "--exec") {
+				a.code(i, w)
+			}
+		}
+		if has(flags, "--no-verify", "-n") && sub == "commit" {
+			tree(effect.Edit, "it commits")
+			return
+		}
+		tree(effect.Edit, "it changes branches and files")
+		add(effect.Run, "hooks of the workspace may run")
+	case "checkout", "switch", "restore":
+		files := slices.ContainsFunc(args, func(w word) bool { return w.text == "--" }) || sub == "restore" && !(has(flags, "--staged", "-S") && !has(flags, "--worktree", "-W"))
+		made := has(flags, "-b", "-B", "-c", "-C", "--orphan", "--create")
+		switch {
+		case sub == "restore" && !files:
+			tree(effect.Edit, "it changes the index")
+		case files, has(flags, "-f", "--force", "--discard-changes"), sub == "checkout" && !made && slices.ContainsFunc(rest, func(w word) bool { return w.text == "." || strings.Contains(w.text, "*") || len(rest) > 1 }), sub == "checkout" && !made && first != "" && strings.Contains(first, ".") && !foreign, has(flags, "-p", "--patch"):
+			var writes []string
+			for _, w := range rest {
+				for _, at := range a.find(w) {
+					if at.full != "" && !at.some {
+						writes = append(writes, at.full)
+					}
+				}
+			}
+			a.add(Part{Text: i.text, Program: i.program, Effect: effect.Destroy, Why: "changes that are not committed are lost", Writes: writes, Anywhere: len(writes) == 0, Foreign: foreign})
+		default:
+			tree(effect.Edit, "it changes to another branch")
+			add(effect.Run, "hooks of the workspace may run")
+		}
+	case "reset":
+		if has(flags, "--hard", "--merge", "--keep") {
+			tree(effect.Destroy, "changes that are not committed are lost")
+			return
+		}
+		tree(effect.Edit, "it changes the index or a branch")
+	case "clean":
+		if has(flags, "-n", "--dry-run") {
+			observe()
+			return
+		}
+		tree(effect.Destroy, "files that git does not know are lost")
+	case "gc", "prune", "filter-branch", "filter-repo", "repack", "replace", "maintenance":
+		tree(effect.Destroy, "it removes what could be had back")
+		if sub == "filter-branch" || sub == "maintenance" {
+			a.hide(i.text, "its filters run commands")
+		}
+	case "push":
+		to := rest
+		if has(flags, "--repo") {
+			to = append(values(flags, "--repo"), rest...)
+		}
+		reach("it sends commits to another repository", to...)
+		if has(flags, "--force", "-f", "--force-with-lease", "--delete", "-d", "--mirror", "--prune") || slices.ContainsFunc(rest, func(w word) bool { return strings.HasPrefix(w.text, "+") || strings.HasPrefix(w.text, ":") }) {
+			tree(effect.Destroy, "it replaces what is there")
+		}
+		add(effect.Run, "hooks of the workspace may run")
+	case "fetch", "clone":
+		reach("it fetches from another repository", rest...)
+		if sub == "clone" {
+			into := word{text: "clone"}
+			if len(rest) > 1 {
+				into = rest[1]
+			}
+			a.writes(i.text, i.program, into)
+		}
+		if slices.ContainsFunc(rest, func(w word) bool { return strings.HasPrefix(w.text, "ext::") || strings.HasPrefix(w.text, "-") }) {
+			a.hide(i.text, "the address names a program")
+		}
+	case "remote":
+		switch first {
+		case "", "show", "get-url":
+			if first == "show" {
+				reach("it asks another repository")
+				return
+			}
+			observe()
+		case "update", "prune":
+			reach("it fetches from another repository")
+		default:
+			p := i.part(effect.Persist, "it changes where later pushes and fetches go")
+			a.add(p)
+		}
+	case "config":
+		reads := has(flags, "--get", "--get-all", "--get-regexp", "--list", "-l", "--show-origin", "--get-urlmatch") || first == "get" || first == "list"
+		if reads || len(rest) == 1 && !has(flags, "--unset", "--unset-all", "--edit", "-e", "--remove-section", "--add", "--replace-all") && first != "edit" && first != "set" {
+			observe()
+			return
+		}
+		add(effect.Persist, "it changes settings that later commands obey")
+	case "submodule":
+		switch first {
+		case "", "status", "summary":
+			observe()
+		case "foreach":
+			if len(rest) > 1 {
+				a.code(i, word{text: shown(rest[1:]), dynamic: slices.ContainsFunc(rest[1:], func(w word) bool { return w.dynamic })})
+			}
+		default:
+			reach("it fetches other repositories", rest[min(1, len(rest)):]...)
+			tree(effect.Edit, "it changes the workspace")
+		}
+	case "worktree":
+		switch first {
+		case "list":
+			observe()
+		case "remove", "prune":
+			tree(effect.Destroy, "it removes a folder of work")
+		default:
+			for _, w := range rest[min(1, len(rest)):min(2, len(rest))] {
+				a.writes(i.text, i.program, w)
+			}
+			tree(effect.Edit, "it makes a folder of work")
+		}
+	case "bisect":
+		if first == "run" {
+			a.call(rest[1:], input{})
+		}
+		tree(effect.Edit, "it changes to other commits")
+	case "lfs", "svn", "p4", "send-email", "request-pull", "daemon", "http-backend", "instaweb", "credential", "imap-send", "cvsimport", "upload-pack", "receive-pack":
+		reach("it may reach another machine")
+		if sub == "credential" {
+			add(effect.Persist, "it tells or changes credentials")
+		}
+	case "difftool", "gui", "citool", "hook", "shell", "alias", "k", "web--browse":
+		a.hide(i.text, "a setting names what it runs")
+	default:
+		a.hide(i.text, "nothing is known of this subcommand, which may be an alias")
+	}
+}
+
+// inRoot reports whether the shell is surely in a folder that the user trusts.
+func (a *analysis) inRoot() bool {
+	return !slices.ContainsFunc(a.dirs, func(d string) bool {
+		z := a.m.zone(d)
+		return d == "" || z != workspace.Own && z != workspace.Steering
+	})
+}

@@ -1,0 +1,80 @@
+// Package shell says what a shell command does: it parses the command, finds
+// every program that it runs, and gives each part an effect by a table of
+// programs.
+//
+// It errs on the strict side. What can't be parsed, hides what it runs, or
+// runs a program that the table does not know, is not taken for harmless.
+package shell
+
+import (
+	"slices"
+
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// Machine is where a command runs.
+type Machine struct {
+	// Dir is the absolute path of the working directory; empty where it is
+	// not known, and then relative paths are in no workspace.
+	Dir string
+	// Home is the user's home folder; empty where it is not known.
+	Home string
+	// Zone says what an absolute, clean path is.
+	Zone func(path string) workspace.Zone
+}
+
+// Command is what a shell command does, part by part, in the order of its text.
+type Command struct {
+	Parts []Part
+}
+
+// Part is one program that a command runs, or one redirection.
+type Part struct {
+	// Text is the part as it is written, for people; at most MaxText bytes.
+	Text string
+	// Program is the program's name without its folder; empty for a
+	// redirection.
+	Program string
+	Effect  effect.Effect
+	// Why says in a few words what gives the part its effect.
+	Why string
+	// To is where Reach and Spend go, as far as it is known: a host, a remote
+	// and a branch, a registry and a package.
+	To string
+	// Unknown: no table knows the program. It has the effect Reach.
+	Unknown bool
+	// Hidden: what runs can't be told from the text. It has the effect Reach.
+	Hidden bool
+	// Foreign: what the part prints may hold words of strangers: it used the
+	// network, or read files of theirs.
+	Foreign bool
+	// Writes are the absolute paths of files that the part changes, as far as
+	// they are known; Anywhere: it may change others, too.
+	Writes   []string
+	Anywhere bool
+}
+
+// Bounds of a command. One beyond them is one hidden part.
+const (
+	MaxBytes = 64 << 10
+	MaxParts = 256
+	MaxText  = 200
+)
+
+// Effects are the distinct effects of a command's parts, in their order.
+func (c *Command) Effects() []effect.Effect {
+	var out []effect.Effect
+	for i := range c.Parts {
+		if e := c.Parts[i].Effect; !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Foreign reports whether what a command prints may hold words of strangers.
+func (c *Command) Foreign() bool {
+	return slices.ContainsFunc(c.Parts, func(p Part) bool { return p.Foreign })
+}

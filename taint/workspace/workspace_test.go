@@ -1,0 +1,122 @@
+package workspace
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func sample() *Workspace {
+	return New(Config{Roots: []string{"/work/app", "/work/app/sub", "relative", "/"}, Home: "/home/me", State: []string{"/home/me/.config/margay", "/home/me/.local/share/margay"}})
+}
+
+func TestZone(t *testing.T) {
+	w := sample()
+	for p, want := range map[string]Zone{
+		"/work/app":                                    Own,
+		"/work/app/a.go":                               Own,
+		"/work/app/Makefile":                           Steering,
+		"/work/app/package.json":                       Steering,
+		"/work/app/target/debug/x":                     Own,
+		"/work/application/a.go":                       Outside,
+		"/work/other/a.go":                             Outside,
+		"/work/app/node_modules/x/index.js":            Foreign,
+		"/work/app/web/node_modules":                   Foreign,
+		"/work/app/vendor/x/y.go":                      Foreign,
+		"/work/app/.venv/lib/a.py":                     Foreign,
+		"/work/app/.git/FETCH_HEAD":                    Foreign,
+		"/work/app/.git/hooks/pre-commit":              Steering,
+		"/work/app/.git/config":                        Steering,
+		"/work/app/.git/index":                         Own,
+		"/work/app/.GitHub/Workflows/ci.yml":           Steering,
+		"/work/app/CLAUDE.md":                          Steering,
+		"/work/app/docs/AGENTS.md":                     Steering,
+		"/work/app/.claude/settings.json":              Steering,
+		"/work/app/.claude/plans/x.md":                 Own,
+		"/work/app/.claude/worktrees/x/a.go":           Own,
+		"/work/app/.claude/worktrees/x/AGENTS.md":      Steering,
+		"/work/app/.claude/worktrees/x/node_modules/y": Foreign,
+		"/work/app/.claude/worktrees":                  Steering,
+		"/work/app/sub/CLAUDE.md":                      Steering,
+		"/home/me/.bashrc":                             Steering,
+		"/home/me/.ssh/authorized_keys":                Steering,
+		"/home/me/.config/systemd/user/x":              Steering,
+		"/home/me/.config/margay/config.yaml":          Mediator,
+		"/home/me/.local/share/margay/margay.db":       Mediator,
+		"/home/me/Downloads/x":                         Outside,
+		"/home/me":                                     Outside,
+		"/tmp/x":                                       Scratch,
+		"/etc/cron.d/x":                                Steering,
+		"/etc/issue":                                   System,
+		"/usr/bin/git":                                 System,
+		"/dev/null":                                    System,
+		"/dev/sda":                                     Outside,
+		"/dev/tcp/x/80":                                Outside,
+		"/":                                            Outside,
+		"relative/x":                                   Outside,
+		"/work/app/../x":                               Outside,
+		"/work/app/./x":                                Outside,
+		"":                                             Outside,
+	} {
+		if got := w.Zone(p); got != want {
+			t.Errorf("%s is %s, want %s", p, got, want)
+		}
+	}
+	if got := w.Root("/work/app/sub/x"); got != "/work/app/sub" {
+		t.Errorf("the root is %s", got)
+	}
+	if got := w.Root("/work"); got != "" {
+		t.Errorf("the root is %s", got)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	w := sample()
+	for _, c := range []struct{ dir, p, want string }{
+		{"/work/app", "a.go", "/work/app/a.go"},
+		{"/work/app", "./b/../a.go", "/work/app/a.go"},
+		{"/work/app", "../../etc/passwd", "/etc/passwd"},
+		{"/work/app", "/x/../y", "/y"},
+		{"", "/y", "/y"},
+		{"", "~/x", "/home/me/x"},
+		{"", "~", "/home/me"},
+		{"", "a", ""},
+		{"rel", "a", ""},
+		{"/w", "~root/x", ""},
+		{"/w", "", ""},
+		{"/w", "*.go", ""},
+		{"/w", "$HOME/x", ""},
+		{"/w", "a\x00b", ""},
+		{"/w", "a\u200bb", ""},
+		{"/w", "a\u202eb", ""},
+		{"/w", `a\b`, ""},
+	} {
+		got, ok := w.Resolve(c.dir, c.p)
+		if got != c.want || ok != (c.want != "") {
+			t.Errorf("%q in %q is %q, %v", c.p, c.dir, got, ok)
+		}
+	}
+}
+
+// A path that resolves is in a trusted folder only if its text says so, whatever
+// goes up and down in it.
+func TestResolveStays(t *testing.T) {
+	w := sample()
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"..", ".", "a", "work", "app", "", "etc"}), 1, 8).Draw(t, "parts")
+		got, ok := w.Resolve("/work/app", strings.Join(parts, "/"))
+		if !ok {
+			return
+		}
+		if !path.IsAbs(got) || path.Clean(got) != got {
+			t.Fatalf("%q is not clean", got)
+		}
+		z := w.Zone(got)
+		inside := got == "/work/app" || strings.HasPrefix(got, "/work/app/")
+		if inside != (w.Root(got) != "") || !inside && z == Own {
+			t.Fatalf("%q is %s", got, z)
+		}
+	})
+}
