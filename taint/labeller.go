@@ -120,6 +120,13 @@ func (l *Labeller) History(turns []Turn, tools []clear.Description) *clear.Histo
 			m.Tool = c.call.Name
 			r := l.Result(c.call, c.under, t.Text)
 			m.Regions, m.Worst = r.Regions, r.Worst
+			if l.Policy.continues(m.Tool) {
+				m.Worst = lat.Join(m.Worst, context)
+				m.Regions = slices.Clone(m.Regions) // they are shared
+				for j := range m.Regions {
+					m.Regions[j].Label = lat.Join(m.Regions[j].Label, context)
+				}
+			}
 			if t.Opaque {
 				m.Worst = lat.Join(m.Worst, l.Policy.scheme.Worst())
 				m.Regions = slices.Clone(m.Regions) // they are shared
@@ -186,6 +193,12 @@ func (l *Labeller) own(t *Turn, at int) []flow.Region {
 		out = append(out, flow.Region{Start: end, End: len(t.Text), From: from})
 	}
 	return out
+}
+
+// continues reports whether results of a tool hold what earlier calls wrote.
+func (p *Policy) continues(tool string) bool {
+	t := p.tools[tool]
+	return t != nil && t.Continues
 }
 
 // Describe labels the tools that are offered to a model. Those of a pack have

@@ -9,8 +9,10 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/clear"
 	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
 )
 
@@ -19,9 +21,10 @@ type Reach uint8
 
 // Reaches.
 const (
-	ReachLow  Reach = iota // trusted; public
-	ReachHigh              // whatever strangers wrote; what the user may see
-	ReachAny               // not looked at
+	ReachLow       Reach = iota // trusted; public
+	ReachWorkspace              // also what a trusted folder holds; of readers, as ReachLow
+	ReachHigh                   // whatever strangers wrote; what the user may see
+	ReachAny                    // not looked at
 )
 
 // Rule is a part of a tool's policy.
@@ -35,7 +38,10 @@ type Rule struct {
 	Readers []document.Path
 	Confirm bool // ask, whatever the label
 	Deny    bool // never
-	Why     string
+	// Spec, where not nil, says what the call does, and the table of effects
+	// what it may follow from, instead of Source and Reader.
+	Spec *act.Spec
+	Why  string
 }
 
 // Tool is what is known of a tool.
@@ -52,6 +58,9 @@ type Tool struct {
 	// Destinations are the arguments that say where something goes, and Free
 	// those that a grant for a trajectory leaves free; never both.
 	Destinations, Free []string
+	// Continues: a result holds nothing but what the conversation's earlier
+	// calls did and wrote. It has the join of all labels before it.
+	Continues bool
 }
 
 // Case is what holds for some calls of a tool: other marks of its results.
@@ -77,6 +86,8 @@ type Policy struct {
 	lists  map[string][]string
 	tools  map[string]*Tool
 	folded map[string]string
+	// machine is what the tools work on; nil where nothing is known of it.
+	machine *act.Machine
 }
 
 // Errors of New.
@@ -124,6 +135,14 @@ func (t *Tool) check() error {
 		}
 		if r.Deny && r.Confirm {
 			return bad("rule %d both denies and asks", i+1)
+		}
+		if r.Spec != nil {
+			if r.Deny || r.Confirm {
+				return bad("rule %d says what a call does, and denies or asks", i+1)
+			}
+			if name, ok := r.Spec.Within(t.Args); !ok {
+				return bad("rule %d is about %s, which is not an argument of the tool", i+1, name)
+			}
 		}
 		for _, p := range r.Readers {
 			if !slices.Contains(t.Args, p.Head()) {
@@ -183,6 +202,14 @@ func (p *Policy) Annotate(call flow.ToolCall, result string) observe.Result {
 			a, chosen = marks, true
 		}
 	}
+	if args != nil && !a.Default.Trusted && p.workspaces(t, args, result) {
+		a.Default.Workspace = true
+		if a.Structure != nil {
+			marks := *a.Structure
+			marks.Workspace = true
+			a.Structure = &marks
+		}
+	}
 	return a.Annotate(&observe.Observation{Scheme: &p.scheme, Tool: call.Name, Text: result, Args: args, Worst: worst, Trusts: p.trusts})
 }
 
@@ -215,8 +242,12 @@ func (p *Policy) tool(call flow.ToolCall) (t *Tool, args *document.Tree) {
 // Clearance is what a call needs: P(t) of the paper.
 type Clearance struct {
 	clear.Needs
-	Known   bool
-	Rule    int // the rule that counts, from 1; 0 for none
+	Known bool
+	Rule  int // the rule that counts, from 1; 0 for none
+	// Acts are what the call does, where its rule says that; Effect is the one
+	// that decides.
+	Acts    []act.Act
+	Effect  effect.Effect
 	Reasons []flow.Reason
 }
 
@@ -227,6 +258,7 @@ const (
 	CodeArguments   = "arguments-not-strict"
 	CodeArgument    = "unknown-argument"
 	CodeRule        = "tool-rule"
+	CodeEffect      = "effect" // what a part of the call does
 	CodeNoRule      = "no-rule"
 	CodeLabel       = "label-too-high"
 	CodeConfirmed   = "confirmed"
@@ -275,7 +307,12 @@ func (p *Policy) Clear(call flow.ToolCall, user []string) Clearance {
 		if r.Deny || !p.holds(r.When, q, r.Confirm) {
 			continue
 		}
-		c.Rule, c.Confirm, c.Limit = i+1, r.Confirm, p.limit(r, args)
+		c.Rule, c.Confirm = i+1, r.Confirm
+		if r.Spec != nil {
+			p.byEffects(&c, r.Spec, q)
+			return c
+		}
+		c.Limit = p.limit(r, args)
 		c.Reasons = append(c.Reasons, reason(CodeRule, "rule %d of %s: %s", i+1, t.Name, r.Why))
 		return c
 	}
@@ -287,8 +324,11 @@ func (p *Policy) Clear(call flow.ToolCall, user []string) Clearance {
 func (p *Policy) Limit(source, reader Reach) clear.Limit {
 	// Where sources are people, strangers are any.
 	l := clear.Limit{AnySource: source == ReachAny || source == ReachHigh && p.scheme.OfPeople(), AnyReader: reader == ReachAny}
-	if source == ReachHigh && !l.AnySource {
+	switch {
+	case source == ReachHigh && !l.AnySource:
 		l.Label.Integrity = p.scheme.Untrusted
+	case source == ReachWorkspace && p.scheme.Workspace != p.scheme.Untrusted:
+		l.Label.Integrity = p.scheme.Workspace
 	}
 	if reader == ReachHigh {
 		l.Label.Confidentiality = p.scheme.Private

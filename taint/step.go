@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/clear"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/observe"
@@ -77,6 +78,13 @@ func (p *Policy) Decide(s Step) Ruling {
 	}
 	ruled := clear.Decide(&step)
 	r := Ruling{Replay: ruled.High && !s.Replayed, Level: ruled.Level}
+	if p.InWorkspace(s.From.Label()) {
+		r.Replay = false
+	} else if r.Replay && p.scheme.Workspace != p.scheme.Untrusted && !ruled.Level.Admits(lat, label.Label{Integrity: p.scheme.Workspace, Confidentiality: p.scheme.Private}) {
+		// Less than the workspace would leave an agent nothing to work on. What
+		// the calls need is decided again from there.
+		r.Level = p.floor()
+	}
 	for i, decided := range ruled.Verdicts {
 		c := needs[i]
 		v := Verdict{Verdict: decided, Clearance: c, Reasons: slices.Clone(c.Reasons)}
@@ -165,8 +173,9 @@ type Question struct {
 	Limit        clear.Limit // that it may be made under unasked
 	Blame        []Blame
 	Reasons      []flow.Reason
-	Destinations []string // arguments that say where it goes
-	Free         []string // arguments that a grant leaves free
+	Acts         []act.Act // what the call does, where that decides
+	Destinations []string  // arguments that say where it goes
+	Free         []string  // arguments that a grant leaves free
 }
 
 // Question makes the question that a verdict calls for.
@@ -175,7 +184,7 @@ func (p *Policy) Question(k Key, v *Verdict, under label.Label) (Question, error
 	if err != nil {
 		return Question{}, err
 	}
-	q := Question{Digest: d, Call: v.Call, Label: under, Limit: v.Clearance.Limit, Blame: v.Blame, Reasons: v.Reasons}
+	q := Question{Digest: d, Call: v.Call, Label: under, Limit: v.Clearance.Limit, Blame: v.Blame, Reasons: v.Reasons, Acts: v.Clearance.Acts}
 	if t := p.tools[v.Call.Name]; t != nil {
 		q.Destinations, q.Free = slices.Clone(t.Destinations), slices.Clone(t.Free)
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/margaydev/margay/internal/yamldoc"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
 )
 
@@ -100,6 +102,7 @@ type tool struct {
 	Args         []string           `json:"args"`
 	Destinations []string           `json:"destinations"`
 	Free         []string           `json:"free"`
+	Continues    bool               `json:"continues"`
 	Result       *named[annotation] `json:"result"`
 	Policy       named[[]rule]      `json:"policy"`
 	Samples      []Sample           `json:"samples"`
@@ -112,6 +115,17 @@ type rule struct {
 	Ask     bool     `json:"ask"`
 	Deny    bool     `json:"deny"`
 	Why     string   `json:"why"`
+
+	// What a call does, instead of Admit.
+	Effect string   `json:"effect"`
+	To     []string `json:"to"`
+	// Foreign: strangers' words may come back.
+	Foreign bool     `json:"foreign"`
+	Shell   string   `json:"shell"`
+	Dir     string   `json:"dir"`
+	Edits   []string `json:"edits"`
+	Reads   []string `json:"reads"`
+	Patch   string   `json:"patch"`
 }
 
 type cond struct {
@@ -253,7 +267,7 @@ func (d typeDef) compile() (observe.Type, error) {
 }
 
 func (c *compiler) tool(d *tool) Tool {
-	t := Tool{Tool: taint.Tool{Name: d.Name, Args: d.Args, Destinations: d.Destinations, Free: d.Free}, Worst: d.Worst, Why: d.Why}
+	t := Tool{Tool: taint.Tool{Name: d.Name, Args: d.Args, Destinations: d.Destinations, Free: d.Free, Continues: d.Continues}, Worst: d.Worst, Why: d.Why}
 	if d.Result != nil {
 		var a results
 		c.in(func() { a = c.annotation(&d.Result.of) }, "result")
@@ -289,9 +303,9 @@ func (c *compiler) tool(d *tool) Tool {
 // mark reads words such as "untrusted private".
 func mark(words string) (observe.Mark, error) {
 	integrity, confidentiality, ok := strings.Cut(words, " ")
-	m := observe.Mark{Trusted: integrity == "trusted", Public: confidentiality == "public"}
-	if !ok || !m.Trusted && integrity != "untrusted" || !m.Public && confidentiality != "private" {
-		return m, fmt.Errorf("unknown mark %q: a mark is trusted or untrusted, and public or private", words)
+	m := observe.Mark{Trusted: integrity == "trusted", Workspace: integrity == "workspace", Public: confidentiality == "public"}
+	if !ok || !m.Trusted && !m.Workspace && integrity != "untrusted" || !m.Public && confidentiality != "private" {
+		return m, fmt.Errorf("unknown mark %q: a mark is trusted, workspace or untrusted, and public or private", words)
 	}
 	return m, nil
 }
@@ -374,16 +388,37 @@ func (c *compiler) rule(d *rule) taint.Rule {
 		c.fail(err, "admit")
 	}
 	r.Readers = c.paths("readers", d.Readers)
+	r.Spec = c.spec(d)
 	return r
+}
+
+// spec reads what a rule says of what a call does; nil where it says nothing.
+func (c *compiler) spec(d *rule) *act.Spec {
+	at := func(key, text string) *document.Path {
+		if text == "" {
+			return nil
+		}
+		p := c.path(key, text)
+		return &p
+	}
+	s := &act.Spec{Shell: at("shell", d.Shell), Dir: at("dir", d.Dir), Edits: c.paths("edits", d.Edits), Reads: c.paths("reads", d.Reads), Patch: at("patch", d.Patch)}
+	if d.Effect != "" {
+		e := value(c, "effect", d.Effect, effect.Parse)
+		s.Effect, s.To, s.Strangers = &e, c.paths("to", d.To), d.Foreign
+	}
+	if s.Effect == nil && s.Shell == nil && s.Patch == nil && d.Edits == nil && d.Reads == nil {
+		return nil
+	}
+	return s
 }
 
 // reaches reads words such as "any public".
 func reaches(words string) (source, reader taint.Reach, err error) {
 	s, r, ok := strings.Cut(words, " ")
-	source, ok1 := map[string]taint.Reach{"trusted": taint.ReachLow, "untrusted": taint.ReachHigh, "any": taint.ReachAny}[s]
+	source, ok1 := map[string]taint.Reach{"trusted": taint.ReachLow, "workspace": taint.ReachWorkspace, "untrusted": taint.ReachHigh, "any": taint.ReachAny}[s]
 	reader, ok2 := map[string]taint.Reach{"public": taint.ReachLow, "private": taint.ReachHigh, "any": taint.ReachAny}[r]
 	if !ok || !ok1 || !ok2 {
-		return 0, 0, fmt.Errorf("unknown reach %q: a reach is trusted, untrusted or any, and public, private or any", words)
+		return 0, 0, fmt.Errorf("unknown reach %q: a reach is trusted, workspace, untrusted or any, and public, private or any", words)
 	}
 	return source, reader, nil
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/workspace"
 )
 
 // Finding is what lint found.
@@ -76,13 +78,24 @@ func Lint(p *Pack) []Finding {
 	return out
 }
 
+// sampleMachine is the one that samples are run on: its user trusts /work, and
+// works there.
+var sampleMachine = &act.Machine{
+	Dir: "/work", Home: "/home/me", Places: workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
+	Tainted: func(path string) bool { return strings.HasPrefix(path, "/work/tainted") },
+}
+
 // runSample holds a sample's input to what is expected.
 func runSample(t *Tool, s *Sample) error {
 	policy := func(scheme observe.Scheme) (*taint.Policy, error) {
-		return taint.New(taint.Config{Scheme: scheme, Tools: []taint.Tool{t.Tool}, Lists: s.Lists})
+		p, err := taint.New(taint.Config{Scheme: scheme, Tools: []taint.Tool{t.Tool}, Lists: s.Lists})
+		if err != nil {
+			return nil, err
+		}
+		return p.On(sampleMachine), nil
 	}
-	fourPoint := observe.FourPoint()
-	p, err := policy(fourPoint)
+	machine := observe.Machine()
+	p, err := policy(machine)
 	if err != nil {
 		return err
 	}
@@ -99,7 +112,7 @@ func runSample(t *Tool, s *Sample) error {
 		if err != nil {
 			return err
 		}
-		if err := holds(label.FourPoint, &r, field, fourPoint.Label(want)); err != nil {
+		if err := holds(machine.Lattice, &r, field, machine.Label(want)); err != nil {
 			return err
 		}
 	}
@@ -161,6 +174,8 @@ func callSample(p *taint.Policy, call flow.ToolCall, s *Sample) error {
 	switch {
 	case c.Deny != s.Deny || !s.Deny && c.Confirm != s.Ask:
 		return fmt.Errorf("the call %s: %s", outcome(&c), reasons(&c))
+	case s.Effect != "" && (len(c.Acts) == 0 || c.Effect.String() != s.Effect):
+		return fmt.Errorf("the call's effect is %s, not %s: %s", c.Effect, s.Effect, reasons(&c))
 	case s.Admit == "":
 		return nil
 	}
@@ -169,7 +184,7 @@ func callSample(p *taint.Policy, call flow.ToolCall, s *Sample) error {
 		return err
 	}
 	if want := p.Limit(source, reader); c.Limit != want {
-		return fmt.Errorf("the call admits %s, not %s: %s", c.Limit.Format(label.FourPoint), want.Format(label.FourPoint), reasons(&c))
+		return fmt.Errorf("the call admits %s, not %s: %s", c.Limit.Format(label.Machine), want.Format(label.Machine), reasons(&c))
 	}
 	return nil
 }

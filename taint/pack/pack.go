@@ -73,6 +73,7 @@ type Sample struct {
 	Labels map[string]string   `json:"labels"` // of a result, by field: words
 	Sets   map[string]string   `json:"sets"`   // the same as labels of the sets lattice
 	Admit  string              `json:"admit"`  // of a call: words
+	Effect string              `json:"effect"` // of a call: the effect that decides
 	Ask    bool                `json:"ask"`
 	Deny   bool                `json:"deny"`
 	at     []string

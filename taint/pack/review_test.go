@@ -27,7 +27,8 @@ A call may follow from *trusted text* if nothing that a stranger wrote had a par
 - **Reading is free where it tells nobody.** A tool that reads the user's own account or machine may be called whatever the model has seen. What it returns has its label, and that is what later calls are held to.
 - **Fetching is sending.** An address or a query can carry what the agent has read. It may follow from strangers' words, and then carries only what is public; an address that stands in the user's own message carries nothing.
 - **Sending follows trusted text alone**, so that no mail can make the agent send another. What is private goes to people whom the user named in his own words, or whom he listed. In a lattice of people it goes to whoever may read it anyway.
-- **Writing where it is run or believed later follows trusted text alone.** Files that steer agents, shells and build systems always ask. <!-- test: TestBuiltin, TestAsksAreShown -->
+- **What Claude Code and Codex do on a machine is decided by its effects.** Reading is free. An edit, a build or a test may follow from what the workspace holds; what persists, reaches out, destroys or spends only from the user's own words, or where he named the place. The table is in [taint/effect/table.go](../taint/effect/table.go).
+- **Elsewhere, writing where it is run or believed later follows trusted text alone.** Files that steer agents, shells and build systems ask.
 - **What lasts always asks**: filters that forward mail, code that runs in a browser with the user's logins, leaving a sandbox. <!-- test: TestBuiltin, TestAsksAreShown -->
 - **What tools store has the worst label when it is read back**, whoever wrote it: memory, files, databases, sub-agents.
 - **Orders for another agent follow trusted text alone**: to a sub-agent they are the user's voice.
@@ -42,6 +43,7 @@ Conditions refer to lists in the configuration (` + "`taint.lists`" + `). All ar
 | scratch-paths | anything may be written in these folders, whoever asked for it |
 | egress-domains | private text may stand in addresses at these hosts |
 | org-domains | private text may go by mail or invitation to these domains |
+| known-places | hosts, with all below them, remotes and registries that the user knows: what reaches one may follow from what the workspace holds |
 | own-owners | private text may go to repositories of these owners, which may be public |
 | slack-channels | private text may go to these channels |
 | trusted-sources | records of these people are trusted: a mail's sender is as good as the mail server's checks |
@@ -50,7 +52,7 @@ Conditions refer to lists in the configuration (` + "`taint.lists`" + `). All ar
 
 - A typed value is chosen by whoever wrote it: an address is an address, but the attacker's. Types bound what can hide in one; ` + "`name`, `postal` and `filename`" + ` are the weakest, and stand only where the tool's operator keeps the list, or where a short name is all there is.
 - Where a rule asks whether the user wrote a value, a stranger may still choose which one of those that the user wrote, and when. Such rules stand where that does no harm: at reading, or beside trusted text.
-- Commands are judged by their words. A command that uses the network in a way that doesn't show counts as one that doesn't. Only a sandbox without network bounds it.
+- Commands are judged by their words, not by what a program does. A test of the workspace can open a connection: it is the workspace's own code, which the user trusts. Only a sandbox without network bounds it.
 - A path is compared as it is written: links are not followed.
 - Records say who sent them as well as their server checks it.
 - Tools of a server that changes its schemas drift from their pack. ` + "`margay policy lint --live`" + ` tells; until then new tools are unknown ones and calls with new arguments are held to trusted, public text.

@@ -8,7 +8,7 @@ import (
 
 // What the words of a reach say.
 var (
-	sourceWords = map[string]string{"trusted": "trusted text", "untrusted": "what strangers wrote", "any": "anything"}
+	sourceWords = map[string]string{"trusted": "trusted text", "workspace": "what the workspace holds", "untrusted": "what strangers wrote", "any": "anything"}
 	readerWords = map[string]string{
 		"public": "and carry what is public", "readers": "and carry what is public or its readers may see",
 		"private": "and carry what the user may see", "any": "however private",
@@ -30,6 +30,8 @@ func (r *rule) words() string {
 		b.WriteString("never")
 	case r.Ask:
 		b.WriteString("always asks")
+	case r.Admit == "":
+		b.WriteString(r.does())
 	default:
 		source, reader, _ := strings.Cut(r.Admit, " ")
 		if reader == "public" && len(r.Readers) > 0 {
@@ -38,6 +40,24 @@ func (r *rule) words() string {
 		b.WriteString("may follow from " + sourceWords[source] + ", " + readerWords[reader])
 	}
 	return b.String()
+}
+
+// does says a rule about what a call does.
+func (r *rule) does() string {
+	quoted := func(names ...string) string { return "`" + strings.Join(names, "`, `") + "`" }
+	switch {
+	case r.Shell != "":
+		return "by the effects of the command in " + quoted(r.Shell)
+	case r.Patch != "":
+		return "by the effects of the patch in " + quoted(r.Patch)
+	case r.Edits != nil:
+		return "by what changing " + quoted(r.Edits...) + " does"
+	case r.Reads != nil:
+		return "reads " + quoted(r.Reads...)
+	case len(r.To) > 0:
+		return "has the effect " + r.Effect + ", at " + quoted(r.To...)
+	}
+	return "has the effect " + r.Effect
 }
 
 // words says a condition in a few words.

@@ -1,0 +1,245 @@
+package taint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/act"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// ListKnown is the list of places that the user knows: hosts, with all hosts
+// below them, remotes, registries. What reaches one alone is held to less.
+const ListKnown = "known-places"
+
+// On is the policy for tools that work on a machine; nil for one of which
+// nothing is known. Policies share what they are made of.
+func (p *Policy) On(m *act.Machine) *Policy {
+	out := *p
+	out.machine = m
+	return &out
+}
+
+// Machine is the machine of the policy's tools; nil where nothing is known.
+func (p *Policy) Machine() *act.Machine { return p.machine }
+
+// follows reports whether labels follow the files that calls write.
+func (p *Policy) follows() bool { return p.machine != nil && p.machine.Tainted != nil }
+
+// byEffects is the clearance of a call by what it does: the table's, of all its
+// acts the least.
+func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
+	c.Acts = spec.Acts(p.machine, q.args)
+	least, reader := effect.World, ReachAny
+	for i := range c.Acts {
+		a := &c.Acts[i]
+		known := p.knows(a, q.user)
+		if !known && (a.Effect == effect.Reach || a.Effect == effect.Spend) {
+			reader = ReachLow // a place that nobody named gets what is public
+		}
+		most, unasked := a.Effect.Most(known)
+		why := a.Why
+		switch {
+		case a.Effect == effect.Edit && (!p.follows() || a.Anywhere):
+			most = min(most, effect.Workspace)
+		case a.Effect == effect.Run && p.follows() && p.machine.Tainted(""):
+			// What runs may have been written by strangers: it is theirs to
+			// reach out with.
+			unasked, why = false, "files that were written under strangers' influence may run"
+		}
+		if i == 0 || most < least || !unasked && !c.Confirm {
+			c.Effect = a.Effect
+		}
+		least = min(least, most)
+		c.Confirm = c.Confirm || !unasked
+		if r := reasonOf(a, why); !slices.Contains(c.Reasons, r) {
+			c.Reasons = append(c.Reasons, r)
+		}
+	}
+	c.Limit = p.Limit(sourceOf[least], reader)
+}
+
+// sourceOf is the reach of an influence.
+var sourceOf = map[effect.Influence]Reach{effect.User: ReachLow, effect.Workspace: ReachWorkspace, effect.World: ReachAny}
+
+func reasonOf(a *act.Act, why string) flow.Reason {
+	detail := a.Effect.String()
+	if a.To != "" && (a.Effect == effect.Reach || a.Effect == effect.Spend) {
+		detail += " " + strconv.Quote(shortened(a.To))
+	}
+	if a.Text != "" {
+		detail += " by " + strconv.Quote(shortened(a.Text))
+	}
+	detail += ": " + why
+	return flow.Reason{Code: CodeEffect, Detail: detail}
+}
+
+// maxShort bounds what a reason quotes of a call, in bytes.
+const maxShort = 80
+
+func shortened(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxShort {
+		s = strings.ToValidUTF8(s[:maxShort], "") + "…"
+	}
+	return s
+}
+
+// knows reports whether the user knows the place that an act is about: he named
+// it, or asked for the act at the place that goes without saying, or a list has
+// it.
+func (p *Policy) knows(a *act.Act, user []string) bool {
+	switch {
+	case a.Anywhere:
+		return false
+	case a.Effect == effect.Reach || a.Effect == effect.Spend:
+		names := strings.Fields(a.To)
+		if len(names) == 0 || a.Unknown {
+			return false
+		}
+		usual := asksFor(a, user)
+		return !slices.ContainsFunc(names, func(n string) bool {
+			return !(usual && slices.Contains(usualPlaces, n)) && !givenPlace(n) && !p.listed(n) && !named(user, n)
+		})
+	case a.Effect == effect.Persist || a.Effect == effect.Destroy:
+		if len(a.Writes) == 0 {
+			return false
+		}
+		return !slices.ContainsFunc(a.Writes, func(w string) bool {
+			return !slices.ContainsFunc(p.machine.Names(w), func(n string) bool { return named(user, n) })
+		})
+	}
+	return true
+}
+
+// named reports whether one of the user's texts names a place.
+func named(user []string, place string) bool {
+	return slices.ContainsFunc(user, func(s string) bool { return spoken(s, place) })
+}
+
+func (p *Policy) listed(place string) bool {
+	h, ok := host(place)
+	if !ok {
+		h = strings.ToLower(place)
+	}
+	return slices.ContainsFunc(p.lists[ListKnown], func(l string) bool {
+		l = strings.ToLower(l)
+		return h == l || strings.HasSuffix(h, "."+l)
+	})
+}
+
+// usual are commands whose destination goes without saying where the user asks
+// for them by one of their words: what a clone came from.
+var usual = []struct {
+	command string
+	words   []string
+}{
+	{"git push", []string{"push", "pushed"}},
+	{"git pull", []string{"pull", "update", "rebase", "sync"}},
+	{"git fetch", []string{"fetch", "pull", "update", "rebase", "sync"}},
+}
+
+// givenPlace reports whether a workspace's own files lead to a place, with nothing
+// named besides: the registry of its packages, and the forge that its clone came
+// from, where it is read.
+func givenPlace(n string) bool {
+	return strings.HasPrefix(n, "registry:") || n == "forge:gh" || n == "forge:glab"
+}
+
+// usualPlaces are what usual commands may name.
+var usualPlaces = []string{"origin", "HEAD"}
+
+func asksFor(a *act.Act, user []string) bool {
+	for _, u := range usual {
+		if a.Text != u.command && !strings.HasPrefix(a.Text, u.command+" ") {
+			continue
+		}
+		for _, s := range user {
+			if slices.ContainsFunc(u.words, func(w string) bool { return wants(s, w) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// negations are words before which a wish is none.
+var negations = []string{"not", "don't", "dont", "never", "without", "no", "avoid", "stop", "before", "unless", "cannot", "can't", "won't", "isn't"}
+
+// wants reports whether a text has a word without a negation close before it,
+// and none with one.
+func wants(text, word string) bool {
+	found := false
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r == '\'' || r == '’') })
+	for i, w := range words {
+		if w != word {
+			continue
+		}
+		for _, before := range words[max(0, i-4):i] {
+			if slices.Contains(negations, strings.ReplaceAll(before, "’", "'")) {
+				return false
+			}
+		}
+		found = true
+	}
+	return found
+}
+
+// workspaces reports whether a call's result holds nothing but what a folder
+// that the user trusts holds, and what its programs say of it.
+func (p *Policy) workspaces(t *Tool, args *document.Tree, result string) bool {
+	i := slices.IndexFunc(t.Rules, func(r Rule) bool { return r.Spec != nil })
+	if i < 0 || p.machine == nil {
+		return false
+	}
+	return !t.Rules[i].Spec.Foreign(p.machine, args, result)
+}
+
+// Taints are the files that a call would leave strangers' words in, were it made
+// under a label. They are to be remembered before it is made.
+func (p *Policy) Taints(call flow.ToolCall, under label.Label) []string {
+	if !p.follows() || p.InWorkspace(under) {
+		return nil
+	}
+	t, args := p.tool(call)
+	if t == nil || args == nil {
+		return nil
+	}
+	var out []string
+	for i := range t.Rules {
+		spec := t.Rules[i].Spec
+		if spec == nil {
+			continue
+		}
+		for _, a := range spec.Acts(p.machine, args) {
+			if a.Effect != effect.Observe {
+				out = append(out, a.Writes...)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
+		z := p.machine.Places.Zone(w)
+		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
+	})
+}
+
+// InWorkspace reports whether nobody but the user and his workspace had a part in
+// what has a label. Making a step again without the workspace's text would leave
+// an agent nothing to work on.
+func (p *Policy) InWorkspace(l label.Label) bool {
+	return p.scheme.Workspace != p.scheme.Untrusted &&
+		p.scheme.Lattice.FlowsTo(label.Label{Integrity: l.Integrity}, label.Label{Integrity: p.scheme.Workspace})
+}
+
+// floor is the lowest level at which a step is made again.
+func (p *Policy) floor() clear.Level {
+	l := p.Limit(ReachWorkspace, ReachAny)
+	return clear.At(l)
+}

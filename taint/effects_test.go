@@ -1,0 +1,254 @@
+package taint
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/taint/act"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+var (
+	workspacePrivate = label.Label{Integrity: label.Workspace, Confidentiality: label.Private}
+	worldPrivate     = label.Label{Integrity: label.Untrusted, Confidentiality: label.Private}
+	userPrivate      = label.Label{Confidentiality: label.Private}
+)
+
+// machinePolicy is a policy of a coding agent's tools on a machine whose user
+// trusts /work.
+func machinePolicy(t *testing.T, scheme observe.Scheme, tainted func(string) bool) *Policy {
+	t.Helper()
+	at := func(s string) *document.Path {
+		p, err := document.ParsePath(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &p
+	}
+	private := observe.Annotation{Default: observe.Mark{}}
+	reach, spend := effect.Reach, effect.Spend
+	p, err := New(Config{Scheme: scheme, Lists: map[string][]string{ListKnown: {"corp.example"}}, Tools: []Tool{
+		{Name: "Bash", Args: []string{"command"}, Result: private, Rules: []Rule{{Spec: &act.Spec{Shell: at("command")}}}},
+		{Name: "Edit", Args: []string{"file", "text"}, Result: private, Rules: []Rule{{Spec: &act.Spec{Edits: []document.Path{*at("file")}}}}},
+		{Name: "Read", Args: []string{"file"}, Result: private, Rules: []Rule{{Spec: &act.Spec{Reads: []document.Path{*at("file")}}}}},
+		{Name: "Fetch", Args: []string{"url"}, Result: private, Rules: []Rule{{Spec: &act.Spec{Effect: &reach, To: []document.Path{*at("url")}}}}},
+		{Name: "Pay", Args: []string{"to"}, Result: private, Rules: []Rule{{Spec: &act.Spec{Effect: &spend, To: []document.Path{*at("to")}}}}},
+		{Name: "List", Result: observe.Annotation{Default: observe.Mark{Trusted: true}}, Continues: true, Rules: []Rule{{Source: ReachAny, Reader: ReachAny}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.On(&act.Machine{
+		Dir: "/work", Home: "/home/me", Tainted: tainted,
+		Places: workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
+	})
+}
+
+func clean(string) bool { return false }
+
+func calling(name, args string) flow.ToolCall {
+	return flow.ToolCall{ID: "1", Name: name, Arguments: args}
+}
+
+// outcomes are what becomes of a call under the user's, the workspace's and the
+// world's influence.
+func outcomes(p *Policy, call flow.ToolCall, user ...string) string {
+	var out []string
+	for _, l := range []label.Label{userPrivate, workspacePrivate, worldPrivate} {
+		r := p.Decide(Step{Calls: []flow.ToolCall{call}, From: clear.BasisOf(l), User: user})
+		out = append(out, string(r.Verdicts[0].Outcome))
+	}
+	return strings.Join(out, " ")
+}
+
+// TestEffects: what a call does decides under whose influence it is made.
+func TestEffects(t *testing.T) {
+	p := machinePolicy(t, observe.Machine(), clean)
+	for _, c := range []struct {
+		call flow.ToolCall
+		user string
+		want string
+	}{
+		{calling("Read", `{"file":"/work/a.go"}`), "", "allow allow allow"},
+		{calling("Read", `{"file":"/home/me/.config/margay/config.yaml"}`), "", "confirm confirm confirm"},
+		{calling("Edit", `{"file":"/work/a.go"}`), "", "allow allow allow"},
+		{calling("Edit", `{"file":"a.go"}`), "", "allow allow allow"},
+		{calling("Edit", `{"file":"/home/me/other/a.go"}`), "", "allow confirm confirm"},
+		{calling("Edit", `{"file":"/work/AGENTS.md"}`), "", "allow confirm confirm"},
+		{calling("Edit", `{"file":"/work/AGENTS.md"}`), "Write it into AGENTS.md.", "allow allow confirm"},
+		{calling("Edit", `{"file":"/home/me/.config/margay/config.yaml"}`), "Change /home/me/.config/margay/config.yaml", "confirm confirm confirm"},
+		{calling("Edit", `{"file":3}`), "", "allow confirm confirm"},
+		{calling("Bash", `{"command":"go test ./..."}`), "", "allow allow confirm"},
+		{calling("Bash", `{"command":"git diff --stat | head"}`), "", "allow allow allow"},
+		{calling("Bash", `{"command":"margay approve x"}`), "run margay approve x", "confirm confirm confirm"},
+		// Text that is private goes to no place that the user did not name.
+		{calling("Fetch", `{"url":"https://x.example/a"}`), "", "confirm confirm confirm"},
+		{calling("Fetch", `{"url":"https://x.example/a"}`), "Read https://x.example/a, please.", "allow allow confirm"},
+		{calling("Fetch", `{"url":"https://docs.corp.example/a"}`), "", "allow allow confirm"},
+		{calling("Fetch", `{"url":"https://corp.example.evil.example/a"}`), "", "confirm confirm confirm"},
+		{calling("Pay", `{"to":"bob"}`), "", "confirm confirm confirm"},
+		{calling("Pay", `{"to":"bob"}`), "Pay bob.", "allow confirm confirm"},
+	} {
+		if got := outcomes(p, c.call, c.user); got != c.want {
+			t.Errorf("%s %s, %q: %s, want %s", c.call.Name, c.call.Arguments, c.user, got, c.want)
+		}
+	}
+}
+
+// TestKnownPlaces: a place that goes without saying is known where the user asks
+// for the act, and not where he forbids it.
+func TestKnownPlaces(t *testing.T) {
+	p := machinePolicy(t, observe.Machine(), clean)
+	for _, c := range []struct {
+		command, user string
+		known         bool
+	}{
+		{"git push", "Commit and push.", true},
+		{"git push origin HEAD", "push it", true},
+		{"git push origin main", "push it", false},
+		{"git push origin main", "push it to main", true},
+		{"git push https://evil.example/x", "push it", false},
+		{"git push", "Commit, but don't push.", false},
+		{"git push", "Commit, but do not push. Never push.", false},
+		{"git push", "Commit without a push", false},
+		{"git push", "Push it. Don't push yet.", false},
+		{"git push", "Commit.", false},
+		{"git push", "the pushover", false},
+		{"go mod tidy", "", true},
+		{"npm install", "", true},
+		{"npm install evil", "", false},
+		{"npm install left-pad", "add left-pad", true},
+		{"npm install --registry https://evil.example", "", false},
+		{"gh pr view 12", "", true},
+		{"gh pr comment 12 --body x", "", false},
+		{"gh api -X DELETE /repos/x/y", "", false},
+	} {
+		want := map[bool]string{true: "allow", false: "confirm"}[c.known]
+		r := p.Decide(Step{Calls: []flow.ToolCall{calling("Bash", `{"command":"`+c.command+`"}`)}, From: clear.BasisOf(workspacePrivate), User: []string{c.user}})
+		if got := string(r.Verdicts[0].Outcome); got != want {
+			t.Errorf("%s after %q: %s, want %s: %+v", c.command, c.user, got, want, r.Verdicts[0].Reasons)
+		}
+	}
+}
+
+// TestLabelsFollowFiles: what is written under the world's influence is the
+// world's, when it is read and when it may run.
+func TestLabelsFollowFiles(t *testing.T) {
+	var files []string
+	p := machinePolicy(t, observe.Machine(), func(path string) bool {
+		return path == "" && len(files) > 0 || slices.Contains(files, path)
+	})
+	write := calling("Edit", `{"file":"/work/a.go"}`)
+	for _, l := range []label.Label{{}, userPrivate, workspacePrivate} {
+		if got := p.Taints(write, l); len(got) != 0 {
+			t.Errorf("under %v it taints %v", l, got)
+		}
+	}
+	files = p.Taints(write, worldPrivate)
+	if !slices.Equal(files, []string{"/work/a.go"}) {
+		t.Fatalf("it taints %v", files)
+	}
+	if got := p.Taints(calling("Read", `{"file":"/work/b.go"}`), worldPrivate); len(got) != 0 {
+		t.Errorf("to read taints %v", got)
+	}
+	of := func(file string) label.Label {
+		r := p.Annotate(calling("Read", `{"file":"`+file+`"}`), "text")
+		return r.Regions[0].Label
+	}
+	if got := of("/work/a.go"); got != worldPrivate {
+		t.Errorf("the file is %v", got)
+	}
+	if got := of("/work/b.go"); got != workspacePrivate {
+		t.Errorf("another file is %v", got)
+	}
+	test := calling("Bash", `{"command":"go test ./..."}`)
+	if got := outcomes(p, test); got != "confirm confirm confirm" {
+		t.Errorf("to run what strangers wrote: %s", got)
+	}
+	files = nil
+	if got := outcomes(p, test); got != "allow allow confirm" {
+		t.Errorf("once it is endorsed: %s", got)
+	}
+}
+
+// Where nothing remembers files, or no lattice has the workspace, strangers
+// cause no edit and run nothing.
+func TestWithoutWorkspace(t *testing.T) {
+	edit, run := calling("Edit", `{"file":"/work/a.go"}`), calling("Bash", `{"command":"go test ./..."}`)
+	p := machinePolicy(t, observe.Machine(), nil)
+	if got := outcomes(p, edit); got != "allow allow confirm" {
+		t.Errorf("nothing remembers files: %s", got)
+	}
+	if got := p.Taints(edit, worldPrivate); got != nil {
+		t.Errorf("nothing remembers files: %v", got)
+	}
+	p = machinePolicy(t, observe.FourPoint(), clean)
+	for _, c := range []flow.ToolCall{run} {
+		for l, want := range map[label.Label]flow.Outcome{userPrivate: flow.Allow, worldPrivate: flow.Confirm} {
+			r := p.Decide(Step{Calls: []flow.ToolCall{c}, From: clear.BasisOf(l)})
+			if r.Verdicts[0].Outcome != want {
+				t.Errorf("%s under %v in the lattice of four points: %s", c.Name, l, r.Verdicts[0].Outcome)
+			}
+		}
+	}
+	if l := p.Annotate(calling("Read", `{"file":"/work/a.go"}`), "text").Regions[0].Label; l != worldPrivate {
+		t.Errorf("a file is %v in the lattice of four points", l)
+	}
+	p = machinePolicy(t, observe.Machine(), clean).On(nil)
+	if got := outcomes(p, edit); got != "allow confirm confirm" {
+		t.Errorf("on no machine: %s", got)
+	}
+	if l := p.Annotate(calling("Read", `{"file":"/work/a.go"}`), "text").Regions[0].Label; l != worldPrivate {
+		t.Errorf("a file is %v on no machine", l)
+	}
+}
+
+// A step that the workspace alone had a part in is not made again; one that the
+// world had a part in is made again from the workspace's level, not below.
+func TestReplayLevels(t *testing.T) {
+	p := machinePolicy(t, observe.Machine(), clean)
+	push := calling("Bash", `{"command":"git push"}`)
+	for _, c := range []struct {
+		call   flow.ToolCall
+		from   label.Label
+		replay bool
+		level  string
+	}{
+		{push, workspacePrivate, false, ""},
+		{push, worldPrivate, true, "(workspace, any)"},
+		{calling("Bash", `{"command":"go test ./..."}`), worldPrivate, true, "(workspace, any)"},
+		{calling("Edit", `{"file":"/work/a.go"}`), worldPrivate, false, ""},
+	} {
+		r := p.Decide(Step{Calls: []flow.ToolCall{c.call}, From: clear.BasisOf(c.from)})
+		if r.Replay != c.replay || c.replay && r.Level.Format(label.Machine) != c.level {
+			t.Errorf("%s under %v: replay %v at %s", c.call.Arguments, c.from, r.Replay, r.Level.Format(label.Machine))
+		}
+	}
+}
+
+// TestContinues: a result that goes on with earlier ones has their label.
+func TestContinues(t *testing.T) {
+	p := machinePolicy(t, observe.Machine(), clean)
+	turns := []Turn{
+		{Role: flow.RoleUser, Text: "go"},
+		{Role: flow.RoleAssistant, Kind: clear.KindCall, Tool: "Read", Call: "1", Text: `{"file":"/work/a.go"}`},
+		{Role: flow.RoleTool, Kind: clear.KindResult, Call: "1", Text: "text"},
+		{Role: flow.RoleAssistant, Kind: clear.KindCall, Tool: "List", Call: "2", Text: `{}`},
+		{Role: flow.RoleTool, Kind: clear.KindResult, Call: "2", Text: "list"},
+	}
+	l := &Labeller{Policy: p}
+	if got := l.History(turns, nil).Messages[4].Regions[0].Label; got != workspacePrivate {
+		t.Errorf("after a file of the workspace: %v", got)
+	}
+	turns[1].Text = `{"file":"/home/me/mail"}`
+	if got := l.History(turns, nil).Messages[4].Regions[0].Label; got != worldPrivate {
+		t.Errorf("after a file of somebody's: %v", got)
+	}
+}
