@@ -53,6 +53,8 @@ type Question struct {
 	// Label is the label of the call's basis, Needs the limit of its policy.
 	Label string `json:"label"`
 	Needs string `json:"needs"`
+	// Deeds are what the call does, part by part, where that decides.
+	Deeds []Deed `json:"deeds,omitempty"`
 	// Faults are the regions that forced the question, the worst first.
 	Faults []Fault `json:"faults"`
 	// Flows are the categories of data that would flow.
@@ -61,6 +63,14 @@ type Question struct {
 	Free    []string  `json:"free,omitempty"`
 	Asked   time.Time `json:"asked"`
 	Expires time.Time `json:"expires"`
+}
+
+// Deed is one thing that a call does.
+type Deed struct {
+	Effect string `json:"effect"`         // such as "reach"
+	Part   string `json:"part,omitempty"` // of the call that does it; the model's words: show it quoted
+	To     string `json:"to,omitempty"`   // where it goes; the model's words, too
+	Why    string `json:"why"`            // what gives it the effect, and why that asks
 }
 
 // Fault is a region that the call may depend on and must not.

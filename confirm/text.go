@@ -41,6 +41,9 @@ func (q *Question) Text() string {
 func (q *Question) Why() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the call may follow from what is %s, and needs %s.", q.Label, q.Needs)
+	for i := range q.Deeds {
+		fmt.Fprintf(&b, "\n- it would %s", q.Deeds[i].Text())
+	}
 	for i := range q.Faults {
 		f := &q.Faults[i]
 		fmt.Fprintf(&b, "\n- %s", strconv.Quote(f.Source))
@@ -53,6 +56,19 @@ func (q *Question) Why() string {
 		}
 	}
 	return b.String()
+}
+
+// Text is a deed in words, with the model's own quoted.
+func (d *Deed) Text() string {
+	var b strings.Builder
+	b.WriteString(d.Effect)
+	if d.To != "" {
+		fmt.Fprintf(&b, " %s", strconv.Quote(d.To))
+	}
+	if d.Part != "" {
+		fmt.Fprintf(&b, " by %s", strconv.Quote(d.Part))
+	}
+	return b.String() + ": " + d.Why
 }
 
 // visible escapes the invisible characters of JSON. The JSON means the same.

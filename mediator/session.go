@@ -148,6 +148,6 @@ func (e *Engine) Session(ctx context.Context, r *SessionRequest) (*Session, erro
 		return nil, err
 	}
 	return &Session{
-		Judges: s.RiskMode() != session.RiskOff, Clears: e.Clears, Trajectory: step.Open(s, e.taint, r.Start), s: s, e: e, texts: disclose.New(s, e.declassify, e.origins),
+		Judges: s.RiskMode() != session.RiskOff, Clears: e.Clears, Trajectory: step.Open(ctx, s, e.taint, r.Start, r.Dir), s: s, e: e, texts: disclose.New(s, e.declassify, e.origins),
 	}, nil
 }

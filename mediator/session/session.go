@@ -255,6 +255,9 @@ type Request struct {
 	Policy *Policy
 	// Watch gets what becomes of the text of answers; nil for nobody.
 	Watch *Watch
+	// Dir is the folder that the agent's tools work in; empty where it is not
+	// known.
+	Dir string
 	// Start is what is known of the start of the trajectory.
 	Start Start
 	// Refuses: nothing but refusals is decided in the session. No trajectory is

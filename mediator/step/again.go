@@ -81,7 +81,7 @@ func (st *Step) rule(ctx context.Context, calls []flow.ToolCall, from View) (rul
 	if err != nil {
 		return ruling{}, err
 	}
-	r := st.cfg.Policy.Decide(taint.Step{
+	r := st.policy.Decide(taint.Step{
 		Calls: calls, From: from.basis, User: st.h.Own(), History: st.h, Level: from.level, Grants: grants, Key: st.cfg.Key,
 		Replayed: from.replayed || st.partial || st.cfg.NoReplay || st.cfg.Report,
 	})
@@ -122,7 +122,7 @@ func (st *Step) repeats(v *taint.Verdict, from *View) bool {
 	}
 	for i := range from.Withheld.Without {
 		if slices.ContainsFunc(st.turns[i].Calls, func(c flow.TurnCall) bool {
-			return st.cfg.Policy.Alike(v.Call, flow.ToolCall{Name: c.Name, Arguments: session.Arguments(c.Arguments)})
+			return st.policy.Alike(v.Call, flow.ToolCall{Name: c.Name, Arguments: session.Arguments(c.Arguments)})
 		}) {
 			return true
 		}
@@ -157,11 +157,11 @@ func (st *Step) Wrapped() map[int]string {
 // all its calls are known, as the step may be made again: the view is too high
 // for some tool that the model is offered.
 func (st *Step) Holds(from View) bool {
-	if from.Label == (label.Label{}) || st.cfg.Report || st.partial || st.cfg.NoReplay {
+	if st.policy.InWorkspace(from.Label) || from.Label == (label.Label{}) || st.cfg.Report || st.partial || st.cfg.NoReplay {
 		return false
 	}
 	for i := range st.tools {
-		if !st.tools[i].Server && !st.cfg.Policy.Fits(st.tools[i].Name, from.Label) {
+		if !st.tools[i].Server && !st.policy.Fits(st.tools[i].Name, from.Label) {
 			return true
 		}
 	}

@@ -21,7 +21,9 @@ import (
 type asker struct {
 	s   *session.Session
 	cfg *Taint
-	h   *clear.History // the conversation; only its lattice where that is not seen
+	// policy is the configuration's, for the machine as it is now.
+	policy *taint.Policy
+	h      *clear.History // the conversation; only its lattice where that is not seen
 }
 
 // errNobody says that there is nobody to ask.
@@ -86,7 +88,7 @@ func confirmed(how string) flow.Reason {
 const maxExcerpt = 240
 
 func (st *asker) question(v *taint.Verdict, under label.Label) (*confirm.Question, error) {
-	tq, err := st.cfg.Policy.Question(st.cfg.Key, v, under)
+	tq, err := st.policy.Question(st.cfg.Key, v, under)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +96,15 @@ func (st *asker) question(v *taint.Verdict, under label.Label) (*confirm.Questio
 	q := &confirm.Question{
 		Trajectory: st.s.ID, Digest: tq.Digest, Call: tq.Call, Sink: destination(&tq), Label: lat.Format(under), Needs: tq.Limit.Format(lat), Free: tq.Free,
 	}
-	if g, err := st.cfg.Policy.Grant(st.cfg.Key, st.s.ID, tq.Call, under, tq.Free); err == nil {
+	if g, err := st.policy.Grant(st.cfg.Key, st.s.ID, tq.Call, under, tq.Free); err == nil {
 		q.Grant = g.Fixed
+	}
+	for i := range tq.Acts {
+		a := &tq.Acts[i]
+		if len(q.Deeds) == maxDeeds {
+			break
+		}
+		q.Deeds = append(q.Deeds, confirm.Deed{Effect: a.Effect.String(), Part: st.s.Clean(excerpt(a.Text)), To: st.s.Clean(excerpt(a.To)), Why: a.Why})
 	}
 	flows := map[string]bool{}
 	for _, b := range tq.Blame {
@@ -124,6 +133,9 @@ func destination(q *taint.Question) string {
 	}
 	return cmp.Or(strings.Join(out, ", "), q.Call.Name)
 }
+
+// maxDeeds bounds the parts of a call that a question shows.
+const maxDeeds = 16
 
 func excerpt(s string) string {
 	if len(s) > maxExcerpt {

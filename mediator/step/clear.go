@@ -25,11 +25,14 @@ type Trajectory struct{ asker }
 // trajectory's start: where things may have been told before this process knew
 // it, its calls may follow from the worst, unless the trajectory is known and was
 // not left meanwhile.
-func Open(s *session.Session, cfg *Taint, at session.Start) *Trajectory {
+//
+// Its tools work in dir; empty for where the agent was started.
+func Open(ctx context.Context, s *session.Session, cfg *Taint, at session.Start, dir string) *Trajectory {
 	t := &Trajectory{asker{s: s, cfg: cfg}}
 	if cfg == nil {
 		return t
 	}
+	t.policy = cfg.on(ctx, dir)
 	scheme := cfg.Policy.Scheme()
 	t.h = &clear.History{Lattice: scheme.Lattice}
 	switch {
@@ -67,7 +70,7 @@ func (t *Trajectory) Returned(ctx context.Context, r *Returned) error {
 	}
 	lat := t.h.Lattice
 	for _, result := range r.Results {
-		labelled := (&taint.Labeller{Policy: cfg.Policy, Cache: t.s.Labels.Memory(cfg.Book())}).Result(call, label.Label{}, result)
+		labelled := (&taint.Labeller{Policy: t.policy, Cache: t.s.Labels.Memory(cfg.Book())}).Result(call, label.Label{}, result)
 		var l label.Label
 		for i := range labelled.Regions {
 			l = lat.Join(l, labelled.Regions[i].Label)
@@ -131,10 +134,10 @@ func (t *Trajectory) Clear(ctx context.Context, c *Clearing) (*Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := t.cfg.Policy.Decide(taint.Step{Calls: []flow.ToolCall{call}, From: clear.BasisOf(under), Grants: grants, Key: t.cfg.Key, Replayed: true})
+	r := t.policy.Decide(taint.Step{Calls: []flow.ToolCall{call}, From: clear.BasisOf(under), Grants: grants, Key: t.cfg.Key, Replayed: true})
 	p := &Pending{asker: t.asker, verdict: r.Verdicts[0]}
 	if _, ok := p.verdict.Cleared(); ok {
-		return nil, nil //nolint:nilnil // it may
+		return nil, t.mark(ctx, call, under)
 	}
 	if p.verdict.Outcome == flow.Confirm {
 		if p.Question, err = t.question(&p.verdict, under); err != nil {

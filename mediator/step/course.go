@@ -171,6 +171,10 @@ func (c *Course) keep(ctx context.Context, a *Attempt, refused map[int]string) M
 			m.Refused[a.Items[i]] = text
 			continue
 		case cleared.Covers(a.Calls[i]):
+			if v := &a.ruling.Verdicts[i]; v.Outcome == flow.Allow && c.st.mark(ctx, a.Calls[i], a.view.Label) != nil {
+				m.Refused[a.Items[i]], _ = c.st.s.RefuseCall(ctx, c.st.told(v, "what it writes could not be remembered"), v.Reasons...)
+				continue
+			}
 			m.Cleared[a.Items[i]] = cleared
 		case !c.st.cfg.Report: // nobody said no, and nobody cleared it
 			v := &a.ruling.Verdicts[i]

@@ -20,6 +20,9 @@ func (st *Step) Pass(ctx context.Context, call flow.ToolCall, from View) clear.C
 	if err != nil || !r.cleared[0].Covers(call) {
 		return clear.Cleared{}
 	}
+	if st.mark(ctx, call, from.Label) != nil {
+		return clear.Cleared{}
+	}
 	permitAll(st.s.Labels, st.cfg.Key, calls)
 	return r.cleared[0]
 }

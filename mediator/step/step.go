@@ -33,19 +33,20 @@ type place struct{ turn, part int }
 // New labels a conversation; nil where labels are not looked at. Text returns
 // a part as the model is to see it. Elsewhere says that the server keeps a part
 // of the conversation.
-func New(s *session.Session, cfg *Taint, turns []flow.Turn, tools []flow.OfferedTool, elsewhere bool, text func(part int) string) *Step {
+func New(t *Trajectory, turns []flow.Turn, tools []flow.OfferedTool, elsewhere bool, text func(part int) string) *Step {
+	s, cfg := t.s, t.cfg
 	if cfg == nil {
 		return nil
 	}
 	elsewhere = elsewhere || slices.ContainsFunc(turns, func(t flow.Turn) bool { return t.Kept })
-	st := &Step{asker: asker{s: s, cfg: cfg}, turns: turns, tools: tools, partial: elsewhere, text: text}
+	st := &Step{asker: asker{s: s, cfg: cfg, policy: t.policy}, turns: turns, tools: tools, partial: elsewhere, text: text}
 	mem := s.Labels.Memory(cfg.Book())
 	said := saidBy{mem, map[*taint.Turn]label.Label{}}
 	offered := make([]string, len(tools))
 	for i := range tools {
 		offered[i] = tools[i].Name
 	}
-	described := cfg.Policy.Describe(offered, func(tool string) bool { return cfg.Foreign == nil || cfg.Foreign(tool) })
+	described := st.policy.Describe(offered, func(tool string) bool { return cfg.Foreign == nil || cfg.Foreign(tool) })
 	scheme := cfg.Policy.Scheme()
 	for i := range tools {
 		if tools[i].Server {
@@ -55,7 +56,7 @@ func New(s *session.Session, cfg *Taint, turns []flow.Turn, tools []flow.Offered
 	all := st.texts()
 	st.uniform(all, mem, said.known)
 	started := s.Labels.Known()
-	st.h = (&taint.Labeller{Policy: cfg.Policy, Cache: mem, Steps: said, Floor: s.Labels.Highest(label.Label{})}).History(all, described)
+	st.h = (&taint.Labeller{Policy: st.policy, Cache: mem, Steps: said, Floor: s.Labels.Highest(label.Label{})}).History(all, described)
 	if !started { // what a conversation starts with is known from then on
 		for i := range all {
 			if _, ok := said.known[&all[i]]; !ok && all[i].Role == flow.RoleAssistant && all[i].Text != "" && all[i].Kind != clear.KindResult {

@@ -7,6 +7,7 @@
 package step
 
 import (
+	"context"
 	"sync"
 
 	"github.com/margaydev/margay/confirm"
@@ -14,12 +15,16 @@ import (
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/act"
 )
 
 // Taint is how tool calls are held to what they may follow from.
 type Taint struct {
 	Policy *taint.Policy
-	Key    taint.Key // that calls' digests are keyed by
+	// Machine is the one that the tools work on; nil where nothing is known of
+	// it.
+	Machine Machine
+	Key     taint.Key // that calls' digests are keyed by
 	// Desk asks a person; nil for nobody, so that what would be asked is denied.
 	Desk *confirm.Desk
 	// Foreign reports whether strangers may have described a tool that no
@@ -50,6 +55,39 @@ type Taint struct {
 
 	shared *session.LabelBook
 	once   sync.Once
+}
+
+// Machine is what is known of the computer that tools work on.
+type Machine interface {
+	// Now is the machine as it is now, for tools that work in a folder; empty for
+	// the one where the agent was started.
+	Now(ctx context.Context, dir string) (*act.Machine, error)
+	// Taint remembers, before it returns, that strangers had a part in files.
+	Taint(ctx context.Context, files []string) error
+}
+
+// on is the policy for tools that work in a folder. Where the machine can't be
+// asked, nothing is known of it: no folder is trusted.
+func (cfg *Taint) on(ctx context.Context, dir string) *taint.Policy {
+	if cfg.Machine == nil {
+		return cfg.Policy
+	}
+	m, err := cfg.Machine.Now(ctx, dir)
+	if err != nil {
+		return cfg.Policy
+	}
+	return cfg.Policy.On(m)
+}
+
+// mark remembers the files that a call leaves strangers' words in, before it is
+// made under a label.
+func (st *asker) mark(ctx context.Context, call flow.ToolCall, under label.Label) error {
+	call.Arguments = session.Arguments(call.Arguments)
+	files := st.policy.Taints(call, under)
+	if len(files) == 0 || st.cfg.Report {
+		return nil
+	}
+	return st.cfg.Machine.Taint(context.WithoutCancel(ctx), files)
 }
 
 // Book is what the engines that this configures know of labels together.

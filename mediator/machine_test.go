@@ -1,0 +1,139 @@
+package mediator_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/label"
+	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/act"
+	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// computer is a machine that remembers files.
+type computer struct {
+	files []string
+	dirs  []string // that tools were said to work in
+	err   error    // of remembering
+	lost  error    // of asking what is known
+}
+
+func (m *computer) Now(_ context.Context, dir string) (*act.Machine, error) {
+	m.dirs = append(m.dirs, dir)
+	return &act.Machine{
+		Dir: "/work", Places: workspace.New(workspace.Config{Roots: []string{"/work"}}),
+		Tainted: func(path string) bool { return path == "" && len(m.files) > 0 || slices.Contains(m.files, path) },
+	}, m.lost
+}
+
+func (m *computer) Taint(_ context.Context, files []string) error {
+	if m.err == nil {
+		m.files = append(m.files, files...)
+	}
+	return m.err
+}
+
+// coding is a session of a coding agent on a machine.
+func coding(t *testing.T, m *computer, dir string) *mediator.Session {
+	t.Helper()
+	path := func(s string) document.Path {
+		p, err := document.ParsePath(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	command, reach := path("command"), effect.Reach
+	p, err := taint.New(taint.Config{Scheme: observe.Machine(), Tools: []taint.Tool{
+		{Name: "Read", Args: []string{"file"}, Rules: []taint.Rule{{Spec: &act.Spec{Reads: []document.Path{path("file")}}}}},
+		{Name: "Edit", Args: []string{"file"}, Rules: []taint.Rule{{Spec: &act.Spec{Edits: []document.Path{path("file")}}}}},
+		{Name: "Bash", Args: []string{"command"}, Rules: []taint.Rule{{Spec: &act.Spec{Shell: &command}}}},
+		{Name: "Fetch", Args: []string{"url"}, Rules: []taint.Rule{{Spec: &act.Spec{Effect: &reach, To: []document.Path{path("url")}}}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, _ := engineOf(t, func(c *mediator.Config) { c.Taint.Policy, c.Taint.Machine = p, m })
+	s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: "c", Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// returned notes what a tool returned.
+func returned(t *testing.T, s *mediator.Session, name, args string) {
+	t.Helper()
+	if err := s.Returned(t.Context(), &mediator.Returned{Call: flow.ToolCall{Name: name, Arguments: args}, Results: []string{"some words"}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func asked(t *testing.T, s *mediator.Session, name, args string) bool {
+	t.Helper()
+	p, err := s.Clear(t.Context(), &mediator.Clearing{Call: flow.ToolCall{Name: name, Arguments: args}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p != nil && p.Question != nil && len(p.Question.Deeds) == 0 {
+		t.Error("the question does not say what the call does")
+	}
+	return p != nil
+}
+
+// TestFilesKeepTheirLabel: a file that a call writes under strangers' influence is
+// remembered before the call is let through, and what may run it asks.
+func TestFilesKeepTheirLabel(t *testing.T) {
+	m := &computer{}
+	s := coding(t, m, "/work/sub")
+	returned(t, s, "Read", `{"file":"/work/a.go"}`)
+	if asked(t, s, "Bash", `{"command":"go test ./..."}`) || asked(t, s, "Edit", `{"file":"/work/a.go"}`) || len(m.files) > 0 {
+		t.Fatalf("work in the workspace: %v", m.files)
+	}
+	returned(t, s, "Fetch", `{"url":"https://x.example"}`)
+	if asked(t, s, "Edit", `{"file":"/work/b.go"}`) || !slices.Equal(m.files, []string{"/work/b.go"}) {
+		t.Fatalf("an edit after a page was read: %v", m.files)
+	}
+	// Another conversation, which has read no page.
+	if s = coding(t, m, ""); !asked(t, s, "Bash", `{"command":"go test ./..."}`) {
+		t.Error("what strangers had a part in runs unasked")
+	}
+	if asked(t, s, "Bash", `{"command":"git status"}`) {
+		t.Error("to look at the workspace asks")
+	}
+	if !slices.Contains(m.dirs, "/work/sub") {
+		t.Errorf("the tools work in %v", m.dirs)
+	}
+}
+
+// Where a file can't be remembered, the call is not let through; where nothing is
+// known of the machine, no folder is trusted.
+func TestMachineFails(t *testing.T) {
+	m := &computer{err: errors.New("full")}
+	s := coding(t, m, "")
+	returned(t, s, "Fetch", `{"url":"https://x.example"}`)
+	edit := flow.ToolCall{Name: "Edit", Arguments: `{"file":"/work/b.go"}`}
+	if p, err := s.Clear(t.Context(), &mediator.Clearing{Call: edit}); err == nil {
+		t.Errorf("the edit is let through: %v", p)
+	}
+	st := s.Step([]flow.Turn{{Role: flow.RoleUser, Parts: []int{0}}}, nil, false, func(int) string { return "edit b.go" })
+	worst := label.Label{Integrity: label.Untrusted, Confidentiality: label.Private}
+	view := mediator.View{Label: worst}
+	if c := st.Pass(t.Context(), edit, view); c != (clear.Cleared{}) {
+		t.Error("the step lets the edit through")
+	}
+	m = &computer{lost: errors.New("gone")}
+	s = coding(t, m, "")
+	returned(t, s, "Read", `{"file":"/work/a.go"}`)
+	if !asked(t, s, "Edit", `{"file":"/work/b.go"}`) {
+		t.Error("a machine of which nothing is known has a trusted folder")
+	}
+}
