@@ -297,14 +297,17 @@ func (c *Console) check() (err error) {
 // Taint says how tool calls are checked by what may influence them.
 type Taint struct {
 	Mode string `yaml:"mode" is:"one off report on"` // "off", "report" or "on"
-	// Packs are names of built-in packs, and files of others; empty: the built-in
-	// ones of harnesses and servers.
+	// Packs are files of packs, and names of built-in packs of suites, besides the
+	// built-in packs of harnesses and servers. One for a harness or a server takes
+	// the place of the built-in pack for it.
 	Packs []string `yaml:"packs"`
+	// Workspaces are folders that the user trusts, besides those of margay trust.
+	Workspaces []string `yaml:"workspaces"`
 	// Servers are MCP servers to which the harness gives another name than their
 	// pack: the pack's name by the harness's.
 	Servers map[string]string `yaml:"servers"`
-	Lattice string            `yaml:"lattice" is:"one four-point sets"` // "four-point" or "sets"
-	Self    string            `yaml:"self"`                             // the user's name, in sets
+	Lattice string            `yaml:"lattice" is:"one machine four-point sets"` // "machine", "four-point" or "sets"
+	Self    string            `yaml:"self"`                                     // the user's name, in sets
 	// Lists are what the packs' conditions refer to by name.
 	Lists  map[string][]string `yaml:"lists"`
 	Screen string              `yaml:"screen" is:"one replay all none lexical"` // "replay", "all", "none" or "lexical"

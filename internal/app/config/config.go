@@ -75,6 +75,9 @@ type Config struct {
 	Unknown []string `yaml:"-"`
 	// NewState accepts that the database of an earlier start is gone.
 	NewState bool `yaml:"-"`
+	// Dir is the folder where the agent was started, whose tools work there; empty
+	// where that is not known.
+	Dir string `yaml:"-"`
 	// File is the file that was read; empty if there is none.
 	File string `yaml:"-"`
 }
@@ -175,7 +178,7 @@ func (e *Error) As(target any) bool {
 func Default() *Config {
 	return &Config{
 		Version: Version, Listen: DefaultListen, OnError: "deny", Discover: true, Personal: true,
-		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "four-point", Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
+		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "machine", Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
 		Declassify: Declassify{Mode: "off", Defender: "rules", Validator: "native", LLM: LLM{Wait: "20s"}},
 		Limits:     Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m", Trajectories: 256 << 20},
 		Console:    Console{Enabled: true},

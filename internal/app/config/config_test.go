@@ -37,8 +37,8 @@ func normal(c *Config) *Config {
 	if len(c.MCP.Servers) == 0 {
 		c.MCP.Servers = nil
 	}
-	if t := &c.Taint; len(t.Packs)+len(t.Servers)+len(t.Lists) == 0 {
-		t.Packs, t.Servers, t.Lists = nil, nil, nil
+	if t := &c.Taint; len(t.Packs)+len(t.Workspaces)+len(t.Servers)+len(t.Lists) == 0 {
+		t.Packs, t.Workspaces, t.Servers, t.Lists = nil, nil, nil, nil
 	}
 	if len(c.Declassify.Tools) == 0 {
 		c.Declassify.Tools = nil

@@ -36,6 +36,7 @@ type Question struct {
 	Cut       bool            `json:"cut"`
 	Label     string          `json:"label"` // what the call was made under
 	Needs     string          `json:"needs"` // what its policy admits
+	Deeds     []confirm.Deed  `json:"deeds"`
 	Faults    []confirm.Fault `json:"faults"`
 	Flows     []string        `json:"flows"`
 	Free      []string        `json:"free"`
@@ -68,7 +69,7 @@ func (c *Console) questionOf(ctx context.Context, r *confirm.Row) (Question, err
 	}
 	out := Question{
 		ID: q.ID, Trajectory: q.Trajectory, Tool: q.Call.Name, Sink: q.Sink, Arguments: q.Call.Arguments, Bytes: len(q.Call.Arguments), Label: q.Label, Needs: q.Needs,
-		Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
+		Deeds: append([]confirm.Deed{}, q.Deeds...), Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
 		Answer: r.Answer, By: r.By, Answered: r.Answered, Waiting: r.Answer == "" && c.cfg.Now().Before(q.Expires),
 	}
 	if out.Bytes > maxArgumentsShown {

@@ -144,6 +144,9 @@ func (q *asked) write(w io.Writer) {
 	if len(q.Flows) > 0 {
 		line("would disclose", strings.Join(q.Flows, ", "))
 	}
+	for i := range q.Deeds {
+		line("would", q.Deeds[i].Text())
+	}
 	for i := range q.Faults {
 		f := &q.Faults[i]
 		where := invocation.Printable(f.Source)

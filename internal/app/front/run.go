@@ -24,6 +24,7 @@ import (
 	"github.com/margaydev/margay/internal/app/environ"
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/localsock"
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/serve"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/cli"
@@ -129,6 +130,7 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	a.placed(c, f.quiet)
 	c.Access.Token = "" // the random part of the URL replaces it
 	var random [16]byte
 	_, _ = rand.Read(random[:])
@@ -187,6 +189,20 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 		}
 	}
 	return a.fail(cov)
+}
+
+// placed notes where the agent works, and says if the user does not trust that
+// folder.
+func (a *app) placed(c *config.Config, quiet bool) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return
+	}
+	c.Dir = dir
+	on, err := mediation.Machine(c)
+	if err == nil && c.Taint.Mode != "off" && !quiet && on.Places.Root(dir) == "" {
+		a.Note("taint.workspaces does not name %s, so its files count as strangers' text", dir)
+	}
 }
 
 // ownSocket listens for the hooks of one run, so that they reach the mediator that

@@ -42,6 +42,11 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		// they describe all other tools themselves.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
 	}
+	on, err := Machine(c)
+	if err != nil {
+		return nil, err
+	}
+	t.Machine = machine{*on}
 	if t.MaxTold = c.Taint.GoOn; t.MaxTold == 0 {
 		t.MaxTold = -1
 	}
@@ -67,8 +72,12 @@ const taintHint = "see taint in margay config example, and margay policy lint"
 
 // Scheme is the lattice that a configuration names.
 func Scheme(t *config.Taint) (s observe.Scheme, err error) {
-	if t.Lattice != "sets" {
+	switch t.Lattice {
+	case "sets":
+	case "four-point":
 		return observe.FourPoint(), nil
+	default:
+		return observe.Machine(), nil
 	}
 	if s, err = observe.Sets(t.Self); err != nil {
 		err = problem.Usage(taintHint, "taint.self: %w", err)
@@ -79,27 +88,17 @@ func Scheme(t *config.Taint) (s observe.Scheme, err error) {
 // Policy makes the policy of the packs that a configuration names. Errors are
 // of type *problem.Error.
 func Policy(t *config.Taint) (*taint.Policy, error) {
-	scheme := observe.FourPoint()
-	if t.Lattice == "sets" {
-		var err error
-		if scheme, err = observe.Sets(t.Self); err != nil {
-			return nil, problem.Usage(taintHint, "taint.self: %w", err)
-		}
+	scheme, err := Scheme(t)
+	if err != nil {
+		return nil, err
 	}
-	names := t.Packs
-	if len(names) == 0 {
-		names = pack.Names()
+	packs, failed := Packs(t.Packs)
+	for _, f := range failed {
+		return nil, problem.Usage(taintHint, "taint.packs: %w", f.Err)
 	}
 	var bindings []pack.Binding
 	bound := map[string]bool{}
-	for _, name := range names {
-		p, err := LoadPack(name)
-		if err != nil {
-			return nil, problem.Usage(taintHint, "taint.packs: %w", err)
-		}
-		if len(t.Packs) == 0 && p.Kind == pack.Suite {
-			continue // only by name
-		}
+	for _, p := range packs {
 		for server, of := range t.Servers {
 			if p.Kind == pack.Server && (of == p.Name || of == p.For) {
 				bindings, bound[server] = append(bindings, pack.Bind(p, server)), true
@@ -117,6 +116,41 @@ func Policy(t *config.Taint) (*taint.Policy, error) {
 		return nil, problem.Usage(taintHint, "taint.packs: %w", err)
 	}
 	return p, nil
+}
+
+// NotLoaded is a pack that can't be read.
+type NotLoaded struct {
+	Name string
+	Err  error
+}
+
+// Packs are the built-in packs of harnesses and servers, and more by name or
+// file. One for the same harness or server takes the built-in pack's place, and one
+// for a suite of benchmarks that of all built-in packs. What can't be read is left
+// out and returned apart.
+func Packs(more []string) (packs []*pack.Pack, failed []NotLoaded) {
+	var own []*pack.Pack
+	load := func(name string) *pack.Pack {
+		p, err := LoadPack(name)
+		if err != nil {
+			failed = append(failed, NotLoaded{name, err})
+		}
+		return p
+	}
+	for _, name := range more {
+		if p := load(name); p != nil {
+			own = append(own, p)
+		}
+	}
+	if slices.ContainsFunc(own, func(p *pack.Pack) bool { return p.Kind == pack.Suite }) {
+		return own, failed
+	}
+	for _, name := range pack.Names() {
+		if p := load(name); p != nil && p.Kind != pack.Suite && !slices.ContainsFunc(own, func(o *pack.Pack) bool { return o.Kind == p.Kind && o.For == p.For }) {
+			packs = append(packs, p)
+		}
+	}
+	return append(packs, own...), failed
 }
 
 // maxPack bounds a pack's file, in bytes.

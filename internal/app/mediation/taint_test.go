@@ -2,6 +2,8 @@ package mediation
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/margaydev/margay/internal/app/config"
@@ -31,6 +33,23 @@ func TestPolicy(t *testing.T) {
 		c.Packs = []string{name}
 		if _, err := Policy(&c); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A pack of the user's adds to the built-in ones, or takes the place of one.
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	for _, kind := range []string{"server: notes", "server: fetch"} {
+		text := "version: 1\npack: own\ntitle: A server\n" + kind + "\nschemas: its own\ntools:\n  - name: note\n    worst: It writes.\n    why: It does.\n    policy: [{effect: edit, why: it writes}]\n    samples: [{args: {}, effect: edit}]\n"
+		if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := config.Default().Taint
+		c.Packs = []string{own}
+		if p, err = Policy(&c); err != nil {
+			t.Fatal(err)
+		}
+		_, replaced := p.Tool("mcp__fetch__fetch")
+		if _, ok := p.Tool("Bash"); !ok || replaced == (kind == "server: fetch") {
+			t.Errorf("%s: the built-in packs: %v, %v", kind, ok, replaced)
 		}
 	}
 	c = config.Default().Taint

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -207,8 +208,19 @@ func (a *app) explainPolicy(packs []string) (*taint.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Dir, err = os.Getwd(); err != nil {
+		c.Dir = ""
+	}
+	on, err := mediation.Machine(c)
+	if err != nil {
+		return nil, err
+	}
 	if len(packs) == 0 {
-		return mediation.Policy(&c.Taint)
+		p, err := mediation.Policy(&c.Taint)
+		if err != nil {
+			return nil, err
+		}
+		return p.On(on), nil
 	}
 	scheme, err := mediation.Scheme(&c.Taint)
 	if err != nil {
@@ -229,7 +241,7 @@ func (a *app) explainPolicy(packs []string) (*taint.Policy, error) {
 	if err != nil {
 		return nil, problem.Usage("give packs that don't share tools", "%w", err)
 	}
-	return p, nil
+	return p.On(on), nil
 }
 
 func explain(p *taint.Policy, call flow.ToolCall, user []string) *explained {

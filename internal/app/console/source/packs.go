@@ -18,22 +18,14 @@ func Packs(t *config.Taint) console.Packs {
 			out.Findings = append(out.Findings, console.PackFinding{Pack: f.Pack, Line: f.Line, Code: f.Code, Detail: f.Detail})
 		}
 	}
-	names := t.Packs
-	if len(names) == 0 {
-		names = pack.Names()
+	packs, failed := mediation.Packs(t.Packs)
+	for _, f := range failed {
+		found(pack.FindingOf(f.Name, f.Err))
 	}
-	for _, name := range names {
-		p, err := mediation.LoadPack(name)
-		if err != nil {
-			found(pack.FindingOf(name, err))
-			continue
-		}
-		if len(t.Packs) == 0 && p.Kind == pack.Suite {
-			continue
-		}
+	for _, p := range packs {
 		found(pack.Lint(p)...)
 		one := console.Pack{Name: p.Name, Title: p.Title, Kind: string(p.Kind), For: p.For, File: p.File, Tools: []console.PackTool{}}
-		if slices.Contains(pack.Names(), name) {
+		if !slices.Contains(t.Packs, p.File) {
 			one.File = ""
 		}
 		for i := range p.Tools {
