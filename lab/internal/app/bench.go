@@ -35,7 +35,11 @@ func (a *app) suiteFlags(c *cobra.Command, o *options) {
 func (a *app) suiteCommand(s *suite) *cobra.Command {
 	o := &options{}
 	var file, page string
-	c := &cobra.Command{Use: s.name, Short: s.short, RunE: func(cmd *cobra.Command, _ []string) error {
+	c := &cobra.Command{Use: strings.TrimSpace(s.name + " " + s.args), Short: s.short, RunE: func(cmd *cobra.Command, args []string) error {
+		o.files, o.out = args, a.Out
+		if file == "-" {
+			o.out = a.Err
+		}
 		if cmd.Flags().Changed("n") && o.n < 0 {
 			return usage("0 takes all", "--n %d is less than none", o.n)
 		}
@@ -70,6 +74,9 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 		}
 		return err
 	}}
+	if s.args != "" {
+		c.Args = cobra.ArbitraryArgs
+	}
 	if s.flags != nil {
 		s.flags(c, o)
 	}

@@ -36,11 +36,16 @@ type options struct {
 	leakage    leakageOptions
 	traj       trajOptions
 	findings   findingsOptions
+	replay     replayOptions
+	missed     string    // file for the commands that are analysed wrongly
+	files      []string  // arguments
+	out        io.Writer // for lines besides the table
 }
 
 // suite is one benchmark.
 type suite struct {
 	name, short string
+	args        string                         // what its arguments are; empty if it takes none
 	flags       func(*cobra.Command, *options) // of its own; may be nil
 	check       func(*options) error           // finds mistakes in the flags; may be nil
 	run         func(context.Context, *options) (*results.Result, []report.Figure, error)
@@ -105,6 +110,14 @@ func suites() []suite {
 		{
 			name: "findings", short: "Recorded sessions of agents through the default configuration: what is found that is no secret, and which calls that stops",
 			flags: findingsFlags, run: runFindings,
+		},
+		{
+			name: "shell", args: "[FILE]", short: "Labelled shell commands: which effects the analysis finds, and which it takes for less",
+			flags: shellFlags, check: checkShell, run: runShell,
+		},
+		{
+			name: "replay", args: "[FILE...]", short: "Recorded sessions of agents through the engine of labels: which calls a person would be asked about",
+			flags: replayFlags, check: checkReplay, run: runReplay,
 		},
 		{
 			name: "confaide", short: "ConfAIde's stories as release decisions: what is secret, and what is needed",
