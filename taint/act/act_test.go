@@ -1,0 +1,146 @@
+package act
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+func machine(tainted ...string) *Machine {
+	return &Machine{
+		Dir: "/work", Home: "/home/me",
+		Places:  workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
+		Tainted: func(p string) bool { return slices.Contains(tainted, p) },
+	}
+}
+
+func at(t *testing.T, s string) *document.Path {
+	t.Helper()
+	p, err := document.ParsePath(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+// effects are those of a call's acts, in their order.
+func effects(s *Spec, m *Machine, args string) string {
+	var out []string
+	for _, a := range s.Acts(m, document.Arguments(args)) {
+		out = append(out, a.Effect.String())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestActs(t *testing.T) {
+	reach := effect.Reach
+	edits, reads := &Spec{Edits: []document.Path{*at(t, "file")}}, &Spec{Reads: []document.Path{*at(t, "file")}}
+	patch, shell := &Spec{Patch: at(t, "input")}, &Spec{Shell: at(t, "cmd"), Dir: at(t, "dir")}
+	for _, c := range []struct {
+		spec       *Spec
+		args, want string
+	}{
+		{&Spec{Effect: &reach}, `{}`, "reach"},
+		{edits, `{"file":"a.go"}`, "edit"},
+		{edits, `{"file":"/work/../etc/passwd"}`, "persist"},
+		{edits, `{"file":"AGENTS.md"}`, "persist"},
+		{edits, `{"file":"~/.config/margay/config.yaml"}`, "administer"},
+		{edits, `{"file":"$HOME/x"}`, "persist"},
+		{edits, `{"file":null}`, "persist"},
+		{edits, `{"file":["a"]}`, "persist"},
+		{edits, `{}`, "persist"},
+		{reads, `{"file":"a.go"}`, "observe"},
+		{reads, `{"file":"/home/me/.config/margay/config.yaml"}`, "administer"},
+		{patch, `{"input":"*** Begin Patch\n*** Update File: a.go\n+x\n*** Add File: b.go\n*** End Patch"}`, "edit edit"},
+		{patch, `{"input":"*** Update File: a.go\n*** Move to: .git/hooks/x"}`, "edit persist"},
+		{patch, `{"input":"  *** Delete File: a.go"}`, "destroy"},
+		{patch, `{"input":"nothing"}`, "persist"},
+		{patch, `{"input":3}`, "persist"},
+		{shell, `{"cmd":"ls"}`, "observe"},
+		{shell, `{"cmd":["bash","-lc","rm -rf src"]}`, "destroy"},
+		{shell, `{"cmd":["ls",3]}`, "persist"},
+		{shell, `{"cmd":{"a":"ls"}}`, "persist"},
+		{shell, `{}`, "observe"},
+		{shell, `{"cmd":"echo x > a","dir":"/work"}`, "edit observe"},
+		{shell, `{"cmd":"echo x > a","dir":"/home/me"}`, "persist observe"},
+		{shell, `{"cmd":"echo x > a","dir":3}`, "persist observe"},
+	} {
+		if got := effects(c.spec, machine(), c.args); got != c.want {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
+		}
+	}
+	// Of no machine nothing is known.
+	for spec, args := range map[*Spec]string{edits: `{"file":"a.go"}`, patch: `{"input":"*** Update File: a.go"}`} {
+		if got := effects(spec, nil, args); got != "persist" {
+			t.Errorf("%s on no machine: %s", args, got)
+		}
+	}
+}
+
+// TestForeign: a result is the workspace's only where it can hold nothing else.
+func TestForeign(t *testing.T) {
+	run, reach := effect.Run, effect.Reach
+	reads, shell := &Spec{Reads: []document.Path{*at(t, "file")}}, &Spec{Shell: at(t, "cmd")}
+	for _, c := range []struct {
+		spec        *Spec
+		args, shown string
+		want        bool
+	}{
+		{reads, `{"file":"a.go"}`, "text", false},
+		{reads, `{}`, "a.go:1:text", false},
+		{reads, `{}`, "node_modules/x/a.js:1:text", true},
+		{reads, `{}`, "a.go:1:x\n/work/tainted.go:2:y", true},
+		{reads, `{"file":"tainted.go"}`, "text", true},
+		{reads, `{"file":"node_modules/x"}`, "text", true},
+		{reads, `{"file":"/home/me/x"}`, "text", true},
+		{reads, `{"file":"/tmp/x"}`, "text", true},
+		{reads, `{"file":"/etc/issue"}`, "text", false},
+		{reads, `{"file":"CLAUDE.md"}`, "text", false},
+		{reads, `{"file":"~/.bashrc"}`, "text", true},
+		{shell, `{"cmd":"git log"}`, "text", false},
+		{shell, `{"cmd":"git log && curl x.example"}`, "text", true},
+		{shell, `{"cmd":"grep -r x ."}`, "vendor/a.go:x", true},
+		{&Spec{Effect: &run}, `{}`, "text", false},
+		{&Spec{Effect: &run, Strangers: true}, `{}`, "text", true},
+		{&Spec{Effect: &reach}, `{}`, "text", true},
+	} {
+		if got := c.spec.Foreign(machine("/work/tainted.go"), document.Arguments(c.args), c.shown); got != c.want {
+			t.Errorf("%s, %q: %v", c.args, c.shown, got)
+		}
+	}
+	if !reads.Foreign(nil, document.Arguments(`{"file":"a.go"}`), "text") || !(&Spec{Effect: &run}).Foreign(machine().In("/home/me"), document.Arguments(`{}`), "text") {
+		t.Error("what is read in no workspace is the workspace's")
+	}
+	if long := strings.Repeat("x\n", maxNamed+1); !reads.Foreign(machine(), document.Arguments(`{}`), long) {
+		t.Error("a result that is too long to look at is the workspace's")
+	}
+}
+
+func TestNames(t *testing.T) {
+	got := machine().Names("/work/.github/workflows/ci.yml")
+	for _, want := range []string{"/work/.github/workflows/ci.yml", "ci.yml", ".github/workflows/ci.yml"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("%s is none of %v", want, got)
+		}
+	}
+	if got := machine().Names("/home/me/.bashrc"); !slices.Contains(got, "~/.bashrc") {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	s := &Spec{Shell: at(t, "cmd"), Dir: at(t, "dir")}
+	if _, ok := s.Within([]string{"cmd", "dir"}); !ok {
+		t.Error("its arguments are not the tool's")
+	}
+	if other, ok := s.Within([]string{"cmd"}); ok || other != "dir" {
+		t.Errorf("%q, %v", other, ok)
+	}
+	if (&Spec{Reads: []document.Path{*at(t, "a")}}).Harmless() == s.Harmless() {
+		t.Error("to read is as good as to run")
+	}
+}
