@@ -99,6 +99,20 @@ func TestTold(t *testing.T) {
 	})
 }
 
+// A person is asked about the same call, streamed or not, in any API.
+func TestAskedInAnyAPI(t *testing.T) {
+	eachWire(t, func(t *testing.T, api string, streamed bool) {
+		b := newBank(t, nil, nil)
+		b.says(api, heeds)
+		stop := b.answering(t, always(confirm.Deny))
+		b.get(t, http.MethodPost, "/v1/"+api, readMailAnd(api, streamed, ""))
+		asked := stop()
+		if len(asked) != 1 || asked[0].Sink != "mallory" || asked[0].Call.Arguments != `{"amount":1000,"to":"mallory"}` {
+			t.Errorf("asked about %+v", asked)
+		}
+	})
+}
+
 // A turn with thinking can't be put together again: its model is told in words.
 func TestToldWhereItThinks(t *testing.T) {
 	for _, streamed := range []bool{false, true} {

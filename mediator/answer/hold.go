@@ -74,7 +74,8 @@ func (g *Stream) Proposed() (calls []flow.ToolCall, items []flow.Item) {
 	return calls, items
 }
 
-// proposed is a complete call as it would go out.
+// proposed is a complete call as it would go out. An empty text beside others is
+// an event that waits for the call, and no argument.
 func (c *call) proposed() flow.ToolCall {
 	var call flow.ToolCall
 	if c.name != nil {
@@ -82,7 +83,12 @@ func (c *call) proposed() flow.ToolCall {
 	}
 	var args []string
 	for _, t := range c.args {
-		args = append(args, string(t.edited()))
+		if len(t.win) > 0 {
+			args = append(args, string(t.edited()))
+		}
+	}
+	if len(args) == 0 && len(c.args) > 0 {
+		args = append(args, "")
 	}
 	call.Arguments = session.Arguments(args...)
 	return call
