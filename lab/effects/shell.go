@@ -58,7 +58,7 @@ func machine(dir string) *shell.Machine {
 	w := workspace.New(workspace.Config{
 		Roots: []string{"/home/u/app"}, Home: "/home/u", State: []string{"/home/u/.config/margay", "/home/u/.local/share/margay"},
 	})
-	return &shell.Machine{Dir: dir, Home: "/home/u", Zone: w.Zone}
+	return &shell.Machine{Dir: dir, Home: "/home/u", Zone: w.Zone, Above: w.Above}
 }
 
 // grave are the effects of which none may be taken for less.

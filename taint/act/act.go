@@ -278,6 +278,9 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 		}
 	}
 	on := &shell.Machine{Dir: dir, Home: m.Home, Zone: m.Zone}
+	if m.Places != nil {
+		on.Above = m.Places.Above
+	}
 	var out []Act
 	args.Walk(*s.Shell, 0, nil, func(i, _ int) {
 		var c shell.Command

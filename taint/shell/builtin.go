@@ -22,11 +22,11 @@ func reading(a *analysis, i *invocation) {
 			clear(a.funcs)
 		}
 		if w.dynamic {
-			a.vars = map[string][]word{"IFS": nil}
+			a.hide(i.text, "a variable names the variables that it sets")
 			continue
 		}
 		if !strings.HasPrefix(w.text, "-") {
-			a.vars[w.text] = nil
+			a.set(w.text, nil)
 		}
 	}
 	if i.program == "mapfile" || i.program == "readarray" {
@@ -40,27 +40,9 @@ func reading(a *analysis, i *invocation) {
 
 func printing(a *analysis, i *invocation) {
 	if len(i.args) > 1 && i.args[0].text == "-v" {
-		a.vars[i.args[1].text] = nil
+		a.set(i.args[1].text, nil)
 	}
 	a.add(i.part(effect.Observe, "it prints"))
-}
-
-func aliases(a *analysis, i *invocation) {
-	for _, w := range i.args {
-		if w.dynamic || strings.Contains(w.text, "=") {
-			a.hide(i.text, "an alias gives a name another meaning")
-			return
-		}
-	}
-	a.add(i.part(effect.Observe, "it lists aliases"))
-}
-
-func hashes(a *analysis, i *invocation) {
-	if flags, _ := split(i.args, []string{"-p"}); has(flags, "-p") {
-		a.hide(i.text, "it gives a name another program")
-		return
-	}
-	a.add(i.part(effect.Observe, "it lists programs"))
 }
 
 func traps(a *analysis, i *invocation) {

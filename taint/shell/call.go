@@ -25,7 +25,11 @@ func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
 		}
 		a.inside(as) // it is for the one program alone
 		if as.Name != nil {
-			a.steers(as.Name.Value, a.expand(as.Value))
+			values := a.expand(as.Value)
+			if as.Value == nil {
+				values = []word{{}}
+			}
+			a.steers(as.Name.Value, values)
 		}
 	}
 	if len(words) > 0 {
@@ -75,6 +79,9 @@ func (a *analysis) call(words []word, in input) {
 		return
 	}
 	program := name.text
+	if path.Base(program) == "margay" {
+		program = "margay"
+	}
 	if strings.Contains(program, "/") {
 		at := worst(a.find(name))
 		switch base := path.Base(program); {
@@ -88,6 +95,11 @@ func (a *analysis) call(words []word, in input) {
 			return
 		}
 	}
+	for _, w := range words[1:] {
+		if _, v, ok := strings.Cut(w.text, "="); !w.dynamic && (a.keeps(w.text, program) || ok && a.keeps(v, program)) {
+			a.add(Part{Text: text, Program: program, Effect: effect.Administer, Foreign: true, Why: "a word of it leads to what Margay keeps"})
+		}
+	}
 	if h := special[program]; h != nil {
 		h(a, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
 		return
@@ -98,6 +110,13 @@ func (a *analysis) call(words []word, in input) {
 		return
 	}
 	a.listed(e, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
+}
+
+// keeps reports whether a path leads to what Margay keeps, or holds it and the
+// program goes into folders.
+func (a *analysis) keeps(p, program string) bool {
+	at := worst(a.find(word{text: p}))
+	return at.zone == workspace.Mediator || a.m.Above != nil && at.full != "" && a.m.Above(at.full) && slices.Contains([]string{"cp", "mv", "tar", "zip", "find", "rm", "chmod", "chown", "grep", "rg", "rsync"}, program)
 }
 
 // toolFolder reports whether programs are installed in a folder by the user's own
@@ -143,13 +162,24 @@ func split(args []word, taking []string) (flags, operands []word) {
 			rest = true
 		default:
 			flags = append(flags, w)
-			if slices.Contains(taking, w.text) && k+1 < len(args) {
+			if slices.ContainsFunc(taking, func(t string) bool { return t == w.text || short(w.text, t) }) && k+1 < len(args) {
 				k++
 				flags = append(flags, word{w.text + "=" + args[k].text, args[k].dynamic, args[k].glob})
 			}
 		}
 	}
 	return flags, operands
+}
+
+// short reports whether a long flag is written by its beginning alone, as many
+// programs allow.
+func short(flag, long string) bool {
+	return len(flag) > 3 && strings.HasPrefix(long, "--") && strings.HasPrefix(long, flag)
+}
+
+// unclear reports whether a word may be a flag that is not seen.
+func unclear(args []word) bool {
+	return slices.ContainsFunc(args, func(w word) bool { return w.dynamic && (w.text == "" || w.text[0] == '$' || w.text[0] == '-') })
 }
 
 // has reports whether a flag is given: --flag, --flag=value, -f, or f among
@@ -163,7 +193,7 @@ func has(flags []word, names ...string) bool {
 				return true
 			case len(n) == 2 && len(flag) > 2 && flag[0] == '-' && flag[1] != '-' && !valued && strings.Contains(flag[1:], n[1:]):
 				return true
-			case strings.HasPrefix(n, "--") && len(flag) > 4 && strings.HasPrefix(n, flag):
+			case strings.HasPrefix(n, "--") && short(flag, n):
 				return true // programs take a long flag's beginning for it
 			}
 		}
@@ -176,7 +206,7 @@ func values(flags []word, names ...string) []word {
 	var out []word
 	for _, f := range flags {
 		for _, n := range names {
-			if v, ok := strings.CutPrefix(f.text, n+"="); ok {
+			if flag, v, ok := strings.Cut(f.text, "="); ok && (flag == n || short(flag, n)) {
 				out = append(out, word{v, f.dynamic, f.glob})
 			} else if len(n) == 2 && len(f.text) > 2 && strings.HasPrefix(f.text, n) && !strings.Contains(f.text, "=") {
 				out = append(out, word{f.text[2:], f.dynamic, f.glob})

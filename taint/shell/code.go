@@ -242,14 +242,14 @@ func sources(a *analysis, i *invocation) {
 		return
 	}
 	w := i.args[0]
-	defer func() { // it may have set any variable, and be in any folder
-		a.vars = map[string][]word{"IFS": nil}
-		a.may("")
-	}()
 	if !w.dynamic && strings.HasSuffix(w.text, "/bin/activate") && worst(a.find(w)).zone == workspace.Foreign {
 		a.add(i.part(effect.Run, "it uses the workspace's environment"))
 		return
 	}
+	defer func() { // it may have set any variable, and be in any folder
+		a.vars = map[string][]word{"IFS": nil}
+		a.may("")
+	}()
 	a.script(i, w)
 }
 
@@ -323,33 +323,4 @@ func commands(a *analysis, i *invocation) {
 		args = args[1:]
 	}
 	a.run(i, args)
-}
-
-func watches(a *analysis, i *invocation) {
-	_, rest := split(i.args, []string{"-n", "--interval", "-q", "--equexit"})
-	if len(rest) == 0 {
-		a.hide(i.text, "it names no command")
-		return
-	}
-	k := slices.IndexFunc(i.args, func(w word) bool { return w == rest[0] })
-	words := i.args[max(k, 0):]
-	a.code(i, word{text: shown(words), dynamic: slices.ContainsFunc(words, func(w word) bool { return w.dynamic })})
-}
-
-func traces(a *analysis, i *invocation) {
-	_, rest := split(i.args, []string{"-e", "-o", "-p", "-s", "-E", "-u", "-a", "-I", "-O", "-S", "-P", "-b", "-X", "--trace", "--output"})
-	for k, w := range i.args {
-		if (w.text == "-o" || w.text == "--output") && k+1 < len(i.args) {
-			a.writes(i.text, i.program, i.args[k+1])
-		}
-	}
-	a.add(i.part(effect.Run, "it watches a program"))
-	if len(rest) > 0 {
-		k := slices.IndexFunc(i.args, func(w word) bool { return w == rest[0] })
-		a.call(i.args[max(k, 0):], i.in)
-	}
-}
-
-func busybox(a *analysis, i *invocation) {
-	a.run(i, i.args)
 }

@@ -97,8 +97,6 @@ func (a *analysis) removes(text, program string, files ...word) {
 			if again {
 				p.Effect, p.Why = effect.Edit, "it removes what a build makes again"
 			}
-		case workspace.Mediator:
-			p.Effect, p.Why = effect.Administer, "it removes what Margay keeps"
 		case workspace.Steering:
 			a.add(Part{Text: text, Program: program, Effect: effect.Persist, Writes: p.Writes, Why: "the file tells agents, shells, builds or machines what to do"})
 		default:

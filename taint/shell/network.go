@@ -45,7 +45,9 @@ func curl(a *analysis, i *invocation) {
 	if has(flags, "-K", "--config", "-x", "--proxy", "--resolve", "--connect-to", "--unix-socket") {
 		hosts, here = nil, false
 	}
-	if here {
+	if here && (strings.Contains(i.text, "/console") || strings.Contains(i.text, ":7878")) {
+		p.Effect, p.Why = effect.Administer, "it talks to Margay"
+	} else if here {
 		p.Effect, p.Why = effect.Run, "it talks to a program on this machine"
 	} else if !slices.Contains(hosts, "") {
 		p.To = strings.Join(hosts, " ")
@@ -298,13 +300,21 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 		p.Anywhere, p.Foreign = e != effect.Edit || foreign, foreign
 		a.add(p)
 	}
-	if slices.ContainsFunc(flags, func(w word) bool {
-		return strings.HasPrefix(w.text, "--upload-pack") || strings.HasPrefix(w.text, "--receive-pack") || strings.HasPrefix(w.text, "--exec") || strings.HasPrefix(w.text, "--ext-diff") || strings.HasPrefix(w.text, "--textconv") || strings.HasPrefix(w.text, "--open-files-in-pager") || strings.HasPrefix(w.text, "--template=") || strings.HasPrefix(w.text, "--output-directory")
-	}) || sub == "grep" && slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-O") }) {
+	if sub != "commit" && unclear(args) {
+		a.hide(i.text, "a variable may hold a flag")
+	}
+	if !(sub == "rebase" && len(values(flags, "-x", "--exec")) > 0) && has(flags, "--upload-pack", "--receive-pack", "--exec", "--ext-diff", "--textconv", "--open-files-in-pager", "--template", "--extcmd") || sub == "grep" && slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-O") }) {
 		a.hide(i.text, "a flag of git's names a program")
 	}
+	if !a.inRoot() && sub != "clone" && sub != "init" && sub != "version" && sub != "help" {
+		p := i.part(effect.Reach, "settings of a repository outside the workspace may run code")
+		p.Unknown = true
+		a.add(p)
+	}
 	switch sub {
-	case "status", "diff", "log", "show", "blame", "shortlog", "describe", "rev-parse", "rev-list", "ls-files", "ls-tree", "cat-file", "grep", "name-rev", "merge-base", "cherry", "diff-tree", "diff-index", "diff-files", "for-each-ref", "show-ref", "count-objects", "fsck", "whatchanged", "range-diff", "check-ignore", "check-attr", "var", "version", "help", "--version", "symbolic-ref", "annotate", "show-branch", "get-tar-commit-id", "verify-commit", "verify-tag", "hash-object", "patch-id", "merge-tree", "rerere":
+	case "version", "help", "--version":
+		add(effect.Observe, "it prints its own help")
+	case "status", "diff", "log", "show", "blame", "shortlog", "describe", "rev-parse", "rev-list", "ls-files", "ls-tree", "cat-file", "grep", "name-rev", "merge-base", "cherry", "diff-tree", "diff-index", "diff-files", "for-each-ref", "show-ref", "count-objects", "fsck", "whatchanged", "range-diff", "check-ignore", "check-attr", "var", "symbolic-ref", "annotate", "show-branch", "get-tar-commit-id", "verify-commit", "verify-tag", "hash-object", "patch-id", "merge-tree", "rerere":
 		if sub == "symbolic-ref" && len(rest) > 1 || sub == "hash-object" && has(flags, "-w") {
 			tree(effect.Edit, "it changes the repository")
 			return
@@ -351,8 +361,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 			return
 		}
 		if sub == "apply" || sub == "am" {
-			a.reads(i.text, i.program, rest...)
-			tree(effect.Edit, "it applies a patch")
+			a.patches(i, rest)
 			return
 		}
 		if sub == "update-ref" && has(flags, "-d") {
@@ -507,6 +516,23 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 	default:
 		a.hide(i.text, "nothing is known of this subcommand, which may be an alias")
 	}
+}
+
+// patches applies patches: what they name is written.
+func (a *analysis) patches(i *invocation, files []word) {
+	p := i.part(effect.Edit, "it applies a patch")
+	p.Anywhere = true
+	if !i.in.here && len(files) == 0 || i.in.here && i.in.text == "" || slices.ContainsFunc(files, func(w word) bool { return worst(a.find(w)).zone != workspace.Own }) {
+		p.Effect, p.Why = effect.Persist, "the patch is not the workspace's"
+	}
+	a.add(p)
+	for line := range strings.Lines(i.in.text) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ "); ok {
+			name, _, _ = strings.Cut(name, "\t")
+			a.writes(i.text, i.program, word{text: strings.TrimPrefix(name, "b/")})
+		}
+	}
+	a.reads(i.text, i.program, files...)
 }
 
 // inRoot reports whether the shell is surely in a folder that the user trusts.

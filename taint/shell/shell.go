@@ -22,6 +22,8 @@ type Machine struct {
 	Home string
 	// Zone says what an absolute, clean path is.
 	Zone func(path string) workspace.Zone
+	// Above says whether a folder holds Margay's own; nil: none does.
+	Above func(path string) bool
 }
 
 // Command is what a shell command does, part by part, in the order of its text.

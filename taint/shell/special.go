@@ -17,17 +17,20 @@ var special map[string]func(*analysis, *invocation)
 
 func init() {
 	special = map[string]func(*analysis, *invocation){
-		"cp": copies, "mv": copies, "ln": copies, "install": copies, "rsync": rsync, "dd": dd,
+		"cp": copies, "mv": copies, "ln": copies, "install": copies,
 		"find": find, "fd": fd, "fdfind": fd, "rg": rg, "ripgrep": rg, "xargs": xargs, "parallel": xargs,
 		"sed": sed, "gsed": sed, "awk": awk, "gawk": awk, "mawk": awk, "nawk": awk, "sort": sorts, "uniq": sorts, "shuf": sorts,
 		"tar": tar, "gtar": tar, "bsdtar": tar, "zip": zips, "unzip": zips, "7z": zips, "7za": zips, "cpio": unreadable, "ar": unreadable, "less": pager, "more": pager, "most": pager,
 		"curl": curl, "wget": curl, "ssh": remote, "scp": remote, "mosh": remote, "rsh": remote, "autossh": remote,
 		"sh": shells, "bash": shells, "zsh": shells, "dash": shells, "ksh": shells, "ash": shells, "fish": unreadable, "csh": unreadable, "tcsh": unreadable, "rbash": shells,
 		"python": code, "python2": code, "python3": code, "pypy": code, "pypy3": code, "node": code, "nodejs": code, "perl": code, "ruby": code, "php": code, "lua": code, "luajit": code, "Rscript": code, "R": code, "julia": code, "tclsh": code, "wish": code, "irb": code, "guile": code, "racket": code, "jshell": code, "groovy": code, "bc": sorts, "dc": sorts, "ed": unreadable, "ex": unreadable,
-		"eval": evals, "source": sources, ".": sources, "exec": wraps, "command": commands, "builtin": commands, "env": wraps, "nohup": wraps, "nice": wraps, "ionice": wraps, "timeout": wraps, "gtimeout": wraps, "time": wraps, "stdbuf": wraps, "setsid": wraps, "chrt": wraps, "taskset": wraps, "watch": watches, "unbuffer": wraps, "dotenv": wraps, "direnv": wraps, "op-run": wraps, "xvfb-run": wraps, "arch": wraps, "script": unreadable, "busybox": busybox, "toybox": busybox, "flock": wraps, "chronic": wraps, "ts": sorts, "catchsegv": wraps, "faketime": wraps, "strace": traces, "ltrace": traces, "hyperfine": unreadable, "valgrind": traces, "gdb": code, "lldb": code, "xxd": xxd, "man": man, "kill": kills,
+		"eval": evals, "source": sources, ".": sources, "exec": wraps, "command": commands, "builtin": commands, "env": wraps, "nohup": wraps, "nice": wraps, "ionice": wraps, "timeout": wraps, "gtimeout": wraps, "time": wraps, "stdbuf": wraps, "setsid": wraps, "chrt": wraps, "taskset": wraps, "watch": unreadable, "unbuffer": wraps, "dotenv": wraps, "direnv": wraps, "op-run": wraps, "xvfb-run": wraps, "arch": wraps, "script": unreadable, "busybox": commands, "toybox": commands, "flock": wraps, "chronic": wraps, "ts": sorts, "catchsegv": wraps, "faketime": wraps, "strace": unreadable, "ltrace": unreadable, "hyperfine": unreadable, "valgrind": unreadable, "gdb": code, "lldb": code, "xxd": xxd, "patch": func(a *analysis, i *invocation) {
+			_, rest := split(i.args, []string{"-i", "--input", "-p", "-d", "-o"})
+			a.patches(i, rest[min(1, len(rest)):])
+		}, "man": pager, "kill": kills, "pkill": kills, "killall": kills,
 		"sudo": sudo, "doas": sudo, "su": sudo, "pkexec": sudo, "runuser": sudo,
 		"git": git, "gh": gh, "glab": gh, "hub": gh,
-		"npx": npx, "pnpx": npx, "bunx": npx, "trap": traps, "alias": aliases, "read": reading, "mapfile": reading, "readarray": reading, "printf": printing, "cd": cd, "pushd": cd, "popd": cd, "enable": unreadable, "hash": hashes, "export": unreadable, "unset": reading, "getopts": reading, "go": goTool, "make": makes, "gmake": makes, "python3.11": code, "python3.12": code, "python3.13": code, "coproc": unreadable, "complete": unreadable, "bind": unreadable,
+		"npx": npx, "pnpx": npx, "bunx": npx, "trap": traps, "alias": unreadable, "read": reading, "mapfile": reading, "readarray": reading, "printf": printing, "cd": cd, "pushd": cd, "popd": cd, "enable": unreadable, "hash": unreadable, "export": unreadable, "unset": reading, "getopts": reading, "go": goTool, "make": makes, "gmake": makes, "python3.11": code, "python3.12": code, "python3.13": code, "coproc": unreadable, "complete": unreadable, "bind": unreadable,
 	}
 }
 
@@ -95,44 +98,10 @@ func known(at place) []string {
 	return []string{at.full}
 }
 
-func rsync(a *analysis, i *invocation) {
-	flags, rest := split(i.args, []string{"-e", "--rsh", "--exclude", "--include", "--filter", "-f"})
-	if has(flags, "-e", "--rsh", "--rsync-path") && !slices.ContainsFunc(values(flags, "-e", "--rsh"), func(w word) bool { return w.text == "ssh" }) {
-		a.hide(i.text, "a flag names a program")
-	}
-	for _, w := range rest {
-		if w.dynamic || strings.Contains(w.text, ":") {
-			p := i.part(effect.Reach, "it copies to or from another machine")
-			p.To = w.text
-			a.add(p)
-			return
-		}
-	}
-	copies(a, &invocation{i.words, i.text, i.program, rest, i.in})
-	if has(flags, "--delete", "--remove-source-files") {
-		p := i.part(effect.Destroy, "it deletes files")
-		p.Anywhere = true
-		a.add(p)
-	}
-}
-
-func dd(a *analysis, i *invocation) {
-	for _, w := range i.args {
-		if v, ok := strings.CutPrefix(w.text, "of="); ok || w.dynamic {
-			a.writes(i.text, i.program, word{v, w.dynamic, w.glob})
-			if at := worst(a.find(word{v, w.dynamic, w.glob})); strings.HasPrefix(at.full, "/dev/") && at.zone == workspace.Outside {
-				a.add(i.part(effect.Destroy, "it writes over a device"))
-			}
-		} else if v, ok := strings.CutPrefix(w.text, "if="); ok {
-			a.reads(i.text, i.program, word{v, w.dynamic, w.glob})
-		}
-	}
-	if len(i.args) == 0 {
-		a.add(i.part(effect.Observe, "it copies its input"))
-	}
-}
-
 func find(a *analysis, i *invocation) {
+	if unclear(i.args) {
+		a.hide(i.text, "a variable may hold an expression")
+	}
 	var from []word
 	k := 0
 	for ; k < len(i.args) && (i.args[k].dynamic || !strings.HasPrefix(i.args[k].text, "-") && i.args[k].text != "(" && i.args[k].text != "!"); k++ {
@@ -229,7 +198,7 @@ func fd(a *analysis, i *invocation) {
 
 func rg(a *analysis, i *invocation) {
 	flags, rest := split(i.args, []string{"-g", "--glob", "--iglob", "-t", "--type", "-T", "-A", "-B", "-C", "-m", "--max-count", "-e", "--regexp", "-f", "--file", "--max-depth", "-d", "--sort", "-r", "--replace", "--color", "-j", "--context-separator", "--max-columns", "-M", "--pre", "--pre-glob", "--hostname-bin", "--type-add"})
-	if has(flags, "--pre", "--hostname-bin") || slices.ContainsFunc(flags, func(w word) bool { return w.dynamic && !strings.Contains(w.text, "=") }) {
+	if unclear(i.args) || has(flags, "--pre", "--hostname-bin") || slices.ContainsFunc(flags, func(w word) bool { return w.dynamic && !strings.Contains(w.text, "=") }) {
 		a.hide(i.text, "a flag names a program")
 		return
 	}
@@ -304,7 +273,7 @@ func makes(a *analysis, i *invocation) {
 			return
 		}
 	}
-	a.add(i.part(effect.Run, "it runs what the workspace says"))
+	a.listed(table.Lookup("just"), i)
 	if slices.ContainsFunc(rest, func(r word) bool {
 		return strings.HasPrefix(r.text, "install") || strings.HasPrefix(r.text, "uninstall")
 	}) {

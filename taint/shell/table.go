@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/shell/table"
+	"github.com/margaydev/margay/taint/workspace"
 )
 
 // listed analyses a program by its entry.
@@ -53,7 +54,7 @@ func (a *analysis) listed(e *table.Entry, i *invocation) {
 		a.add(i.part(effect.Observe, "it prints its own help"))
 		return
 	}
-	if slices.ContainsFunc(flags, func(f word) bool { return f.dynamic }) && len(all) > 0 {
+	if (slices.ContainsFunc(flags, func(f word) bool { return f.dynamic }) || unclear(rest)) && len(all) > 0 {
 		a.hide(i.text, "a variable holds a flag")
 		return
 	}
@@ -122,12 +123,35 @@ func (a *analysis) apply(e *table.Entry, i *invocation, rest []word) {
 			}
 		}
 		a.add(p)
-		if f == effect.Run && slices.ContainsFunc(i.args, elsewhere) {
+		if f == effect.Run && (slices.ContainsFunc(i.args, elsewhere) || a.outside(i)) {
 			q := i.part(effect.Reach, "what it runs lies elsewhere")
 			q.Anywhere = true
 			a.add(q)
 		}
 	}
+}
+
+// outside reports whether a program that runs code may find it outside the
+// workspace: it is started there, or its words lead there, but for what it writes.
+func (a *analysis) outside(i *invocation) bool {
+	if !a.inRoot() {
+		return true
+	}
+	for k, w := range i.args {
+		flag, v, ok := strings.Cut(w.text, "=")
+		if !ok {
+			if flag, v = "", w.text; k > 0 {
+				flag = i.args[k-1].text
+			}
+		}
+		if !strings.Contains(v, "/") || strings.HasPrefix(flag, "-o") || strings.Contains(flag, "out") || strings.Contains(flag, "profile") || strings.Contains(flag, "report") || strings.Contains(v, "://") {
+			continue
+		}
+		if z := worst(a.find(word{text: v, glob: strings.ContainsAny(v, "*?[")})).zone; z == workspace.Outside || z == workspace.Scratch {
+			return true
+		}
+	}
+	return false
 }
 
 // elsewhere reports whether a word is an address on another machine.

@@ -76,7 +76,7 @@ func awk(a *analysis, i *invocation) {
 
 func sorts(a *analysis, i *invocation) {
 	flags, rest := split(i.args, []string{"-k", "--key", "-t", "--field-separator", "-o", "--output", "-T", "-S", "--compress-program", "-n", "-f", "-s", "-w", "-i", "-e"})
-	if has(flags, "--compress-program") || has(flags, "-T") {
+	if unclear(i.args) || has(flags, "--compress-program") || has(flags, "-T") {
 		a.hide(i.text, "a flag names a program")
 		return
 	}
@@ -95,6 +95,9 @@ func tar(a *analysis, i *invocation) {
 		args[0].text = "-" + args[0].text // old style
 	}
 	flags, rest := split(args, []string{"-C", "--directory", "--exclude", "-T", "--files-from", "-X", "--strip-components", "--transform", "-I", "--use-compress-program"})
+	if unclear(i.args) {
+		a.hide(i.text, "a variable may hold a flag")
+	}
 	for _, f := range flags {
 		for _, bad := range []string{"--checkpoint-action", "--to-command", "-I", "--use-compress-program", "--info-script", "--new-volume-script", "-F", "--rsh-command", "--rmt-command", "--index-file"} {
 			if strings.HasPrefix(f.text, bad) || len(f.text) > 9 && strings.HasPrefix(bad, strings.SplitN(f.text, "=", 2)[0]) {
@@ -184,18 +187,17 @@ func xxd(a *analysis, i *invocation) {
 	a.writes(i.text, i.program, rest[min(1, len(rest)):]...)
 }
 
-func man(a *analysis, i *invocation) {
-	if flags, _ := split(i.args, nil); has(flags, "-P", "--pager", "-H", "--html", "-C", "--config-file", "-M", "--manpath", "-l", "--local-file", "-X", "--gxditview", "-p", "--preprocessor") {
-		a.hide(i.text, "a flag names a program")
-		return
-	}
-	a.add(i.part(effect.Observe, "it shows a page of the manual"))
-}
-
 // kills ends programs: one by its number or as the shell's own, or whichever is
 // found.
 func kills(a *analysis, i *invocation) {
 	_, rest := split(i.args, []string{"-s", "-n"})
+	if strings.Contains(strings.ToLower(i.text), "margay") {
+		a.add(i.part(effect.Administer, "it ends Margay"))
+	}
+	if i.program != "kill" {
+		a.add(i.part(effect.Destroy, "it ends programs that are found, with what they have not saved"))
+		return
+	}
 	for _, w := range rest {
 		if w.dynamic || strings.Trim(w.text, "%0123456789") != "" {
 			a.add(i.part(effect.Destroy, "it ends programs that are found, with what they have not saved"))
@@ -209,7 +211,7 @@ func pager(a *analysis, i *invocation) {
 	flags, rest := split(i.args, nil)
 	if slices.ContainsFunc(i.args, func(w word) bool {
 		return strings.HasPrefix(w.text, "+") || w.dynamic && strings.HasPrefix(w.text, "-")
-	}) || has(flags, "-k", "--lesskey-file", "-o", "-O", "--log-file") {
+	}) || has(flags, "-k", "--lesskey-file", "-o", "-O", "--log-file", "-P", "--pager", "-H", "--html", "-C", "-M", "-X", "-l") {
 		a.hide(i.text, "a flag is a command of the pager")
 		return
 	}

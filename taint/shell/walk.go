@@ -95,7 +95,7 @@ func invisible(r rune) bool {
 // source analyses the text of a shell.
 func (a *analysis) source(text string, depth int) {
 	switch {
-	case depth > maxDepth || len(text) > MaxBytes:
+	case depth > maxDepth || len(text) > MaxBytes || strings.Count(text, "(") > 1024:
 		a.hide(text, "it is too large")
 		return
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, invisible):
@@ -405,13 +405,13 @@ func (a *analysis) assign(as *syntax.Assign) {
 	if as.Append || as.Array != nil || as.Index != nil {
 		values = nil
 	}
-	a.steers(name, values)
 	a.set(name, values)
 }
 
 // set notes a variable's values, besides those that it had: which ones count is not
 // told apart. What may not be set at all is not known.
 func (a *analysis) set(name string, values []word) {
+	a.steers(name, values)
 	old, had := a.vars[name]
 	switch {
 	case a.unsure > 0, len(values) == 0 || len(values) > 64 || had && old == nil || slices.ContainsFunc(values, func(w word) bool { return w.dynamic }):
@@ -451,6 +451,10 @@ func (a *analysis) redirect(r *syntax.Redirect, in *input) {
 				a.writes(text, "", w)
 			}
 		case syntax.RdrIn:
+			if strings.Contains(w.text, "/dev/tcp") || strings.Contains(w.text, "/dev/udp") {
+				a.writes(text, "", w)
+				continue
+			}
 			a.reads(text, "", w)
 			in.file = w.text
 			in.piped = in.piped || w.dynamic

@@ -89,6 +89,9 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 			return
 		}
 		b.dynamic = true
+	case *syntax.ExtGlob:
+		a.hide(p.Op.String()+p.Pattern.Value+")", "zsh may run what stands in such a pattern")
+		b.dynamic = true
 	default:
 		b.dynamic = true
 	}
@@ -141,6 +144,9 @@ func (a *analysis) literal(b *builder, s string, quoted, first bool) {
 // variable are the values of a variable.
 func (a *analysis) variable(p *syntax.ParamExp, quoted bool) []word {
 	unknown := []word{{text: "$" + nameOf(p), dynamic: true}}
+	if p.Exp != nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull) {
+		a.set(nameOf(p), nil)
+	}
 	if p.Exp != nil && p.Exp.Op == syntax.OtherParamOps {
 		a.hide("${"+nameOf(p)+"@…}", "an expansion may run what the variable holds")
 	}

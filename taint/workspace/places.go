@@ -14,8 +14,7 @@ var plans = []string{".claude/plans", ".claude/todos", ".codex/plans", ".cursor/
 // steering are paths below a trusted folder that tell agents, shells, builds and
 // machines what to do later.
 var steering = []string{
-	".git/hooks", ".git/config", ".git/info", ".git/modules",
-	".github/workflows", ".github/actions", ".github/copilot-instructions.md", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".travis.yml", ".drone.yml",
+	".git/objects/info", ".github/workflows", ".github/actions", ".github/copilot-instructions.md", ".gitlab-ci.yml", ".gitlab/ci", ".circleci", ".travis.yml", ".drone.yml",
 	".woodpecker", ".woodpecker.yml", ".buildkite", ".teamcity", "azure-pipelines.yml", "bitbucket-pipelines.yml", "jenkinsfile", "appveyor.yml", ".appveyor.yml",
 	".husky", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
 	".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".aider.conf.yml", ".continue", ".cline", ".clinerules", ".roo",

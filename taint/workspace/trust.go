@@ -51,13 +51,21 @@ func (w *Workspace) Root(full string) string {
 	return ""
 }
 
+// Above reports whether a folder holds some of Margay's own.
+func (w *Workspace) Above(full string) bool {
+	return slices.ContainsFunc(w.state, func(dir string) bool {
+		rest, ok := within(strings.ToLower(dir), strings.ToLower(full))
+		return ok && rest != ""
+	})
+}
+
 // Zone says what a path is. One that is not absolute and clean is Outside.
 func (w *Workspace) Zone(full string) Zone {
 	if !path.IsAbs(full) || path.Clean(full) != full {
 		return Outside
 	}
 	for _, dir := range w.state {
-		if _, ok := within(full, dir); ok {
+		if _, ok := within(strings.ToLower(full), strings.ToLower(dir)); ok {
 			return Mediator
 		}
 	}
@@ -104,7 +112,13 @@ func inRoot(rest string) Zone {
 			return Own
 		}
 	}
-	if matches(rest, steering) {
+	if rest == ".github" || rest == ".gitlab" || matches(rest, steering) {
+		return Steering
+	}
+	if matches(rest, foreign) {
+		return Foreign
+	}
+	if matches(rest, []string{".git"}) {
 		return Steering
 	}
 	for part := range strings.SplitSeq(rest, "/") {
@@ -114,9 +128,6 @@ func inRoot(rest string) Zone {
 		case slices.Contains(foreignNames, part):
 			return Foreign
 		}
-	}
-	if matches(rest, foreign) {
-		return Foreign
 	}
 	return Own
 }

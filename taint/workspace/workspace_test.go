@@ -29,7 +29,11 @@ func TestZone(t *testing.T) {
 		"/work/app/.git/FETCH_HEAD":                    Foreign,
 		"/work/app/.git/hooks/pre-commit":              Steering,
 		"/work/app/.git/config":                        Steering,
-		"/work/app/.git/index":                         Own,
+		"/work/app/.git":                               Steering,
+		"/work/app/.github":                            Steering,
+		"/work/app/.git/commondir":                     Steering,
+		"/home/me/.config/MARGAY/x":                    Mediator,
+		"/work/app/.git/index":                         Steering,
 		"/work/app/.GitHub/Workflows/ci.yml":           Steering,
 		"/work/app/CLAUDE.md":                          Steering,
 		"/work/app/docs/AGENTS.md":                     Steering,
@@ -66,6 +70,11 @@ func TestZone(t *testing.T) {
 	}
 	if got := w.Root("/work/app/sub/x"); got != "/work/app/sub" {
 		t.Errorf("the root is %s", got)
+	}
+	for p, want := range map[string]bool{"/home/me": true, "/home/me/.CONFIG": true, "/": true, "/home/me/.config/margay": false, "/work": false} {
+		if w.Above(p) != want {
+			t.Errorf("%s holds Margay's own: %v", p, !want)
+		}
 	}
 	if got := w.Root("/work"); got != "" {
 		t.Errorf("the root is %s", got)

@@ -204,7 +204,7 @@ var (
 	pythonImport  = regexp.MustCompile(`(?m)(?:^|[;\n])\s*(?:from\s+([\w.]+)\s+import\s+[\w*, ()]+|import\s+([^\n;]+))`)
 	pythonModules = []string{"json", "re", "math", "datetime", "time", "collections", "itertools", "functools", "statistics", "random", "string", "textwrap", "hashlib", "base64", "struct", "decimal", "fractions", "uuid", "enum", "dataclasses", "typing", "csv", "pprint", "operator", "bisect", "heapq", "copy", "difflib", "unicodedata", "zlib", "binascii", "calendar", "ast", "html", "colorsys", "sys", "tomllib"}
 	pythonActs    = regexp.MustCompile(`\b(exec|eval|compile|__\w+__|globals|locals|vars|getattr|setattr|delattr|open|input|breakpoint|help|os|subprocess|socket|urllib|requests|http|shutil|pathlib|Path|ctypes|importlib|builtins|pickle|marshal|pty|popen|system|spawn\w*|fork|modules|settrace|setprofile|write|writelines|unlink|remove|rmtree|rename|mkdir|load_module|_getframe|meta_path|path_hooks|displayhook|excepthook|argv0|addaudithook|stdout\s*=|stdin\s*=|lambda_|codecs|runpy|code|site|imp|gc|inspect|types|traceback|multiprocessing|threading|asyncio|signal|tempfile|glob|zipfile|tarfile|sqlite3|smtplib|ftplib|telnetlib|webbrowser|xmlrpc|platform|logging|configparser|shelve|dbm|mmap|fcntl|resource|pwd|grp|termios|tty|curses|readline|cmd|atexit|weakref)\b`)
-	pythonReads   = regexp.MustCompile(`\bopen\(\s*(?:'[\w./-]+'|"[\w./-]+"|sys\.argv\[\d\])\s*(?:,\s*(?:'r'|"r"|'rb'|"rb"|encoding=['"][\w-]+['"])\s*)*\)`)
+	pythonReads   = regexp.MustCompile(`\bopen\(\s*(?:'\w[\w/-]*(?:\.\w+)?'|"\w[\w/-]*(?:\.\w+)?"|sys\.argv\[\d\])\s*(?:,\s*(?:'r'|"r"|'rb'|"rb"|encoding=['"][\w-]+['"])\s*)*\)`)
 	scriptActs    = regexp.MustCompile(`\b(require|import|eval|Function|process|fetch|XMLHttpRequest|WebSocket|globalThis|global|constructor|prototype|__proto__|Reflect|Proxy|module|exports|setTimeout|setInterval|setImmediate|queueMicrotask|Worker|WebAssembly|Deno|Bun|this|child_process|binding|dlopen|mainModule|Buffer|Atomics|SharedArrayBuffer|navigator|document|window|self)\b`)
 )
 
@@ -227,7 +227,7 @@ func Python(text string) bool {
 	return !strings.Contains(left, "import") && !pythonActs.MatchString(left) && !strings.ContainsAny(left, "\\`")
 }
 
-var scriptReads = regexp.MustCompile(`require\(\s*['"](?:node:)?fs['"]\s*\)\.readFileSync\(\s*(?:'[\w./-]+'|"[\w./-]+"|0)\s*(?:,\s*['"]utf-?8['"]\s*)?\)|require\(\s*['"]\./[\w./-]+\.json['"]\s*\)|process\.(?:version|versions\.\w+|platform|arch|memoryUsage\(\))`)
+var scriptReads = regexp.MustCompile(`require\(\s*['"](?:node:)?fs['"]\s*\)\.readFileSync\(\s*(?:'\w[\w/-]*(?:\.\w+)?'|"\w[\w/-]*(?:\.\w+)?"|0)\s*(?:,\s*['"]utf-?8['"]\s*)?\)|require\(\s*['"]\./[\w./-]+\.json['"]\s*\)|process\.(?:version|versions\.\w+|platform|arch|memoryUsage\(\))`)
 
 // JavaScript reports whether a program only computes and reads files of its folder.
 func JavaScript(text string) bool {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,9 +27,14 @@ var plain = map[string][]string{
 // harmlessGit are variables of git's that name no program.
 var harmlessGit = []string{"GIT_PAGER_IN_USE", "GIT_TERMINAL_PROMPT", "GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_OPTIONAL_LOCKS", "GIT_MERGE_AUTOEDIT", "GIT_LFS_SKIP_SMUDGE"}
 
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 // Steers reports whether a variable of the environment names programs or code, or
 // where these are looked for.
 func Steers(name string) bool {
+	if !identifier.MatchString(name) { // a function, to bash
+		return true
+	}
 	return strings.HasPrefix(name, "GIT_") && !slices.Contains(harmlessGit, name) || slices.Contains(steering, name)
 }
 
