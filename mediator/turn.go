@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator/altered"
 	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/mediator/disclose"
 	"github.com/margaydev/margay/mediator/step"
 	"github.com/margaydev/margay/taint/clear"
 )
@@ -34,6 +36,10 @@ type Turn struct {
 	// has all of Edits.
 	Withheld *flow.Withheld
 
+	turns []flow.Turn
+	plain map[int]string  // Edits without the notes
+	notes []disclose.Note // on results
+
 	s    *Session
 	step *step.Step // nil where labels are not looked at
 	view step.View  // that the answer is made from
@@ -44,7 +50,7 @@ type Turn struct {
 // from then on in the whole trajectory. Results of tools are quoted as data, and
 // what the step is not made from is withheld.
 func (s *Session) Prompt(ctx context.Context, p *Prompt) *Turn {
-	t := &Turn{s: s, Result: s.texts.Prompt(ctx, p.Texts)}
+	t := &Turn{s: s, Result: s.texts.Prompt(ctx, p.Texts), turns: p.Turns}
 	if t.Denied() || !p.Conversation && !p.Elsewhere {
 		return t
 	}
@@ -54,6 +60,7 @@ func (s *Session) Prompt(ctx context.Context, p *Prompt) *Turn {
 			parts[x.ID] = x
 		}
 	}
+	t.notes = s.texts.Notes(p.Turns, parts)
 	turns := slices.Clone(p.Turns)
 	for i := range turns {
 		turns[i].Opaque = slices.ContainsFunc(turns[i].Parts, func(id int) bool { return parts[id].Opaque != "" })
@@ -65,23 +72,38 @@ func (s *Session) Prompt(ctx context.Context, p *Prompt) *Turn {
 		}
 		return parts[id].Text
 	})
-	if t.step == nil {
-		return t
+	t.plain = map[int]string{}
+	maps.Copy(t.plain, before)
+	if t.step != nil {
+		maps.Copy(t.plain, t.step.Wrapped())
+		var less bool
+		if t.view, less = t.step.First(ctx); less {
+			t.Withheld = t.withheld(t.view.Withheld)
+		}
 	}
-	t.Edits = maps.Clone(t.Edits)
-	maps.Copy(t.Edits, t.step.Wrapped())
-	var less bool
-	if t.view, less = t.step.First(ctx); less {
-		t.Withheld = t.withheld(t.view.Withheld)
+	if t.step != nil || len(t.notes) > 0 {
+		t.Edits = t.withheld(&flow.Withheld{}).Edits
 	}
 	return t
 }
 
-// withheld is what a model is not shown, with all edits of the request.
+// withheld is what a model is not shown, with all edits of the request. The notes
+// stand behind the results that it reads. They are Margay's own words: they are
+// neither labelled nor quoted as data.
 func (t *Turn) withheld(w *flow.Withheld) *flow.Withheld {
 	out := *w
-	out.Edits = maps.Clone(t.Edits)
+	out.Edits, out.Instead = maps.Clone(t.plain), maps.Clone(w.Instead)
 	maps.Copy(out.Edits, w.Edits)
+	for _, n := range t.notes {
+		text, ok := out.Edits[n.On.ID]
+		if !ok {
+			text = n.On.Text
+		}
+		out.Edits[n.On.ID] = text + n.Text
+		if text, ok := out.Instead[n.Turn]; ok {
+			out.Instead[n.Turn] = text + n.Text
+		}
+	}
 	return &out
 }
 
@@ -198,7 +220,9 @@ func (a *Answer) End(failed error) (*Next, error) {
 		return &Next{Out: out, Attempt: len(a.attempts)}, err
 	case a.now.Holds():
 		return a.settle()
-	case a.t.step != nil:
+	}
+	a.t.made(a.now.Made()...)
+	if a.t.step != nil {
 		a.t.step.Commit(a.now.Emitted(), nil, a.now.Passed(), a.t.view)
 		if err := a.t.step.Save(a.ctx); err != nil {
 			return &Next{}, err
@@ -246,6 +270,7 @@ func (a *Answer) next(m step.Move, err error) (*Next, error) {
 		}
 		n.Attempt, a.now = i, x.stream
 		a.now.Settle(m.Cleared, m.Refused, a.t.s.e.taint.Report)
+		a.t.made(a.now.Made()...)
 	}
 	a.Holds = false
 	n.Out, err = a.now.Release()
@@ -271,7 +296,11 @@ type Again func(ctx context.Context, body []byte) (*answer.Whole, error)
 func (t *Turn) Whole(ctx context.Context, w *answer.Whole, up Upstream, again Again) (*answer.Whole, answer.Looked, error) {
 	seen := []*answer.Whole{w}
 	looked := []answer.Looked{t.look(ctx, w)}
-	if looked[0].Denied() || t.step == nil {
+	if looked[0].Denied() {
+		return w, looked[0], nil
+	}
+	if t.step == nil {
+		t.made(looked[0].Made(t.s.s, w))
 		return w, looked[0], looked[0].Record(ctx, t.s.s)
 	}
 	c := t.step.Course(upstream{up, t}, t.view, false)
@@ -306,7 +335,16 @@ func (t *Turn) Whole(ctx context.Context, w *answer.Whole, up Upstream, again Ag
 	for it, text := range m.Refused { // these are in the log
 		looked[i].Refused[it.Item] = text
 	}
+	t.made(looked[i].Made(t.s.s, seen[i]))
 	return seen[i], looked[i], err
+}
+
+// made notes the calls of an answer that counts, by choice, before the client can
+// go on with it.
+func (t *Turn) made(choices ...[]altered.Call) {
+	for _, calls := range choices {
+		t.s.s.Altered.Note(t.turns, calls)
+	}
 }
 
 func (t *Turn) look(ctx context.Context, w *answer.Whole) answer.Looked {

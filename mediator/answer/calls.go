@@ -1,6 +1,12 @@
 package answer
 
-import "github.com/margaydev/margay/flow"
+import (
+	"maps"
+	"slices"
+
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator/altered"
+)
 
 // call is one tool call of an answer. Nothing of it goes out before all of it is
 // there.
@@ -10,6 +16,7 @@ type call struct {
 	closed  bool    // all of it is there, and it is decided
 	dropped bool    // it is taken out
 	passed  bool    // it may be made
+	made    altered.Call
 }
 
 // calls are the tool calls of one choice.
@@ -64,6 +71,8 @@ func (g *Stream) endCall(choice, item int) {
 	if c.name != nil {
 		g.end(c.name)
 	}
+	call := c.proposed()
+	c.made.Digest = g.s.Altered.Digest(call.Name, call.Arguments)
 	g.pass(choice, item)
 }
 
@@ -76,7 +85,11 @@ func (g *Stream) endArguments(t *text) {
 	}
 	t.done, t.cut = true, t.len
 	edits, found, refusal := g.opt.Calls.Arguments(g.ctx, g.cfg, name, t.win)
+	known := len(g.fresh)
 	g.note(t, found)
+	if len(edits) > 0 && c.made.Finding.ID == "" {
+		c.made.Finding = altered.First(g.fresh[known:])
+	}
 	t.edits, t.all = edits, edits
 	t.trace.Decided(t.len, edits, found)
 	g.seal(t)
@@ -97,6 +110,22 @@ func (g *Stream) drop(c *call, it flow.Item, text string, decided bool) {
 			}
 		}
 	}
+}
+
+// Made are the calls of an answer that has ended and goes out, by choice and in
+// order.
+func (g *Stream) Made() [][]altered.Call {
+	var out [][]altered.Call
+	for _, k := range g.calls {
+		var made []altered.Call
+		for _, item := range slices.Sorted(maps.Keys(k.by)) {
+			if c := k.by[item]; c.closed && !c.dropped {
+				made = append(made, c.made)
+			}
+		}
+		out = append(out, made)
+	}
+	return out
 }
 
 // ofCall reports whether a text is a part of a tool call.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator/altered"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/stream"
@@ -35,6 +36,8 @@ type ToolCallText struct {
 type Looked struct {
 	session.Result
 	Refused map[int]string // calls to take out, by their place; what is said instead
+
+	altered map[int]audit.Finding // what was replaced in the arguments of calls, by their place
 }
 
 // Proposed are the calls that an answer would make, as they would go out, and
@@ -46,6 +49,16 @@ func (l *Looked) Proposed(a *Whole) (calls []flow.ToolCall, items []flow.Item) {
 		}
 	}
 	return calls, items
+}
+
+// Made are the calls of an answer that goes out, in order.
+func (l *Looked) Made(s *session.Session, a *Whole) []altered.Call {
+	calls, items := l.Proposed(a)
+	out := make([]altered.Call, len(calls))
+	for i, c := range calls {
+		out[i] = altered.Call{Digest: s.Altered.Digest(c.Name, c.Arguments), Finding: l.altered[items[i].Item]}
+	}
+	return out
 }
 
 // Emitted are the texts that an answer says to the user, as the client gets
@@ -71,7 +84,7 @@ func (l *Looked) text(a *Whole, id int) string {
 
 // Look decides about a whole answer. It edits as a stream of it is edited.
 func Look(ctx context.Context, s *session.Session, calls Calls, a *Whole) Looked {
-	out := Looked{Refused: map[int]string{}}
+	out := Looked{Refused: map[int]string{}, altered: map[int]audit.Finding{}}
 	var trace *audit.AnswerTracer
 	if a.told() {
 		trace = s.Trace.Answer()
@@ -110,7 +123,11 @@ func Look(ctx context.Context, s *session.Session, calls Calls, a *Whole) Looked
 			} else {
 				edited, found = whole(s, cfg, t, seen)
 			}
+			known := len(j.Findings)
 			r.Take(s, &j, t, edited, found)
+			if c, ok := byText[t.ID]; ok && string(edited) != t.Text {
+				out.altered[c] = altered.First(j.Findings[known:])
+			}
 			j.Denied = j.Denied || slices.ContainsFunc(found, func(f stream.Finding) bool { return s.Policy.Halts(&f) })
 		}
 		j.Denied = named(s, &j, a.Names) || j.Denied

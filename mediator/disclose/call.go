@@ -5,10 +5,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
@@ -79,15 +81,40 @@ func (v *Verbs) pseudonym(args []byte) *secret.PseudonymAt {
 	return nil
 }
 
-// replaced says what of a call's arguments was replaced, and how it is allowed.
-func replaced(name string, r *session.Result) string {
-	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Action != flow.ActReport && f.Action != flow.ActAllow {
-			return fmt.Sprintf("[margay: the call of %s was made with a part of its arguments replaced: %s, found by %s. If it is no secret, a person can allow it: margay allow add %s.]", cmp.Or(name, "a tool"), f.Kind, f.Rule, f.ID)
+// replaced says what of a call's arguments was replaced, and how it is allowed;
+// nothing where nothing was.
+func replaced(name string, f audit.Finding) string {
+	if f.ID == "" {
+		return ""
+	}
+	return fmt.Sprintf("[margay: the call of %s was made with a part of its arguments replaced: %s, found by %s. If it is no secret, a person can allow it: margay allow add %s.]", cmp.Or(name, "a tool"), f.Kind, f.Rule, f.ID)
+}
+
+// Note is what a model reads behind the result of a call that was made with a
+// part of its arguments replaced.
+type Note struct {
+	Turn int
+	On   *flow.Text // the last text of the result
+	Text string
+}
+
+// Notes returns the notes on the results in a conversation, whose texts parts has
+// by their ids.
+func (v *Verbs) Notes(turns []flow.Turn, parts map[int]*flow.Text) []Note {
+	var out []Note
+	for _, r := range v.s.Altered.Results(turns) {
+		for _, id := range slices.Backward(turns[r.Turn].Parts) {
+			if t := parts[id]; !t.Fixed && t.Opaque == "" && told.MatchString(t.Path()) {
+				out = append(out, Note{r.Turn, t, "\n\n" + replaced(v.s.Clean(r.Tool), r.Finding)})
+				break
+			}
 		}
 	}
-	return ""
+	return out
 }
+
+// told matches the places of what a tool says in its result, in any API.
+var told = regexp.MustCompile(`\.(?:content|output|text)$`)
 
 func refusal(name, what string, kind secret.Kind) string {
 	return fmt.Sprintf("[margay: the call of %s was not made: its arguments hold %s (%s), which must not leave. Refer to it by its environment variable or its file instead. If it is no secret, a person can allow it: margay log names the finding, margay allow add FINDING-ID allows it.]", cmp.Or(name, "a tool"), what, kind)

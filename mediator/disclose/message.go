@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator/altered"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
@@ -100,7 +101,7 @@ func (v *Verbs) Send(ctx context.Context, m *Message) Decided {
 		return r, err
 	})
 	if _, edited := out.Edits[m.Arguments]; edited && !out.Denied() {
-		out.Told = replaced(v.s.Clean(m.Tool), &out.Result)
+		out.Told = replaced(v.s.Clean(m.Tool), altered.First(out.Findings))
 	}
 	if out.Refusal != "" {
 		out.Refusal = session.WithID(out.Refusal, out.Decision.ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/recent"
+	"github.com/margaydev/margay/mediator/altered"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 )
@@ -44,9 +45,10 @@ type Trajectory struct {
 	Owner   [32]byte                        // whose values its pseudonyms stand for
 	sealed  *recent.Map[string, struct{}]   // pseudonyms whose values are kept
 
-	Labels *Labels
-	traced int // messages that observers know
-	held   *account
+	Labels  *Labels
+	Altered *altered.Memory // of calls that were made with a part replaced
+	traced  int             // messages that observers know
+	held    *account
 }
 
 // Mediated is the result for a text that went out before.
@@ -67,6 +69,9 @@ func (r *Registry) newTrajectory(id flow.TrajectoryID, caller [32]byte) *Traject
 		sealed: recent.New[string, struct{}](maxSealed), held: r.traj.open(),
 	}
 	t.Labels.grew = t.held.add
+	t.Altered = altered.New(func(name, args string) altered.Digest {
+		return r.Keyed("margay call v1", []byte(name), []byte(Arguments(args)))
+	}, t.held.add)
 	if b := r.cfg.Labels; b != nil {
 		if r.cfg.Family != "" && id == r.cfg.Family {
 			t.Labels = &b.Family
