@@ -29,6 +29,7 @@ func main() {
 	runs := flag.Int("runs", 10, "runs of each revision")
 	seconds := flag.Float64("seconds", 0.3, "length of each measurement in a run")
 	floor := flag.Float64("floor", 0.97, "the least median of new over old that passes")
+	ceiling := flag.Float64("ceiling", 1.03, "the greatest median of memory, new over old, that passes")
 	asJSON := flag.Bool("json", false, "print JSON")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: scripts/ab [flags] OLD NEW")
@@ -48,6 +49,9 @@ func main() {
 	if err == nil && r.All.Median < *floor {
 		err = fmt.Errorf("the throughput is %.3f of before, less than %.2f", r.All.Median, *floor)
 	}
+	if err == nil && r.Memory.Median > *ceiling {
+		err = fmt.Errorf("the memory is %.3f of before, more than %.2f", r.Memory.Median, *ceiling)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "ab:", err)
 		os.Exit(1)
@@ -62,6 +66,8 @@ type Report struct {
 	Rounds  []Round            `json:"rounds"`
 	Slices  map[string]Summary `json:"slices"`
 	All     Summary            `json:"all"` // of the geometric means over the slices
+	// Memory is of margay serve's peak; zero where the system does not tell it.
+	Memory Summary `json:"memory"`
 }
 
 // A Round is one run of each revision. Its figures are throughput in parts of a
@@ -70,6 +76,8 @@ type Round struct {
 	Old map[string]float64 `json:"old"`
 	New map[string]float64 `json:"new"`
 	All float64            `json:"all"` // new over old, the geometric mean over the slices
+	// Memory is margay serve's peak in bytes, of old and new.
+	Memory [2]int64 `json:"memory"`
 }
 
 // A Summary is a median of new over old with its interval of order statistics:
@@ -102,13 +110,17 @@ func compare(root, older, newer string, runs int, seconds float64) (*Report, err
 	}
 	for n := range runs {
 		var results [2]map[string]float64
+		var memory [2]int64
 		for turn := range 2 {
 			i := (turn + n) % 2 // each goes first every other time
 			if results[i], err = run(commands[i]); err != nil {
 				return nil, err
 			}
+			if memory[i], err = peak(filepath.Join(dir, strconv.Itoa(i), "margay")); err != nil {
+				return nil, err
+			}
 		}
-		round := Round{Old: results[0], New: results[1]}
+		round := Round{Old: results[0], New: results[1], Memory: memory}
 		if round.All, err = meanOf(round); err != nil {
 			return nil, err
 		}
@@ -141,6 +153,9 @@ func build(root, rev, dir string) (commit string, command []string, err error) {
 	}
 	bin := filepath.Join(dir, "bin")
 	if _, err := output(module, "go", "build", "-buildvcs=false", "-trimpath", "-o", bin, pkg); err != nil {
+		return "", nil, err
+	}
+	if _, err := output(tree, "go", "build", "-buildvcs=false", "-trimpath", "-o", filepath.Join(dir, "margay"), "./cmd/margay"); err != nil {
 		return "", nil, err
 	}
 	command = append([]string{bin}, verbs...)
@@ -205,11 +220,16 @@ func meanOf(r Round) (float64, error) {
 }
 
 func (r *Report) summarise() {
-	all := make([]float64, 0, len(r.Rounds))
+	var all, memory []float64
 	for _, round := range r.Rounds {
 		all = append(all, round.All)
+		if m := round.Memory; m[0] > 0 && m[1] > 0 {
+			memory = append(memory, float64(m[1])/float64(m[0]))
+		}
 	}
-	r.All = summary(all)
+	if r.All = summary(all); len(memory) > 0 {
+		r.Memory = summary(memory)
+	}
 	for slice := range r.Rounds[0].Old {
 		ratios := make([]float64, 0, len(r.Rounds))
 		for _, round := range r.Rounds {
@@ -246,10 +266,13 @@ func (r *Report) print() {
 		for _, s := range slicesOf {
 			fmt.Printf("  %s %.3f/%.3f", s, round.New[s], round.Old[s])
 		}
-		fmt.Printf("  new over old %.3f\n", round.All)
+		fmt.Printf("  new over old %.3f, memory %.1f/%.1f MB\n", round.All, float64(round.Memory[1])/1e6, float64(round.Memory[0])/1e6)
 	}
 	for _, s := range slicesOf {
 		fmt.Printf("%s: new over old %.3f (%.3f to %.3f)\n", s, r.Slices[s].Median, r.Slices[s].Interval[0], r.Slices[s].Interval[1])
 	}
 	fmt.Printf("all: new over old %.3f (%.3f to %.3f), the median of %d rounds\n", r.All.Median, r.All.Interval[0], r.All.Interval[1], len(r.Rounds))
+	if r.Memory.Median > 0 {
+		fmt.Printf("memory: new over old %.3f (%.3f to %.3f)\n", r.Memory.Median, r.Memory.Interval[0], r.Memory.Interval[1])
+	}
 }
