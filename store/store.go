@@ -12,13 +12,19 @@ import (
 )
 
 // Bounds of what every engine keeps. Beyond them it discards the oldest
-// questions and rows, and the values that were used longest ago.
+// questions and rows, and the values that were used longest ago; it takes no more
+// places.
 const (
 	MaxQuestions = 10_000
 	MaxValues    = 200_000
 	MaxSaid      = 200_000 // rows of what models said, and
 	MaxSaidOne   = 4096    // of them of one caller
+	MaxPlaces    = 50_000
 )
+
+// ErrFull says that a bound of what an engine keeps is reached, and that it
+// discards nothing for more.
+var ErrFull = errors.New("store: no more fits")
 
 // Moment returns a time as engines keep it: in UTC, in milliseconds.
 func Moment(t time.Time) time.Time {

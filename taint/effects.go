@@ -11,7 +11,6 @@ import (
 	"github.com/margaydev/margay/taint/clear"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
-	"github.com/margaydev/margay/taint/workspace"
 )
 
 // ListKnown is the list of places that the user knows: hosts, with all hosts
@@ -30,7 +29,7 @@ func (p *Policy) On(m *act.Machine) *Policy {
 func (p *Policy) Machine() *act.Machine { return p.machine }
 
 // follows reports whether labels follow the files that calls write.
-func (p *Policy) follows() bool { return p.machine != nil && p.machine.Tainted != nil }
+func (p *Policy) follows() bool { return p.machine.Follows() }
 
 // byEffects is the clearance of a call by what it does: the table's, of all its
 // acts the least.
@@ -44,21 +43,20 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 			reader = ReachLow // a place that nobody named gets what is public
 		}
 		most, unasked := a.Effect.Most(known)
-		why := a.Why
 		switch {
 		case a.Effect == effect.Edit && (!p.follows() || a.Anywhere):
 			most = min(most, effect.Workspace)
-		case a.Effect == effect.Run && p.follows() && p.machine.Tainted(""):
+		case a.Effect == effect.Run && a.Tainted:
 			// What runs may have been written by strangers: it is theirs to
 			// reach out with.
-			unasked, why = false, "files that were written under strangers' influence may run"
+			unasked, a.Why = false, "files that were written under strangers' influence may run"
 		}
 		if i == 0 || most < least || !unasked && !c.Confirm {
 			c.Effect = a.Effect
 		}
 		least = min(least, most)
 		c.Confirm = c.Confirm || !unasked
-		if r := reasonOf(a, why); !slices.Contains(c.Reasons, r) {
+		if r := reasonOf(a); !slices.Contains(c.Reasons, r) {
 			c.Reasons = append(c.Reasons, r)
 		}
 	}
@@ -68,7 +66,7 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 // sourceOf is the reach of an influence.
 var sourceOf = map[effect.Influence]Reach{effect.User: ReachLow, effect.Workspace: ReachWorkspace, effect.World: ReachAny}
 
-func reasonOf(a *act.Act, why string) flow.Reason {
+func reasonOf(a *act.Act) flow.Reason {
 	detail := a.Effect.String()
 	if a.To != "" && (a.Effect == effect.Reach || a.Effect == effect.Spend) {
 		detail += " " + strconv.Quote(shortened(a.To))
@@ -76,7 +74,7 @@ func reasonOf(a *act.Act, why string) flow.Reason {
 	if a.Text != "" {
 		detail += " by " + strconv.Quote(shortened(a.Text))
 	}
-	detail += ": " + why
+	detail += ": " + a.Why
 	return flow.Reason{Code: CodeEffect, Detail: detail}
 }
 
@@ -204,30 +202,20 @@ func (p *Policy) workspaces(t *Tool, args *document.Tree, result string) bool {
 // Taints are the files that a call would leave strangers' words in, were it made
 // under a label. They are to be remembered before it is made.
 func (p *Policy) Taints(call flow.ToolCall, under label.Label) []string {
-	if !p.follows() || p.InWorkspace(under) {
+	if !p.follows() {
 		return nil
 	}
 	t, args := p.tool(call)
 	if t == nil || args == nil {
 		return nil
 	}
-	var out []string
+	var acts []act.Act
 	for i := range t.Rules {
-		spec := t.Rules[i].Spec
-		if spec == nil {
-			continue
-		}
-		for _, a := range spec.Acts(p.machine, args) {
-			if a.Effect != effect.Observe {
-				out = append(out, a.Writes...)
-			}
+		if spec := t.Rules[i].Spec; spec != nil {
+			acts = append(acts, spec.Acts(p.machine, args)...)
 		}
 	}
-	slices.Sort(out)
-	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
-		z := p.machine.Places.Zone(w)
-		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
-	})
+	return p.machine.Taints(acts, !p.InWorkspace(under))
 }
 
 // InWorkspace reports whether nobody but the user and his workspace had a part in

@@ -46,7 +46,7 @@ func machinePolicy(t *testing.T, scheme observe.Scheme, tainted func(string) boo
 		t.Fatal(err)
 	}
 	return p.On(&act.Machine{
-		Dir: "/work", Home: "/home/me", Tainted: tainted,
+		Dir: "/work", Home: "/home/me", Tainted: tainted, Holds: tainted,
 		Places: workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
 	})
 }

@@ -2,7 +2,9 @@ package taint
 
 import (
 	"crypto/sha256"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
@@ -24,7 +26,8 @@ type Turn struct {
 	// They are untrusted; they are in order and do not overlap.
 	Pasted []Span
 	// Quoted are parts of it that a model said before. They are in order, and
-	// overlap neither each other nor Pasted.
+	// overlap neither each other nor Pasted. Of results, those that relay what a
+	// model said have them.
 	Quoted []Quote
 }
 
@@ -120,19 +123,16 @@ func (l *Labeller) History(turns []Turn, tools []clear.Description) *clear.Histo
 			m.Tool = c.call.Name
 			r := l.Result(c.call, c.under, t.Text)
 			m.Regions, m.Worst = r.Regions, r.Worst
+			if said, ok := l.relayed(m.Tool, t); ok {
+				said = lat.Join(said, c.under)
+				m.Worst = said
+				m.Regions = []flow.Region{{End: len(t.Text), Label: said, From: flow.Provenance{Role: t.Role, Step: i, Tool: m.Tool}}}
+			}
 			if l.Policy.continues(m.Tool) {
-				m.Worst = lat.Join(m.Worst, context)
-				m.Regions = slices.Clone(m.Regions) // they are shared
-				for j := range m.Regions {
-					m.Regions[j].Label = lat.Join(m.Regions[j].Label, context)
-				}
+				raise(lat, &m, context)
 			}
 			if t.Opaque {
-				m.Worst = lat.Join(m.Worst, l.Policy.scheme.Worst())
-				m.Regions = slices.Clone(m.Regions) // they are shared
-				for j := range m.Regions {
-					m.Regions[j].Label = lat.Join(m.Regions[j].Label, l.Policy.scheme.Worst())
-				}
+				raise(lat, &m, l.Policy.scheme.Worst())
 			}
 		case clear.TrustedRole(t.Role):
 			m.Regions = l.own(t, i)
@@ -160,6 +160,15 @@ func (l *Labeller) History(turns []Turn, tools []clear.Description) *clear.Histo
 		h.Messages = append(h.Messages, m)
 	}
 	return h
+}
+
+// raise joins a label to all of a message.
+func raise(lat label.Lattice, m *clear.Message, by label.Label) {
+	m.Worst = lat.Join(m.Worst, by)
+	m.Regions = slices.Clone(m.Regions) // they are shared
+	for i := range m.Regions {
+		m.Regions[i].Label = lat.Join(m.Regions[i].Label, by)
+	}
 }
 
 // own cuts what the user or the developer said.
@@ -193,6 +202,26 @@ func (l *Labeller) own(t *Turn, at int) []flow.Region {
 		out = append(out, flow.Region{Start: end, End: len(t.Text), From: from})
 	}
 	return out
+}
+
+// harness matches the lines that a harness adds to what a sub-agent said.
+var harness = regexp.MustCompile(`(?m)^[ \t]*(?:agentId: [0-9A-Za-z-]{1,64}(?: \([a-z' ]{1,80}\))?|<usage>total_tokens: [0-9]{1,12}|tool_uses: [0-9]{1,9}|duration_ms: [0-9]{1,12}</usage>)[ \t]*$`)
+
+// relayed is the label of a result that a model said, if all of it is known to be so.
+func (l *Labeller) relayed(tool string, t *Turn) (said label.Label, ok bool) {
+	if known := l.Policy.tools[tool]; known == nil || !known.Relays || len(t.Quoted) == 0 {
+		return said, false
+	}
+	rest, end := "", 0
+	for _, q := range t.Quoted {
+		if q.Start < end || q.End < q.Start || q.End > len(t.Text) {
+			return said, false
+		}
+		rest += t.Text[end:q.Start] + "\n"
+		said, end = l.Policy.scheme.Lattice.Join(said, q.Label), q.End
+	}
+	unknown := harness.ReplaceAllString(rest+t.Text[end:], "")
+	return said, len(strings.Join(strings.Fields(unknown), " ")) < quoteBlock // what is left of the last block
 }
 
 // continues reports whether results of a tool hold what earlier calls wrote.

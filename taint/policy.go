@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,6 +62,9 @@ type Tool struct {
 	// Continues: a result holds nothing but what the conversation's earlier
 	// calls did and wrote. It has the join of all labels before it.
 	Continues bool
+	// Relays: a result is what another model said, such as a sub-agent. Where it
+	// is known what that was made under, the result has that label.
+	Relays bool
 }
 
 // Case is what holds for some calls of a tool: other marks of its results.
@@ -202,7 +206,7 @@ func (p *Policy) Annotate(call flow.ToolCall, result string) observe.Result {
 			a, chosen = marks, true
 		}
 	}
-	if args != nil && !a.Default.Trusted && p.workspaces(t, args, result) {
+	if args != nil && !a.Default.Trusted && (silent.MatchString(result) || p.workspaces(t, args, result)) {
 		a.Default.Workspace = true
 		if a.Structure != nil {
 			marks := *a.Structure
@@ -212,6 +216,11 @@ func (p *Policy) Annotate(call flow.ToolCall, result string) observe.Result {
 	}
 	return a.Annotate(&observe.Observation{Scheme: &p.scheme, Tool: call.Name, Text: result, Args: args, Worst: worst, Trusts: p.trusts})
 }
+
+// silent matches results of which harnesses say that there is nothing: nobody's
+// words are in them.
+var silent = regexp.MustCompile(`^\s*(?:(?:Chunk ID: [0-9a-f]{1,16}\n)?Wall time: [0-9.]{1,20} seconds\nProcess exited with code -?[0-9]{1,5}\n(?:Original token count: 0\n)?Output:|` +
+	`\([A-Z][A-Za-z]{1,20} completed with no output\)|(?:<system>)?Tool ran without output(?:</system>)?|No (?:files|matches) found)?\s*$`)
 
 // Scheme returns the scheme that labels are made by.
 func (p *Policy) Scheme() observe.Scheme { return p.scheme }

@@ -103,6 +103,7 @@ var allowed = map[string][]string{
 	"mediator":          {"flow", "mediator/altered", "mediator/answer", "mediator/disclose", "mediator/session", "mediator/step", "taint/clear"},
 	"mediator/answer":   {"flow", "mediator/altered", "mediator/audit", "mediator/session", "monitor", "secret", "stream", "taint/clear"},
 	"mediator/altered":  {"flow", "internal/recent", "mediator/audit"},
+	"mediator/places":   {"secret", "taint/act", "taint/workspace"},
 	"mediator/commit":   {"flow"},
 	"mediator/disclose": {"confirm", "declassify", "flow", "internal/strictjson", "mediator/altered", "mediator/audit", "mediator/session", "secret", "secret/recognise", "stream"},
 	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document"},
@@ -112,7 +113,7 @@ var allowed = map[string][]string{
 	"store":           {"mediator/audit", "secret"},
 	"store/memory":    {"confirm", "flow", "ledger", "ledger/charge", "mediator/audit", "secret", "store"},
 	"store/sqlite":    {"confirm", "flow", "ledger", "ledger/charge", "mediator/audit", "secret", "store"},
-	"store/storetest": {"confirm", "ledger", "ledger/charge", "mediator/audit", "secret", "flow"},
+	"store/storetest": {"confirm", "ledger", "ledger/charge", "mediator/audit", "secret", "flow", "store"},
 	// L5
 	"gateway":                   {"flow", "mediator", "outlet", "stream/cut", "wire", "wire/anthropic", "wire/openaichat", "wire/openairesponses", "internal/httpedge", "internal/recent", "internal/sse", "internal/strictjson", "mediator/answer", "mediator/audit"},
 	"hook":                      {"flow", "mediator", "mediator/session", "internal/strictjson", "stream/cut"},
@@ -139,7 +140,7 @@ var allowed = map[string][]string{
 	"internal/problem":       {},
 	"internal/visible":       {},
 	"internal/cli":           {"internal/problem", "internal/visible"},
-	"internal/app/state":     {"confirm", "internal/app/config", "internal/app/keys", "internal/problem", "ledger", "mediator", "secret", "secret/recognise", "secret/recognise/own", "store/memory", "store/sqlite", "mediator/audit", "mcpproxy/pin"},
+	"internal/app/state":     {"confirm", "internal/app/config", "internal/app/keys", "internal/problem", "ledger", "mediator", "mediator/places", "secret", "secret/recognise", "secret/recognise/own", "store/memory", "store/sqlite", "mediator/audit", "mcpproxy/pin"},
 	"internal/app/report":    {"confirm", "declassify", "flow", "internal/app/console/view", "ledger", "ledger/charge", "mediator", "secret", "mediator/audit"},
 	"internal/app/scan":      {"flow", "internal/app/config", "internal/problem", "internal/app/state", "mediator", "secret", "secret/recognise", "stream", "mediator/audit", "mediator/session"},
 	"internal/app/doctor":    {"internal/app/harness", "internal/app/serve", "internal/app/config", "internal/app/environ", "internal/app/invocation", "internal/httpedge", "internal/app/keys", "internal/app/rubrics", "internal/problem", "internal/app/state", "rubric", "store/sqlite"},
@@ -173,7 +174,7 @@ var allowed = map[string][]string{
 	"internal/app/policies": {
 		"declassify/rubriclint", "declassify/smt/z3", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation",
 		"internal/app/rubrics", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
-		"taint/document", "taint/observe", "taint/pack",
+		"mediator/places", "store", "store/memory", "taint/act", "taint/document", "taint/observe", "taint/pack",
 	},
 	"internal/app/values": {
 		"flow", "internal/app/config", "internal/app/environ", "internal/app/invocation", "internal/app/scan", "internal/app/state",
@@ -182,8 +183,8 @@ var allowed = map[string][]string{
 	"internal/app/mediation": {
 		"confirm", "declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "flow", "internal/app/config",
 		"internal/app/rubrics", "internal/app/state", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
-		"mediator", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/act", "taint/clear",
-		"taint/observe", "taint/pack", "taint/workspace",
+		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear",
+		"taint/observe", "taint/pack",
 	},
 	"internal/app/mediation/mediationtest": {
 		"internal/app/config", "internal/app/rubrics", "rubric/library",

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -86,6 +87,23 @@ func (c *Command) ReadHidden(prompt string) (string, bool, error) {
 	b, err := term.ReadPassword(int(f.Fd())) //nolint:gosec // file descriptors are small
 	fmt.Fprintln(c.Err)
 	return string(b), true, err
+}
+
+// Ask asks a question on the terminal. It reports false where standard input is
+// not a terminal, and takes no more of the input than the answer's line.
+func (c *Command) Ask(question string) (yes, asked bool) {
+	if c.JSON || !IsTerminal(c.In) {
+		return false, false
+	}
+	fmt.Fprint(c.Err, question+" [y/N] ")
+	var line []byte
+	for one := make([]byte, 1); len(line) < 1024; line = append(line, one[0]) {
+		if n, err := c.In.Read(one); n == 0 || err != nil || one[0] == '\n' {
+			break
+		}
+	}
+	answer := strings.ToLower(strings.TrimSpace(string(line)))
+	return answer == "y" || answer == "yes", true
 }
 
 // Modes of files of results.

@@ -25,6 +25,8 @@ type engines struct {
 	packs   []string // PacksDefault, PacksNone or names and files
 	trusted bool     // take the sessions' trusted folders
 
+	subagents Subagents
+
 	mu       sync.Mutex
 	loaded   map[string]*pack.Pack
 	policies map[string]*taint.Policy

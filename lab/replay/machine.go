@@ -1,33 +1,25 @@
 package replay
 
 import (
-	"context"
-	"errors"
 	"path"
 	"strings"
 
-	"github.com/margaydev/margay/taint/act"
-	"github.com/margaydev/margay/taint/workspace"
+	"github.com/margaydev/margay/mediator/places"
+	"github.com/margaydev/margay/store/memory"
 )
 
-// machine is the one that a session was recorded on, as far as the record says:
-// its folders are those that the session trusts.
-type machine struct {
-	dir, home string
-	places    *workspace.Workspace
-}
-
-func newMachine(s *Session, trusted bool) *machine {
-	m := &machine{dir: s.Cwd, home: homeOf(s.Cwd)}
-	c := workspace.Config{Home: m.home}
-	if m.home != "" {
-		c.State = []string{m.home + "/.config/margay", m.home + "/.local/share/margay"}
+// newMachine is the computer that a session was recorded on, as far as the record
+// says: its folders are those that the session trusts, and labels follow the files
+// that its calls write.
+func newMachine(s *Session, trusted bool) *places.Book {
+	c := places.Config{Store: memory.New(), Keys: &keys, Dir: s.Cwd, Home: homeOf(s.Cwd)}
+	if c.Home != "" {
+		c.State = []string{c.Home + "/.config/margay", c.Home + "/.local/share/margay"}
 	}
 	if trusted {
 		c.Roots = s.Trusted
 	}
-	m.places = workspace.New(c)
-	return m
+	return places.New(c)
 }
 
 // homeOf is the home folder that a path is below, as systems name them.
@@ -40,15 +32,4 @@ func homeOf(dir string) string {
 		return "/root"
 	}
 	return ""
-}
-
-// Now implements step.Machine.
-func (m *machine) Now(context.Context, string) (*act.Machine, error) {
-	return &act.Machine{Dir: m.dir, Home: m.home, Places: m.places}, nil
-}
-
-// Taint implements step.Machine. As in margay serve nothing remembers files, and it
-// is not called.
-func (m *machine) Taint(context.Context, []string) error {
-	return errors.New("nothing remembers files")
 }

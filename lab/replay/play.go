@@ -72,12 +72,13 @@ const trajectory = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 // player plays one session through an engine of its own, in one mode. It is not
 // safe for concurrent use.
 type player struct {
-	mode   string
-	reader reader
-	policy *taint.Policy
-	engine *mediator.Engine
-	goal   map[flow.ToolCall]bool // without ids
-	asked  []flow.ToolCall        // in the step under way
+	mode      string
+	subagents Subagents
+	reader    reader
+	policy    *taint.Policy
+	engine    *mediator.Engine
+	goal      map[flow.ToolCall]bool // without ids
+	asked     []flow.ToolCall        // in the step under way
 
 	out     outcome
 	texts   []flow.Text // the conversation so far, as the client has it
@@ -89,7 +90,7 @@ type player struct {
 
 // play plays a session.
 func play(ctx context.Context, e *engines, mode string, s *Session, r reader) (*outcome, error) {
-	p := &player{mode: mode, reader: r, goal: map[flow.ToolCall]bool{}, dropped: map[string]bool{}, out: outcome{session: s}}
+	p := &player{mode: mode, subagents: e.subagents, reader: r, goal: map[flow.ToolCall]bool{}, dropped: map[string]bool{}, out: outcome{session: s}}
 	for i := range s.Goal {
 		p.goal[s.Goal[i].proposed("")] = true
 	}
@@ -116,6 +117,9 @@ func (p *player) run(ctx context.Context) error {
 				return fmt.Errorf("message %d: %w", i+1, err)
 			}
 		case flow.RoleTool:
+			if err := p.delegated(ctx, m); err != nil {
+				return fmt.Errorf("message %d: %w", i+1, err)
+			}
 			if !p.dropped[m.CallID] {
 				p.turns = append(p.turns, flow.Turn{Role: m.Role, Result: m.CallID, Parts: []int{p.say(m.Role, m.Text)}})
 			}

@@ -30,6 +30,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -56,7 +57,10 @@ type Options struct {
 	Packs   []string
 	Trusted bool     // the sessions' trusted folders are trusted; otherwise nothing is
 	Modes   []string // of Modes(); empty for all
-	Seed    uint64   // of the intervals
+	// Subagents is what sub-agents are taken to have read; empty for
+	// SubagentsEstimate.
+	Subagents Subagents
+	Seed      uint64 // of the intervals
 	// Explain gets each call that is asked about, in order; nil for nobody.
 	Explain  func(*Asked)
 	Progress func(string)
@@ -126,10 +130,16 @@ func (o *Options) notes() []string {
 		packs = PacksDefault
 	}
 	if o.Trusted {
-		trusted = "the sessions' trusted folders are the list trusted-paths; cwd is not used"
+		trusted = "the sessions' trusted folders are workspaces, and labels follow the files that calls write"
 	}
+	subagents := map[Subagents]string{
+		SubagentsWorld:     "sub-agents may have read anything",
+		SubagentsWorkspace: "sub-agents have read the workspace alone",
+		SubagentsEstimate:  "sub-agents, whose own steps are not in the records, have read the workspace alone unless their orders or their answer speak of something outside",
+	}[cmp.Or(o.Subagents, SubagentsEstimate)]
 	return []string{
 		"packs: " + packs + "; " + trusted,
+		subagents,
 		"the mediator's own steps (Session.Prompt, Turn.Whole) with a simulated model and user; no rules for secrets, so that only labels count",
 		"the user says yes to recorded calls, once, and no to the session's goal. Calls, questions and sessions_asked leave the attacker's calls out; calls_denied are refused without a question",
 		"a question is a step with calls that were asked; extra_calls_per_step are requests by which steps were made again, those that led nowhere included, for each step with calls",
@@ -146,6 +156,7 @@ func (o *Options) play(ctx context.Context, modes []string, all []*Session) ([][
 		o.Progress = func(string) {}
 	}
 	e := newEngines(o.Packs, o.Trusted)
+	e.subagents = cmp.Or(o.Subagents, SubagentsEstimate)
 	out := make([][]*outcome, len(modes))
 	for k := range out {
 		out[k] = make([]*outcome, len(all))

@@ -76,6 +76,7 @@ func New(t *Trajectory, turns []flow.Turn, tools []flow.OfferedTool, elsewhere b
 // texts are the messages of the history.
 func (st *Step) texts() []taint.Turn {
 	var out []taint.Turn
+	relays := map[string]bool{} // by the call
 	add := func(t taint.Turn, p place) {
 		out = append(out, t)
 		st.place = append(st.place, p)
@@ -87,7 +88,11 @@ func (st *Step) texts() []taint.Turn {
 			for k, p := range t.Parts {
 				texts[k] = st.text(p)
 			}
-			add(taint.Turn{Role: flow.RoleTool, Kind: clear.KindResult, Text: strings.Join(texts, "\n"), Call: t.Result, Opaque: t.Opaque || t.Foreign}, place{i, -1})
+			turn := taint.Turn{Role: flow.RoleTool, Kind: clear.KindResult, Text: strings.Join(texts, "\n"), Call: t.Result, Opaque: t.Opaque || t.Foreign}
+			if quotes := st.s.Quotes; quotes != nil && relays[t.Result] {
+				turn.Quoted = quotes.Find(turn.Text)
+			}
+			add(turn, place{i, -1})
 			continue
 		}
 		for k, p := range t.Parts {
@@ -102,6 +107,8 @@ func (st *Step) texts() []taint.Turn {
 		}
 		for k := range t.Calls {
 			c := &t.Calls[k]
+			tool, ok := st.policy.Tool(c.Name)
+			relays[c.ID] = ok && tool.Relays
 			add(taint.Turn{Role: flow.RoleAssistant, Kind: clear.KindCall, Text: session.Arguments(c.Arguments), Tool: c.Name, Call: c.ID}, place{i, -1})
 		}
 	}

@@ -46,6 +46,7 @@ type Store struct {
 	said      map[[32]byte][]saidRow // in order, by caller
 	saidLast  int64
 	questions map[string]*confirm.Row
+	places    placed
 	events    events
 	book      book
 }
@@ -74,6 +75,7 @@ func New() *Store {
 		pins:         map[[32]byte]map[[32]byte][32]byte{},
 		said:         map[[32]byte][]saidRow{},
 		questions:    map[string]*confirm.Row{},
+		places:       placed{rows: map[[32]byte]placeRow{}},
 		book:         book{families: map[flow.TrajectoryID]*chain{}, rubrics: map[charge.Hash][]byte{}},
 		events: events{
 			sums: map[flow.TrajectoryID]*audit.Summary{}, tallies: map[audit.Tally]int{}, hits: map[secret.Fingerprint]audit.Hit{},

@@ -51,6 +51,9 @@ func TestEarlierFormats(t *testing.T) {
 		if err := s.PutSaid(ctx, [32]byte{1}, [][]byte{{1}}); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}
+		if err := s.PutPlaces(ctx, map[[32]byte][]byte{{1}: {1}}); err != nil {
+			t.Errorf("from format %d: %v", v, err)
+		}
 		if err := s.AppendEntry(ctx, charge.Hash{}, charge.Head{Family: "F", Seq: 1, Hash: charge.Hash{1}}, []byte{1}); err != nil {
 			t.Errorf("from format %d: %v", v, err)
 		}

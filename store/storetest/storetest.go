@@ -71,6 +71,7 @@ func Run(t *testing.T, open func(t *testing.T) Store, opts ...Option) {
 		{"values", u.sealedValues},
 		{"said", u.said},
 		{"pins", u.toolPins},
+		{"places", u.places},
 		{"questions", u.questions},
 		{"events", u.events},
 		{"ledger/chains", u.chains},

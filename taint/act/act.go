@@ -9,6 +9,7 @@ package act
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,10 +25,11 @@ type Machine struct {
 	Dir    string // where relative paths start; empty where it is not known
 	Home   string // the user's home folder; empty where it is not known
 	Places *workspace.Workspace
-	// Tainted reports whether a file, or one below a folder, was written under
-	// the influence of strangers; below "" is anywhere. Nil: labels do not
-	// follow files, so that none may be written under such influence unasked.
-	Tainted func(path string) bool
+	// Tainted reports whether strangers had a part in a file or a folder around
+	// it, and Holds whether they had in some below a folder; "" is anywhere. Nil:
+	// labels do not follow files, so that none may be written under strangers'
+	// influence unasked.
+	Tainted, Holds func(path string) bool
 }
 
 // In is the machine with another working directory.
@@ -93,6 +95,9 @@ type Act struct {
 	// Writes are the files that it changes; Anywhere: others, too.
 	Writes   []string
 	Anywhere bool
+	// Tainted: it reads or runs files of a folder, unnamed, and strangers had a
+	// part in some.
+	Tainted bool
 }
 
 // Acts are what a call does. There is at least one; of arguments that can't be
@@ -104,6 +109,7 @@ func (s *Spec) Acts(m *Machine, args *document.Tree) []Act {
 	switch {
 	case s.Effect != nil:
 		a := Act{Effect: *s.Effect, Why: s.Effect.Rule().Why, Foreign: s.Strangers || *s.Effect == effect.Reach}
+		a.Tainted = a.Effect == effect.Run && !s.Strangers && m.touched("")
 		a.To = strings.Join(texts(args, s.To), " ")
 		return []Act{a}
 	case s.Shell != nil:
@@ -160,20 +166,18 @@ func (m *Machine) zone(p string) (workspace.Zone, string) {
 	if !ok {
 		return workspace.Outside, p
 	}
-	return m.Zone(full), full
+	return m.Places.Zone(full), full
 }
 
-// Zone is where an absolute path leads. A file that was written under the
-// influence of strangers, or a folder with one, is theirs.
-func (m *Machine) Zone(full string) workspace.Zone {
-	if m.Places == nil {
-		return workspace.Outside
-	}
-	z := m.Places.Zone(full)
-	if (z == workspace.Own || z == workspace.Scratch || z == workspace.Steering) && m.Tainted != nil && m.Tainted(full) {
-		return workspace.Foreign
-	}
-	return z
+// Follows reports whether labels follow the files that are written.
+func (m *Machine) Follows() bool { return m != nil && m.Tainted != nil && m.Holds != nil }
+
+// tainted reports whether strangers had a part in a file.
+func (m *Machine) tainted(full string) bool { return m.Follows() && m.Tainted(full) }
+
+// touched reports whether strangers had a part in a file, or in one of a folder.
+func (m *Machine) touched(full string) bool {
+	return m.Follows() && (m.Tainted(full) || m.Holds(full))
 }
 
 func read(m *Machine, p string) Act {
@@ -181,7 +185,7 @@ func read(m *Machine, p string) Act {
 	a := Act{Effect: effect.Observe, Text: p, To: full, Why: "it reads"}
 	switch z {
 	case workspace.Own, workspace.Steering, workspace.System:
-		a.Foreign = z == workspace.Steering && !m.inside(full)
+		a.Foreign = z == workspace.Steering && !m.inside(full) || m.tainted(full)
 	case workspace.Mediator:
 		a.Effect, a.Why, a.Foreign = effect.Administer, "it reads what Margay keeps", true
 	default:
@@ -277,34 +281,39 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			dir = full
 		}
 	}
-	on := &shell.Machine{Dir: dir, Home: m.Home, Zone: m.Zone}
+	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched}
 	if m.Places != nil {
-		on.Above = m.Places.Above
+		on.Zone, on.Above = m.Places.Zone, m.Places.Above
 	}
 	var out []Act
 	args.Walk(*s.Shell, 0, nil, func(i, _ int) {
 		var c shell.Command
+		var command string
 		switch n := &args.Nodes[i]; n.Kind {
 		case document.Null:
 			return
 		case document.Text:
-			c = shell.Analyse(n.Value, on)
+			command = n.Value
+			c = shell.Analyse(command, on)
 		case document.List:
 			var words []string
 			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {
 				out = append(out, unreadable("the command is not a list of words"))
 				return
 			}
+			command = strings.Join(words, " ")
 			c = shell.AnalyseArgs(words, on)
 		default:
 			out = append(out, unreadable("the command is not a text"))
 			return
 		}
+		mixes := m.In(dir).mixes(command)
 		for j := range c.Parts {
 			p := &c.Parts[j]
 			out = append(out, Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
 				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
+				Tainted: mixes && (p.Effect == effect.Run || p.Program == "git"),
 			})
 		}
 	})
@@ -321,12 +330,157 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 	if m == nil || m.Places == nil || s.Strangers || s.Effect != nil && !m.inside(m.Dir) {
 		return true
 	}
-	for _, a := range s.Acts(m, args) {
-		if a.Foreign || a.Effect == effect.Reach || a.Effect == effect.Spend || a.Effect == effect.Administer {
+	acts := s.Acts(m, args)
+	if s.Shell != nil && slices.ContainsFunc(acts, foreign) && namesFiles(acts) {
+		// Of a search through a folder, what is shown says whose files it found.
+		exact := *m
+		exact.Holds = func(string) bool { return false }
+		acts = s.Acts(&exact, args)
+	}
+	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil) && m.names(shown)
+}
+
+// naming are programs that show the name of a file on each line about it, and those
+// that pass such lines on.
+var naming = []string{"grep", "rg", "ls", "find", "fd", "tree", "wc", "head", "tail", "sort"}
+
+// unnamed matches the flags by which such programs leave names out.
+var unnamed = regexp.MustCompile(`(?:^|\s)(?:-[A-Za-z0-9]*[hHIoz]|--(?:no-filename|null|only-matching|no-messages|files0-from|heading|field|replace|pretty|vimgrep|json|exec|printf|format))`)
+
+// namesFiles reports whether a command only shows lines that each name the file
+// that they are about.
+func namesFiles(acts []Act) bool {
+	return !slices.ContainsFunc(acts, func(a Act) bool {
+		return a.Effect != effect.Observe || !slices.Contains(naming, a.Program) || len(a.Text) >= shell.MaxText || unnamed.MatchString(a.Text)
+	})
+}
+
+// foreign reports whether strangers' words may come out of an act.
+func foreign(a Act) bool {
+	if a.Tainted {
+		return true
+	}
+	return (a.Foreign || a.Effect == effect.Reach || a.Effect == effect.Spend || a.Effect == effect.Administer) && !a.synced()
+}
+
+// synced reports whether an act is git's own exchange of named branches with what the
+// clone came from, of which git says which and how far.
+func (a *Act) synced() bool {
+	words := strings.Fields(a.Text)
+	if a.Program != "git" || len(words) < 2 || len(a.Text) >= shell.MaxText || a.fetched(false) {
+		return false
+	}
+	var names []string
+	for _, w := range words[2:] {
+		if !strings.HasPrefix(w, "-") {
+			names = append(names, w)
+		}
+	}
+	usual := len(names) == 0 || names[0] == "origin"
+	switch words[1] {
+	case "push":
+		return usual
+	case "fetch": // it shows names of branches that nobody asked for
+		return usual && len(names) > 1 && !strings.Contains(a.Text, ":") && !strings.Contains(a.Text, "--all")
+	case "pull":
+		return usual
+	}
+	return false
+}
+
+// around is the workspace that the working directory is in; empty for none.
+func (m *Machine) around() string {
+	if m.Places == nil {
+		return ""
+	}
+	return m.Places.Root(m.Dir)
+}
+
+// mixes reports whether a command that runs code, or reads a repository, may come
+// upon files that strangers had a part in: in its workspace, or in any where its
+// words lead out of that.
+func (m *Machine) mixes(command string) bool {
+	if !m.touched("") {
+		return false
+	}
+	root := m.around()
+	if root == "" || m.touched(root) || strings.ContainsAny(command, "~$`\\*") || strings.Contains(command, "..") {
+		return true
+	}
+	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,", r) }) {
+		if full := path.Clean(word); path.IsAbs(word) && full != root && !strings.HasPrefix(full, root+"/") && m.Places.Zone(full) != workspace.System {
 			return true
 		}
 	}
-	return (len(s.Reads) > 0 || s.Shell != nil) && m.names(shown)
+	return false
+}
+
+// Taints are the files that acts leave strangers' words in: all that are written
+// under the influence of strangers, and those that are written from what strangers
+// wrote.
+func (m *Machine) Taints(acts []Act, strangers bool) []string {
+	from := slices.ContainsFunc(acts, foreign)
+	var out []string
+	for i := range acts {
+		a := &acts[i]
+		switch {
+		case a.Effect == effect.Observe:
+		case a.fetched(from) && m.around() != "":
+			out = append(out, m.around()) // it takes the place of any file
+		case from || strangers:
+			out = append(out, a.Writes...)
+			out = append(out, m.moved(a)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
+		if m.Places == nil {
+			return true
+		}
+		z := m.Places.Zone(w)
+		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
+	})
+}
+
+// own are branches of a clone that the user trusts with the folder.
+var own = []string{"main", "master", "trunk", "develop", "HEAD"}
+
+// fetched reports whether an act puts what others wrote into the workspace: their
+// branches, what was downloaded. What a clone came from is the user's as the clone
+// is, by its usual branches.
+func (a *Act) fetched(from bool) bool {
+	words := strings.Fields(a.Text)
+	if a.Program != "git" || len(words) < 2 || len(a.Text) >= shell.MaxText {
+		return (a.Effect == effect.Edit || a.Effect == effect.Persist) && a.Anywhere && (a.Foreign || from)
+	}
+	if a.Effect == effect.Reach && words[1] == "fetch" {
+		return strings.ContainsAny(a.Text, ":+") // into a branch with a name of its own
+	}
+	if words[1] != "pull" {
+		return a.Effect == effect.Edit && a.Foreign && a.Anywhere
+	}
+	var names []string
+	for _, w := range words[2:] {
+		if !strings.HasPrefix(w, "-") {
+			names = append(names, w)
+		}
+	}
+	return len(names) > 2 || len(names) > 0 && names[0] != "origin" || len(names) > 1 && !slices.Contains(own, names[1])
+}
+
+// moved are the paths to which git moves or copies files.
+func (m *Machine) moved(a *Act) []string {
+	words := strings.Fields(a.Text)
+	if a.Program != "git" || a.Effect == effect.Observe || len(words) < 3 || words[1] != "mv" && words[1] != "worktree" || m.Places == nil {
+		return nil
+	}
+	var out []string
+	for _, w := range words[2:] {
+		if full, ok := m.Places.Resolve(m.Dir, w); ok {
+			out = append(out, full)
+		}
+	}
+	return out
 }
 
 // maxNamed bounds the lines of a result that are looked at for names of files.
@@ -341,10 +495,11 @@ func (m *Machine) names(shown string) bool {
 			return true
 		}
 		name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name == "" || len(name) > 1024 || !strings.Contains(name, "/") || strings.ContainsAny(name, " \t\"'`(){}<>|;&$*?") {
+		if name == "" || len(name) > 1024 || strings.ContainsAny(name, "\t\"'`(){}<>|;&$*?") {
 			continue
 		}
-		if full, ok := m.Places.Resolve(m.Dir, name); ok && m.Zone(path.Clean(full)) == workspace.Foreign {
+		full, ok := m.Places.Resolve(m.Dir, name)
+		if ok && (m.tainted(full) || strings.Contains(name, "/") && !strings.Contains(name, " ") && m.Places.Zone(full) == workspace.Foreign) {
 			return true
 		}
 	}

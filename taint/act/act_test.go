@@ -1,6 +1,7 @@
 package act
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,9 @@ func machine(tainted ...string) *Machine {
 		Dir: "/work", Home: "/home/me",
 		Places:  workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
 		Tainted: func(p string) bool { return slices.Contains(tainted, p) },
+		Holds: func(dir string) bool {
+			return slices.ContainsFunc(tainted, func(f string) bool { return dir == "" || strings.HasPrefix(f, dir+"/") })
+		},
 	}
 }
 
@@ -101,15 +105,46 @@ func TestForeign(t *testing.T) {
 		{reads, `{"file":"/etc/issue"}`, "text", false},
 		{reads, `{"file":"CLAUDE.md"}`, "text", false},
 		{reads, `{"file":"~/.bashrc"}`, "text", true},
-		{shell, `{"cmd":"git log"}`, "text", false},
+		{shell, `{"cmd":"ls"}`, "a.go", false},
+		{shell, `{"cmd":"ls"}`, "tainted.go", true},
+		{shell, `{"cmd":"cat a.go"}`, "text", false},
+		{shell, `{"cmd":"cat tainted.go"}`, "text", true},
+		{shell, `{"cmd":"cat *.go"}`, "text", true},
+		{shell, `{"cmd":"grep -rn x . | head"}`, "a.go:1:x", false},
+		{shell, `{"cmd":"grep -rn x . | head"}`, "tainted.go:1:x", true},
+		{shell, `{"cmd":"grep -rhn x ."}`, "1:x", true},
+		{shell, `{"cmd":"grep -rn x . | cut -d: -f3"}`, "x", true},
+		{shell, `{"cmd":"git log"}`, "text", true}, // of the whole workspace
+		{shell, `{"cmd":"go test ./..."}`, "text", true},
 		{shell, `{"cmd":"git log && curl x.example"}`, "text", true},
 		{shell, `{"cmd":"grep -r x ."}`, "vendor/a.go:x", true},
-		{&Spec{Effect: &run}, `{}`, "text", false},
+		{&Spec{Effect: &run}, `{}`, "text", true},
 		{&Spec{Effect: &run, Strangers: true}, `{}`, "text", true},
 		{&Spec{Effect: &reach}, `{}`, "text", true},
 	} {
 		if got := c.spec.Foreign(machine("/work/tainted.go"), document.Arguments(c.args), c.shown); got != c.want {
 			t.Errorf("%s, %q: %v", c.args, c.shown, got)
+		}
+	}
+	for command, want := range map[string]bool{
+		"git log main..HEAD": false, "git diff origin/main...HEAD --stat": false, "git diff --stat origin/main...HEAD; git status": false,
+		"git log main..origin/feature": true, "git log origin/main..origin/feature": true, "git show origin/main:a.go": false, "git log --all": true,
+		"git show upstream/main": true, "git log refs/remotes/origin/x": true, "git diff FETCH_HEAD": true, "git branch -a": true,
+		"git push": false, "git push -u origin feature": false, "git push fork feature": true, "git push https://x.example/a": true,
+		"git fetch": true, "git fetch origin": true, "git fetch origin main": false, "git fetch origin pull/5/head:five": true, "git fetch --all": true, "git fetch fork main": true,
+		"git pull": false, "git pull --rebase origin main": false, "git pull origin feature": true, "git pull fork main": true, "git pull && curl x.example": true,
+	} {
+		args, err := json.Marshal(map[string]string{"cmd": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := shell.Foreign(machine(), document.Arguments(string(args)), "text"); got != want {
+			t.Errorf("%s: %v, want %v", command, got, want)
+		}
+	}
+	for spec, args := range map[*Spec]string{shell: `{"cmd":"git log && go test ./..."}`, {Effect: &run}: `{}`} {
+		if spec.Foreign(machine(), document.Arguments(args), "text") {
+			t.Errorf("%s where strangers had a part in nothing", args)
 		}
 	}
 	if !reads.Foreign(nil, document.Arguments(`{"file":"a.go"}`), "text") || !(&Spec{Effect: &run}).Foreign(machine().In("/home/me"), document.Arguments(`{}`), "text") {
@@ -142,5 +177,53 @@ func TestWithin(t *testing.T) {
 	}
 	if (&Spec{Reads: []document.Path{*at(t, "a")}}).Harmless() == s.Harmless() {
 		t.Error("to read is as good as to run")
+	}
+}
+
+// TestTaints: what strangers wrote leaves their words wherever a call puts it.
+func TestTaints(t *testing.T) {
+	edits, shell := &Spec{Edits: []document.Path{*at(t, "file")}}, &Spec{Shell: at(t, "cmd")}
+	for _, c := range []struct {
+		spec *Spec
+		args string
+		// what is left where the call follows from the workspace, and where
+		// from strangers
+		own, world string
+	}{
+		{edits, `{"file":"a.go"}`, "", "/work/a.go"},
+		{edits, `{"file":"/tmp/a.go"}`, "", "/tmp/a.go"},
+		{edits, `{"file":"Makefile"}`, "", "/work/Makefile"},
+		{edits, `{"file":"node_modules/a.js"}`, "", ""}, // theirs as it is
+		{edits, `{"file":"/home/me/a.go"}`, "", ""},     // no workspace's
+		{shell, `{"cmd":"echo x > b.go"}`, "", "/work/b.go"},
+		{shell, `{"cmd":"cat a.go > b.go"}`, "", "/work/b.go"},
+		{shell, `{"cmd":"cat tainted.go > b.go"}`, "/work/b.go", "/work/b.go"},
+		{shell, `{"cmd":"cp tainted.go b.go"}`, "/work/b.go /work/b.go/tainted.go", "/work/b.go /work/b.go/tainted.go"},
+		{shell, `{"cmd":"cp -r . /tmp/copy"}`, "/tmp/copy", "/tmp/copy"},
+		{shell, `{"cmd":"x=$(grep -r x .); echo $x > b.go"}`, "/work/b.go", "/work/b.go"},
+		{shell, `{"cmd":"git mv tainted.go b.go"}`, "/work/b.go /work/tainted.go", "/work/b.go /work/tainted.go"},
+		{shell, `{"cmd":"git show HEAD:tainted.go > b.go"}`, "/work/b.go", "/work/b.go"},
+		{shell, `{"cmd":"go run . > b.go"}`, "/work/b.go", "/work/b.go"},
+		{shell, `{"cmd":"curl -o b.go https://x.example"}`, "/work/b.go", "/work/b.go"},
+		{shell, `{"cmd":"git commit -am x"}`, "", ""},
+		{shell, `{"cmd":"git pull"}`, "", ""},
+		{shell, `{"cmd":"git pull --rebase origin main"}`, "", ""},
+		{shell, `{"cmd":"git merge origin/main"}`, "", ""},
+		{shell, `{"cmd":"git pull fork main"}`, "/work", "/work"},
+		{shell, `{"cmd":"git pull origin feature"}`, "/work", "/work"},
+		{shell, `{"cmd":"git merge FETCH_HEAD"}`, "/work", "/work"},
+		{shell, `{"cmd":"git checkout origin/feature"}`, "/work", "/work"},
+		{shell, `{"cmd":"git fetch origin"}`, "", ""},
+		{shell, `{"cmd":"git fetch origin pull/5/head:five"}`, "/work", "/work"},
+		{shell, `{"cmd":"gh pr checkout 5"}`, "/work", "/work"},
+		{shell, `{"cmd":"curl https://x.example/a | tar -x"}`, "/work", "/work"},
+	} {
+		m := machine("/work/tainted.go")
+		for strangers, want := range map[bool]string{false: c.own, true: c.world} {
+			got := strings.Join(m.Taints(c.spec.Acts(m, document.Arguments(c.args)), strangers), " ")
+			if got != want {
+				t.Errorf("%s, from strangers %v: %q, want %q", c.args, strangers, got, want)
+			}
+		}
 	}
 }

@@ -103,6 +103,7 @@ type tool struct {
 	Destinations []string           `json:"destinations"`
 	Free         []string           `json:"free"`
 	Continues    bool               `json:"continues"`
+	Relays       bool               `json:"relays"`
 	Result       *named[annotation] `json:"result"`
 	Policy       named[[]rule]      `json:"policy"`
 	Samples      []Sample           `json:"samples"`
@@ -267,7 +268,7 @@ func (d typeDef) compile() (observe.Type, error) {
 }
 
 func (c *compiler) tool(d *tool) Tool {
-	t := Tool{Tool: taint.Tool{Name: d.Name, Args: d.Args, Destinations: d.Destinations, Free: d.Free, Continues: d.Continues}, Worst: d.Worst, Why: d.Why}
+	t := Tool{Tool: taint.Tool{Name: d.Name, Args: d.Args, Destinations: d.Destinations, Free: d.Free, Continues: d.Continues, Relays: d.Relays}, Worst: d.Worst, Why: d.Why}
 	if d.Result != nil {
 		var a results
 		c.in(func() { a = c.annotation(&d.Result.of) }, "result")

@@ -83,6 +83,7 @@ func Lint(p *Pack) []Finding {
 var sampleMachine = &act.Machine{
 	Dir: "/work", Home: "/home/me", Places: workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
 	Tainted: func(path string) bool { return strings.HasPrefix(path, "/work/tainted") },
+	Holds:   func(string) bool { return false },
 }
 
 // runSample holds a sample's input to what is expected.

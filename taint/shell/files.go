@@ -16,6 +16,7 @@ func (a *analysis) reads(text, program string, files ...word) {
 		for _, at := range a.find(w) {
 			switch at.zone {
 			case workspace.Own, workspace.Steering, workspace.System:
+				p.Foreign = p.Foreign || a.m.Tainted != nil && a.m.Tainted(at.full)
 			case workspace.Mediator:
 				a.add(Part{Text: text, Program: program, Effect: effect.Administer, Foreign: true, Why: "it reads what Margay keeps"})
 			default:

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -251,6 +252,10 @@ func git(a *analysis, i *invocation) {
 // harmlessConfig are settings of git's that name no program.
 var harmlessConfig = []string{"user.name", "user.email", "color.", "core.quotepath", "core.autocrlf", "commit.gpgsign", "tag.gpgsign", "advice.", "init.defaultbranch", "diff.noprefix", "diff.renames", "log.", "pull.rebase", "rebase.auto", "merge.conflictstyle", "core.commentchar", "protocol.version", "gc.auto", "maintenance.auto", "safe.directory", "column.", "core.abbrev", "diff.context", "diff.algorithm", "http.lowspeed"}
 
+// others matches names of what others may have pushed or asked to merge, and mine
+// those of the branches that a clone itself came from.
+var others, mine = regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])(?:origin|upstream|remotes|pull|pr)/|FETCH_HEAD|refs/(?:remotes|pull)`), regexp.MustCompile(`(?:^|[.:^])(?:refs/)?(?:remotes/)?origin/(?:main|master|trunk|develop|HEAD)(?:[.:^~]|$)`)
+
 func (a *analysis) git(i *invocation, sub string, args []word) {
 	flags, rest := split(args, []string{"-m", "--message", "-F", "--file", "-n", "--max-count", "--author", "--date", "-b", "-B", "-c", "-C", "--format", "--pretty", "-S", "-G", "-L", "--since", "--until", "--after", "--before", "--grep", "-o", "--onto", "-s", "--strategy", "-X", "--depth", "-u", "--source", "-t", "--exec", "-x", "--output", "--upload-pack", "--receive-pack", "-O", "--cleanup", "--diff-filter", "-U"})
 	if sub == "branch" || sub == "push" || sub == "stash" || sub == "log" || sub == "show" || sub == "diff" {
@@ -260,13 +265,9 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 	if len(rest) > 0 {
 		first = rest[0].text
 	}
-	add := func(e effect.Effect, why string) *Part {
-		p := i.part(e, why)
-		a.add(p)
-		return nil
-	}
+	add := func(e effect.Effect, why string) { a.add(i.part(e, why)) }
 	foreign := slices.ContainsFunc(rest, func(w word) bool {
-		return w.dynamic || strings.HasPrefix(w.text, "origin/") || strings.HasPrefix(w.text, "upstream/") || strings.Contains(w.text, "FETCH_HEAD") || strings.HasPrefix(w.text, "remotes/") || strings.HasPrefix(w.text, "refs/remotes/") || strings.HasPrefix(w.text, "refs/pull") || strings.HasPrefix(w.text, "pull/") || strings.HasPrefix(w.text, "pr/")
+		return w.dynamic || others.MatchString(mine.ReplaceAllString(w.text, " "))
 	}) || has(flags, "--all", "--remotes", "-r") && sub != "branch"
 	foreign = foreign || sub == "branch" && has(flags, "-a", "-r", "--all", "--remotes")
 	observe := func() {

@@ -22,6 +22,9 @@ type Machine struct {
 	Home string
 	// Zone says what an absolute, clean path is.
 	Zone func(path string) workspace.Zone
+	// Tainted says whether strangers had a part in a file, or in one of a folder;
+	// nil: in none.
+	Tainted func(path string) bool
 	// Above says whether a folder holds Margay's own; nil: none does.
 	Above func(path string) bool
 }

@@ -314,10 +314,10 @@ func TestWrapped(t *testing.T) {
 	wraps := []func(string) string{
 		func(s string) string { return "( " + s + " )" }, func(s string) string { return "{ " + s + "; }" }, func(s string) string { return "sh -c " + quoted(s) },
 		func(s string) string { return "bash -lc " + quoted(s) }, func(s string) string { return "true && " + s }, func(s string) string { return s + " ; true" },
-		func(s string) string { return "true; " + s }, func(s string) string { return "echo $(" + s + ")" }, func(s string) string { return "if true; then " + s + "; fi" },
+		func(s string) string { return "true; " + s }, func(s string) string { return "echo $( " + s + " )" }, func(s string) string { return "if true; then " + s + "; fi" },
 		func(s string) string { return "for i in 1 2; do " + s + "; done" }, func(s string) string { return "time " + s }, func(s string) string { return "f() { " + s + "; }; f" },
 		func(s string) string { return "eval " + quoted(s) }, func(s string) string { return s + " &" }, func(s string) string { return "timeout 5 sh -c " + quoted(s) },
-		func(s string) string { return "env A=1 sh -c " + quoted(s) }, func(s string) string { return "cat <(" + s + ")" }, func(s string) string { return "cd sub && " + s }, func(s string) string { return "  " + s + "   # comment" },
+		func(s string) string { return "env A=1 sh -c " + quoted(s) }, func(s string) string { return "cat <( " + s + " )" }, func(s string) string { return "cd sub && " + s }, func(s string) string { return "  " + s + "   # comment" },
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.SampledFrom(bits).Draw(t, "command")

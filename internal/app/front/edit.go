@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -215,12 +214,10 @@ func (a *app) review(f *editFlags, edits []fileEdit, none string) error {
 
 // agree asks whether to go on.
 func (a *app) agree() error {
-	if a.JSON || !cli.IsTerminal(a.In) {
+	switch yes, asked := a.Ask("Change these files?"); {
+	case !asked:
 		return problem.Usage("add --yes, or --dry-run to see what would change", "standard input is not a terminal: nobody can agree to the change")
-	}
-	fmt.Fprint(a.Err, "Change these files? [y/N] ")
-	line, err := bufio.NewReader(io.LimitReader(a.In, 1024)).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+	case !yes:
 		return problem.Failure("", "nothing was changed")
 	}
 	return nil

@@ -130,7 +130,9 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	a.placed(c, f.quiet)
+	if err := a.placed(ctx, c, st, f.quiet); err != nil {
+		return err
+	}
 	c.Access.Token = "" // the random part of the URL replaces it
 	var random [16]byte
 	_, _ = rand.Read(random[:])
@@ -191,18 +193,19 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	return a.fail(cov)
 }
 
-// placed notes where the agent works, and says if the user does not trust that
-// folder.
-func (a *app) placed(c *config.Config, quiet bool) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return
+// placed asks whether the user trusts the folder that the agent works in, where it
+// matters and somebody is there to answer.
+func (a *app) placed(ctx context.Context, c *config.Config, st *state.State, quiet bool) error {
+	b, names, err := mediation.Untrusted(ctx, c, st)
+	if err != nil || len(names) == 0 || quiet {
+		return err
 	}
-	c.Dir = dir
-	on, err := mediation.Machine(c)
-	if err == nil && c.Taint.Mode != "off" && !quiet && on.Places.Root(dir) == "" {
-		a.Note("taint.workspaces does not name %s, so its files count as strangers' text", dir)
+	dir := invocation.Printable(names[0])
+	if yes, _ := a.Ask("Do you trust the files of " + dir + "? If not, they count as strangers' text, and Margay asks more."); yes {
+		return b.Trust(ctx, names...)
 	}
+	a.Note("the files of %s count as strangers' text: margay trust add, once you trust them", dir)
+	return nil
 }
 
 // ownSocket listens for the hooks of one run, so that they reach the mediator that

@@ -7,35 +7,68 @@ import (
 	"path/filepath"
 
 	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/problem"
-	"github.com/margaydev/margay/taint/act"
-	"github.com/margaydev/margay/taint/workspace"
+	"github.com/margaydev/margay/mediator/places"
 )
 
-// machine is the computer that this process runs on, as the tools of an agent
-// find it. It is immutable, and safe for concurrent use.
-type machine struct{ act.Machine }
-
-// Machine is the machine of a configuration: the folders that it trusts are
-// workspaces. Nothing remembers which files strangers had a part in, so that
-// their text causes no edit unasked.
-func Machine(c *config.Config) (*act.Machine, error) {
-	w := workspace.Config{Home: home(), State: own(c)}
+// Places are what a configuration and a store know of the computer that this
+// process runs on: the folders that either trusts are workspaces.
+func Places(c *config.Config, st *state.State) (*places.Book, error) {
+	b := places.Config{Store: st.Store, Keys: &st.Keys, Dir: c.Dir, Home: home(), State: own(c)}
 	for _, dir := range c.Taint.Workspaces {
-		full, err := filepath.Abs(dir)
-		if err == nil && (full == filepath.Dir(full) || full == w.Home) {
-			err = errors.New("it is too wide; trust the folder of a project")
-		}
+		names, err := Folder(dir)
 		if err != nil {
 			return nil, problem.Usage(taintHint, "taint.workspaces: %s: %w", dir, err)
 		}
-		// Agents name folders as the system does, and as the user does.
-		w.Roots = append(w.Roots, full)
-		if real, err := filepath.EvalSymlinks(full); err == nil && real != full {
-			w.Roots = append(w.Roots, real)
+		b.Roots = append(b.Roots, names...)
+	}
+	return places.New(b), nil
+}
+
+// Untrusted notes where an agent works. It returns the names of that folder if labels
+// are looked at and the user does not trust it yet, and the book that trusts it.
+func Untrusted(ctx context.Context, c *config.Config, st *state.State) (*places.Book, []string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, nil, nil //nolint:nilerr // a folder that is gone is in no workspace
+	}
+	if c.Dir = dir; c.Taint.Mode == "off" {
+		return nil, nil, nil
+	}
+	b, err := Places(c, st)
+	if err != nil {
+		return nil, nil, err
+	}
+	on, err := b.Now(ctx, dir)
+	if err != nil {
+		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
+	}
+	names, err := Folder(dir)
+	if err != nil || on.Places.Root(dir) != "" {
+		return b, nil, nil //nolint:nilerr // what is too wide is not for trust
+	}
+	return b, names, nil
+}
+
+// Folder returns the names of a folder that a user may trust: the absolute path as
+// he gives it, and as the system does, since agents use both. A folder of many
+// projects is too wide.
+func Folder(dir string) ([]string, error) {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{full}
+	if real, err := filepath.EvalSymlinks(full); err == nil && real != full {
+		names = append(names, real)
+	}
+	for _, n := range names {
+		if n == filepath.Dir(n) || n == home() || n == filepath.Dir(home()) {
+			return nil, errors.New("it is too wide; trust the folder of a project")
 		}
 	}
-	return &act.Machine{Dir: c.Dir, Home: w.Home, Places: workspace.New(w)}, nil
+	return names, nil
 }
 
 // own are the folders and files that are Margay's: configuration, state and keys.
@@ -47,20 +80,6 @@ func own(c *config.Config) []string {
 		}
 	}
 	return out
-}
-
-// Now implements step.Machine.
-func (m machine) Now(_ context.Context, dir string) (*act.Machine, error) {
-	if dir == "" {
-		return &m.Machine, nil
-	}
-	return m.In(dir), nil
-}
-
-// Taint implements step.Machine. It is not called: the machine says that nothing
-// remembers files.
-func (machine) Taint(context.Context, []string) error {
-	return errors.New("nothing remembers files")
 }
 
 // home is the user's home folder; empty where it is not known.

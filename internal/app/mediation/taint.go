@@ -42,11 +42,9 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		// they describe all other tools themselves.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
 	}
-	on, err := Machine(c)
-	if err != nil {
+	if t.Machine, err = Places(c, st); err != nil {
 		return nil, err
 	}
-	t.Machine = machine{*on}
 	if t.MaxTold = c.Taint.GoOn; t.MaxTold == 0 {
 		t.MaxTold = -1
 	}

@@ -1,8 +1,9 @@
-// Package policies has the commands of packs and rubrics.
+// Package policies has the commands of packs, rubrics and trusted folders.
 package policies
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,11 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/mediation"
+	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/pack"
 )
@@ -28,7 +33,7 @@ type app struct{ *invocation.App }
 // Commands are those of this package.
 func Commands(a *invocation.App) []*cobra.Command {
 	c := &app{a}
-	return []*cobra.Command{c.policyCommand(), c.rubricCommand()}
+	return []*cobra.Command{c.policyCommand(), c.rubricCommand(), c.trustCommand()}
 }
 
 func (a *app) policyCommand() *cobra.Command {
@@ -172,11 +177,11 @@ func (a *app) policyExplain() *cobra.Command {
 		Long: "Explain what a call needs, and which label each part of a result gets and why, by the packs of the configuration. " +
 			"With --pack, use these packs and their tools' own names. The output shows no part of a result: letters become a, digits 0.",
 		Example: "  margay policy explain --tool WebFetch --args '{\"url\":\"https://x.example\"}'\n  margay policy explain --pack mcp-slack --tool slack_get_users --result answer.json",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name == "" {
 				return problem.Usage("margay policy explain --tool Read", "--tool is missing")
 			}
-			p, err := a.explainPolicy(packs)
+			p, err := a.explainPolicy(cmd.Context(), packs)
 			if err != nil {
 				return err
 			}
@@ -202,8 +207,28 @@ func (a *app) policyExplain() *cobra.Command {
 	return c
 }
 
+// machine is the computer as the configuration, and a store that is there, know it.
+func machine(ctx context.Context, c *config.Config) (*act.Machine, error) {
+	st := &state.State{Store: memory.New()}
+	if _, err := os.Stat(c.StorePath()); err == nil {
+		if st, err = state.Open(ctx, c); err != nil {
+			return nil, err
+		}
+		defer st.Close()
+	}
+	b, err := mediation.Places(c, st)
+	if err != nil {
+		return nil, err
+	}
+	on, err := b.Now(ctx, "")
+	if err != nil {
+		err = problem.Failure(problem.Doctor, "%w", err)
+	}
+	return on, err
+}
+
 // explainPolicy is the policy of the configuration, or of the named packs alone.
-func (a *app) explainPolicy(packs []string) (*taint.Policy, error) {
+func (a *app) explainPolicy(ctx context.Context, packs []string) (*taint.Policy, error) {
 	c, err := a.Load(nil)
 	if err != nil {
 		return nil, err
@@ -211,7 +236,7 @@ func (a *app) explainPolicy(packs []string) (*taint.Policy, error) {
 	if c.Dir, err = os.Getwd(); err != nil {
 		c.Dir = ""
 	}
-	on, err := mediation.Machine(c)
+	on, err := machine(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/margaydev/margay/mcpproxy/pin"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/audit"
+	"github.com/margaydev/margay/mediator/places"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/secret/recognise/own"
@@ -36,6 +37,7 @@ type Store interface {
 	audit.Log
 	mediator.Values
 	mediator.Said
+	places.Store
 	pin.Store
 	confirm.Store
 	ledger.Store

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -23,6 +24,7 @@ import (
 type replayOptions struct {
 	packs, modes, suites []string
 	untrusted, explain   bool
+	subagents            string
 }
 
 const replayLong = `Replay recorded sessions of agents through the engine that holds tool calls to
@@ -46,13 +48,14 @@ func replayFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&r.modes, "defence", nil, "only these `modes`, separated by commas: "+strings.Join(benchreplay.Modes(), " "))
 	c.Flags().StringSliceVar(&r.suites, "suite", nil, "only sessions of these `suites`, separated by commas")
 	c.Flags().StringSliceVar(&r.packs, "packs", []string{benchreplay.PacksDefault}, "`packs` of tools, names or files: default for those of the session, none so that no tool is known")
+	c.Flags().StringVar(&r.subagents, "subagents", string(benchreplay.SubagentsEstimate), "what sub-agents are taken to have `read`, of whose own steps a record has nothing: world, workspace, or estimate by their orders and answers")
 	c.Flags().BoolVar(&r.untrusted, "untrusted", false, "trust no folder, whatever folders sessions name as trusted")
 	c.Flags().BoolVar(&r.explain, "explain", false, "also print each call that is asked about, with the codes of the reasons, and what is asked most")
 }
 
 func checkReplay(o *options) error {
 	if err := benchreplay.CheckPacks(o.replay.packs); err != nil {
-		return usage("margay policy list shows the packs that come with Margay", "--packs: %w", err)
+		return usage("docs/packs.md lists the packs that come with Margay", "--packs: %w", err)
 	}
 	return checkDefences(o.replay.modes, benchreplay.Modes())
 }
@@ -80,8 +83,13 @@ func replayFiles(o *options) ([]string, error) {
 }
 
 func runReplay(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	subagents := benchreplay.Subagents(o.replay.subagents)
+	if !slices.Contains(benchreplay.AllSubagents, subagents) {
+		return nil, nil, fmt.Errorf("--subagents %s is none of %v", subagents, benchreplay.AllSubagents)
+	}
 	r := benchreplay.Options{
-		Suites: o.replay.suites, N: max(0, o.n), Packs: o.replay.packs, Trusted: !o.replay.untrusted, Modes: o.replay.modes, Seed: o.seed, Progress: o.progress,
+		Subagents: subagents,
+		Suites:    o.replay.suites, N: max(0, o.n), Packs: o.replay.packs, Trusted: !o.replay.untrusted, Modes: o.replay.modes, Seed: o.seed, Progress: o.progress,
 		Small: o.quick,
 	}
 	most := map[asked]int{}

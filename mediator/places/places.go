@@ -1,0 +1,298 @@
+// Package places keeps what is known of the folders and files of a machine: which
+// folders the user trusts, and which files strangers had a part in. Labels follow
+// files by it: what an agent reads of such a file is a stranger's, in whatever
+// session and process, until the user endorses the file.
+//
+// Paths are absolute and clean, and compared as they are written. Links are not
+// followed.
+package places
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/taint/act"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// Store keeps rows by their ids. It is bounded, and refuses more. All methods are
+// safe for concurrent use, and what they change is durable when they return.
+type Store interface {
+	// PutPlaces adds rows, all or none. One whose id is there stays as it is.
+	PutPlaces(ctx context.Context, rows map[[32]byte][]byte) error
+	// DropPlaces removes rows; an id that is not there does no harm.
+	DropPlaces(ctx context.Context, ids ...[32]byte) error
+	// Places returns what was added after a version, or all where something was
+	// removed since, and the version that this is; 0 is before all.
+	Places(ctx context.Context, after int64) (rows map[[32]byte][]byte, all bool, version int64, err error)
+}
+
+// Place is a folder that the user trusts, or a file or folder that strangers had a
+// part in.
+type Place struct {
+	Path    string    `json:"path"`
+	Trusted bool      `json:"trusted"`
+	At      time.Time `json:"at"`
+}
+
+// Config is what a Book needs.
+type Config struct {
+	Store Store
+	Keys  *secret.Keys
+	// Dir is where an agent was started, Home the user's home folder; empty
+	// where they are not known.
+	Dir, Home string
+	// Roots are folders that are trusted besides those of the store, and State
+	// Margay's own folders and files.
+	Roots, State []string
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Book is what is known of a machine's places. It is safe for concurrent use, and
+// sees what other processes change.
+type Book struct {
+	cfg Config
+
+	mu      sync.RWMutex
+	version int64
+	rows    map[[32]byte]Place
+	tainted map[string]bool // files and folders that strangers had a part in
+	above   map[string]int  // how many of them are below a folder
+	places  *workspace.Workspace
+}
+
+// New returns a book that has read nothing yet.
+func New(cfg Config) *Book {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	b := &Book{cfg: cfg}
+	b.forget()
+	b.rebuild()
+	return b
+}
+
+func (b *Book) forget() {
+	b.version, b.rows, b.tainted, b.above = 0, map[[32]byte]Place{}, map[string]bool{}, map[string]int{}
+}
+
+// rebuild makes the zones anew.
+func (b *Book) rebuild() {
+	roots := slices.Clone(b.cfg.Roots)
+	for _, p := range b.rows {
+		if p.Trusted {
+			roots = append(roots, p.Path)
+		}
+	}
+	b.places = workspace.New(workspace.Config{Roots: roots, Home: b.cfg.Home, State: b.cfg.State})
+}
+
+// id is the keyed hash of a place, so that a store tells nobody its name.
+func (b *Book) id(p *Place) (out [32]byte) {
+	h := hmac.New(sha256.New, b.cfg.Keys.Pseudonym[:])
+	fmt.Fprintf(h, "margay place v1\x00%v\x00%s", p.Trusted, p.Path)
+	h.Sum(out[:0])
+	return out
+}
+
+func sealContext(id [32]byte) string { return "margay place v1/" + hex.EncodeToString(id[:]) }
+
+// refresh reads what is new in the store.
+func (b *Book) refresh(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rows, all, version, err := b.cfg.Store.Places(ctx, b.version)
+	if err != nil {
+		return fmt.Errorf("places: %w", err)
+	}
+	if version == b.version {
+		return nil
+	}
+	read := make(map[[32]byte]Place, len(rows))
+	for id, sealed := range rows {
+		text, err := b.cfg.Keys.OpenValue(sealed, sealContext(id))
+		var p Place
+		if err == nil {
+			err = json.Unmarshal(text, &p)
+		}
+		if err != nil {
+			return fmt.Errorf("places: a row can't be read: %w", err)
+		}
+		read[id] = p
+	}
+	if all {
+		b.forget()
+	}
+	for id, p := range read {
+		if _, ok := b.rows[id]; ok {
+			continue
+		}
+		b.rows[id] = p
+		if p.Trusted {
+			continue
+		}
+		b.tainted[p.Path] = true
+		for dir := range parents(p.Path) {
+			b.above[dir]++
+		}
+	}
+	b.version = version
+	b.rebuild()
+	return nil
+}
+
+// parents yields the folders above a path, without the root.
+func parents(p string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for dir := path.Dir(p); len(dir) > 1 && yield(dir); dir = path.Dir(dir) {
+		}
+	}
+}
+
+// Now implements step.Machine. It fails where the store can't be read.
+func (b *Book) Now(ctx context.Context, dir string) (*act.Machine, error) {
+	if err := b.refresh(ctx); err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		dir = b.cfg.Dir
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return &act.Machine{Dir: dir, Home: b.cfg.Home, Places: b.places, Tainted: b.Tainted, Holds: b.Holds}, nil
+}
+
+// Holds reports whether strangers had a part in a file or folder below a folder; of
+// "", in any.
+func (b *Book) Holds(dir string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.above[dir] > 0 || dir == "" && len(b.tainted) > 0
+}
+
+// Tainted reports whether strangers had a part in a file, or in a folder that it is
+// in.
+func (b *Book) Tainted(p string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.tainted[p] {
+		return true
+	}
+	for dir := range parents(p) {
+		if b.tainted[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+// Taint implements step.Machine.
+func (b *Book) Taint(ctx context.Context, files []string) error {
+	return b.put(ctx, false, files)
+}
+
+// Trust makes folders workspaces.
+func (b *Book) Trust(ctx context.Context, dirs ...string) error {
+	return b.put(ctx, true, dirs)
+}
+
+// ErrPath says that a path is not absolute and clean, or longer than 4,096 bytes.
+var ErrPath = errors.New("places: not an absolute, clean path")
+
+func (b *Book) put(ctx context.Context, trusted bool, paths []string) error {
+	if err := b.refresh(ctx); err != nil {
+		return err
+	}
+	rows := map[[32]byte][]byte{}
+	for _, full := range paths {
+		if !path.IsAbs(full) || path.Clean(full) != full || full == "/" || len(full) > 4096 {
+			return ErrPath
+		}
+		p := Place{Path: full, Trusted: trusted, At: b.cfg.Now().UTC().Truncate(time.Millisecond)}
+		id := b.id(&p)
+		b.mu.RLock()
+		_, ok := b.rows[id]
+		b.mu.RUnlock()
+		if ok {
+			continue
+		}
+		text, err := json.Marshal(&p)
+		if err != nil {
+			return fmt.Errorf("places: %w", err)
+		}
+		if rows[id], err = b.cfg.Keys.SealValue(text, sealContext(id)); err != nil {
+			return fmt.Errorf("places: %w", err)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := b.cfg.Store.PutPlaces(ctx, rows); err != nil {
+		return fmt.Errorf("places: %w", err)
+	}
+	return b.refresh(ctx)
+}
+
+// Distrust makes a folder that Trust named a stranger's again, and reports whether
+// it was one.
+func (b *Book) Distrust(ctx context.Context, dir string) (bool, error) {
+	gone, err := b.drop(ctx, func(p Place) bool { return p.Trusted && p.Path == dir })
+	return len(gone) > 0, err
+}
+
+// Below reports whether a path is a folder or below it.
+func Below(full, dir string) bool {
+	return full == dir || strings.HasPrefix(full, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// Endorse takes a file, or all files below a folder, for the user's own, and
+// returns those that strangers had a part in.
+func (b *Book) Endorse(ctx context.Context, full string) ([]string, error) {
+	return b.drop(ctx, func(p Place) bool { return !p.Trusted && Below(p.Path, full) })
+}
+
+func (b *Book) drop(ctx context.Context, which func(Place) bool) ([]string, error) {
+	if err := b.refresh(ctx); err != nil {
+		return nil, err
+	}
+	var ids [][32]byte
+	var gone []string
+	b.mu.RLock()
+	for id, p := range b.rows {
+		if which(p) {
+			ids, gone = append(ids, id), append(gone, p.Path)
+		}
+	}
+	b.mu.RUnlock()
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if err := b.cfg.Store.DropPlaces(ctx, ids...); err != nil {
+		return nil, fmt.Errorf("places: %w", err)
+	}
+	slices.Sort(gone)
+	return gone, b.refresh(ctx)
+}
+
+// All are the places of the store, by their paths.
+func (b *Book) All(ctx context.Context) ([]Place, error) {
+	if err := b.refresh(ctx); err != nil {
+		return nil, err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(b.rows), func(x, y Place) int { return strings.Compare(x.Path, y.Path) }), nil
+}
