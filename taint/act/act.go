@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/margaydev/margay/taint/codemode"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/shell"
@@ -54,13 +55,19 @@ type Spec struct {
 	// Patch is a text that names the files it changes on lines of their own, as
 	// Codex's patches do.
 	Patch *document.Path
+	// Program is a program of Codex's code mode, and Tools says what the tools do
+	// that it may call, by their names. A call of another one reaches out.
+	Program *document.Path
+	Tools   map[string]*Spec
+	// Args are all arguments that a call of one of Tools may have.
+	Args []string
 }
 
 // Within reports whether the spec is about arguments with some names alone; if
 // not, about which other one.
 func (s *Spec) Within(names []string) (other string, ok bool) {
 	paths := slices.Concat(s.To, s.Edits, s.Reads)
-	for _, p := range []*document.Path{s.Shell, s.Dir, s.Patch} {
+	for _, p := range []*document.Path{s.Shell, s.Dir, s.Patch, s.Program} {
 		if p != nil {
 			paths = append(paths, *p)
 		}
@@ -116,6 +123,8 @@ func (s *Spec) Acts(m *Machine, args *document.Tree) []Act {
 		return s.commands(m, args)
 	case s.Patch != nil:
 		return patched(m, args, *s.Patch)
+	case s.Program != nil:
+		return s.program(m, args)
 	case len(s.Edits) > 0:
 		var out []Act
 		for _, p := range texts(args, s.Edits) {
@@ -269,6 +278,37 @@ func patched(m *Machine, args *document.Tree, at document.Path) []Act {
 	return out
 }
 
+// program are the acts of the calls that a program makes.
+func (s *Spec) program(m *Machine, args *document.Tree) []Act {
+	var out []Act
+	for _, text := range texts(args, []document.Path{*s.Program}) {
+		calls, err := codemode.Read(text)
+		if err != nil || text == "" { // it may be no text
+			out = append(out, unseen("exec", "the program does more than call tools and show what they return"))
+		}
+		for i := range calls {
+			c := &calls[i]
+			inner, tree := s.Tools[c.Tool], document.Arguments(c.Arguments)
+			switch {
+			case inner == nil:
+				out = append(out, unseen("tools."+c.Tool, "nothing is known of what it does"))
+			case tree == nil || slices.ContainsFunc(tree.Top(), func(n string) bool { return !slices.Contains(inner.Args, n) }):
+				out = append(out, unseen("tools."+c.Tool, "nothing is known of one of its arguments"))
+			default:
+				out = append(out, inner.Acts(m, tree)...)
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = []Act{{Effect: effect.Observe, Why: "it calls nothing"}}
+	}
+	return out
+}
+
+func unseen(text, why string) Act {
+	return Act{Effect: effect.Reach, Text: text, Why: why, Unknown: true, Foreign: true, Anywhere: true}
+}
+
 // commands are the parts of a shell command.
 func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 	dir := m.Dir
@@ -337,7 +377,10 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 		exact.Holds = func(string) bool { return false }
 		acts = s.Acts(&exact, args)
 	}
-	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil) && m.names(shown)
+	if s.Program != nil { // it may show texts as JSON
+		shown = strings.NewReplacer(`\n`, "\n", `"`, "\n", "`", "\n").Replace(shown)
+	}
+	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil || s.Program != nil) && m.names(shown)
 }
 
 // naming are programs that show the name of a file on each line about it, and those

@@ -227,3 +227,48 @@ func TestTaints(t *testing.T) {
 		}
 	}
 }
+
+// TestProgram: a program of code mode does what its calls do, and one that nobody can
+// read reaches out.
+func TestProgram(t *testing.T) {
+	s := &Spec{Program: at(t, "input"), Tools: map[string]*Spec{
+		"exec_command": {Shell: at(t, "cmd"), Dir: at(t, "workdir"), Args: []string{"cmd", "workdir"}},
+		"apply_patch":  {Patch: at(t, "input"), Args: []string{"input"}},
+	}}
+	for _, c := range []struct {
+		program, shown, want string
+		foreign              bool
+	}{
+		{`text(1)`, "1", "observe", false},
+		{`const r = await tools.exec_command({cmd: "ls; go test ./..."}); text(r.output);`, "ok", "observe run", false},
+		{`const r = await tools.exec_command({cmd: "cat tainted.go"}); text(r.output);`, "ok", "observe", true},
+		{`const r = await tools.exec_command({cmd: "cat a.go", workdir: "/home/me"}); text(r.output);`, "ok", "observe", true},
+		{`await tools.apply_patch("*** Update File: a.go\n+x")`, "", "edit", false},
+		{`await tools.apply_patch("*** Update File: AGENTS.md\n+x")`, "", "persist", false},
+		{`const [a, b] = await Promise.all([tools.exec_command({cmd: "ls"}), tools.exec_command({cmd: "curl x.example"})]); text(b);`, "", "observe reach", true},
+		{`const r = await tools.exec_command({cmd: "rg x"}); text(JSON.stringify(r));`, `{"output":"a.go:1:x\nb.go:2:x"}`, "observe", false},
+		{`const r = await tools.exec_command({cmd: "rg x"}); text(JSON.stringify(r));`, `{"output":"tainted.go:1:x\nb.go:2:x"}`, "observe", true},
+		{`const r = await tools.exec_command({cmd: "rg x"}); text(JSON.stringify(r));`, `{"output":"a.go:1:x\nnode_modules/a.js:2:x"}`, "observe", true},
+		{`await tools.exec_command({cmd: "ls", sandbox_permissions: "require_escalated"})`, "", "reach", true},
+		{`await tools.spawn_agent({message: "go on"})`, "", "reach", true},
+		{`const t = tools; t.exec_command({cmd: "ls"});`, "", "reach", true},
+	} {
+		args, err := json.Marshal(map[string]string{"input": c.program})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := machine("/work/tainted.go")
+		if strings.Contains(c.program, "go test") {
+			m = machine()
+		}
+		if got := effects(s, m, string(args)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.program, got, c.want)
+		}
+		if got := s.Foreign(m, document.Arguments(string(args)), c.shown); got != c.foreign {
+			t.Errorf("%s, which shows %q: %v", c.program, c.shown, got)
+		}
+	}
+	if got := effects(s, machine(), `{"input":3}`); got != "reach" {
+		t.Errorf("no program: %s", got)
+	}
+}

@@ -127,6 +127,18 @@ type rule struct {
 	Edits   []string `json:"edits"`
 	Reads   []string `json:"reads"`
 	Patch   string   `json:"patch"`
+	Program string   `json:"program"`
+	// Tools are those that a program may call, and what they do.
+	Tools map[string]called `json:"tools"`
+}
+
+type called struct {
+	Args  []string `json:"args"`
+	Shell string   `json:"shell"`
+	Dir   string   `json:"dir"`
+	Edits []string `json:"edits"`
+	Reads []string `json:"reads"`
+	Patch string   `json:"patch"`
 }
 
 type cond struct {
@@ -402,12 +414,24 @@ func (c *compiler) spec(d *rule) *act.Spec {
 		p := c.path(key, text)
 		return &p
 	}
-	s := &act.Spec{Shell: at("shell", d.Shell), Dir: at("dir", d.Dir), Edits: c.paths("edits", d.Edits), Reads: c.paths("reads", d.Reads), Patch: at("patch", d.Patch)}
+	s := &act.Spec{Shell: at("shell", d.Shell), Dir: at("dir", d.Dir), Edits: c.paths("edits", d.Edits), Reads: c.paths("reads", d.Reads), Patch: at("patch", d.Patch), Program: at("program", d.Program)}
+	for name, t := range d.Tools {
+		c.in(func() {
+			inner := c.spec(&rule{Shell: t.Shell, Dir: t.Dir, Edits: t.Edits, Reads: t.Reads, Patch: t.Patch})
+			if other, ok := inner.Within(t.Args); !ok {
+				c.fail(fmt.Errorf("the tool has no argument %s", other))
+			}
+			if inner.Args = t.Args; s.Tools == nil {
+				s.Tools = map[string]*act.Spec{}
+			}
+			s.Tools[name] = inner
+		}, "tools", name)
+	}
 	if d.Effect != "" {
 		e := value(c, "effect", d.Effect, effect.Parse)
 		s.Effect, s.To, s.Strangers = &e, c.paths("to", d.To), d.Foreign
 	}
-	if s.Effect == nil && s.Shell == nil && s.Patch == nil && d.Edits == nil && d.Reads == nil {
+	if s.Effect == nil && s.Shell == nil && s.Patch == nil && s.Program == nil && d.Edits == nil && d.Reads == nil {
 		return nil
 	}
 	return s

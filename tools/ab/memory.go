@@ -100,7 +100,7 @@ func ask(url string, worker, r int) error {
 		fmt.Fprintf(&b, `{"role":"user","content":"worker %d, conversation %d, turn %d: %s"}`, worker, r/8, turn, strings.Repeat("an ordinary sentence of no secret at all; ", 100))
 	}
 	b.WriteString(`]}`)
-	res, err := http.Post(url, "application/json", strings.NewReader(b.String()))
+	res, err := http.Post(url, "application/json", strings.NewReader(b.String())) //nolint:gosec // the gateway of this measurement
 	if err != nil {
 		return err
 	}

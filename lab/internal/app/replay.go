@@ -83,7 +83,7 @@ func replayFiles(o *options) ([]string, error) {
 }
 
 func runReplay(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
-	subagents := benchreplay.Subagents(o.replay.subagents)
+	subagents := benchreplay.Subagents(cmp.Or(o.replay.subagents, string(benchreplay.SubagentsEstimate)))
 	if !slices.Contains(benchreplay.AllSubagents, subagents) {
 		return nil, nil, fmt.Errorf("--subagents %s is none of %v", subagents, benchreplay.AllSubagents)
 	}
