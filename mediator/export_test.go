@@ -70,7 +70,7 @@ func (s *Session) Generate(ctx context.Context, opt answer.Options) *Generation 
 }
 
 func (s *Session) Step(turns []flow.Turn, tools []flow.OfferedTool, elsewhere bool, text func(part int) string) *Step {
-	return step.New(s.Trajectory, turns, tools, elsewhere, text)
+	return step.New(context.Background(), s.Trajectory, turns, tools, elsewhere, text)
 }
 
 // Push adds an event and returns what it releases.

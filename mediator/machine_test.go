@@ -55,7 +55,7 @@ func coding(t *testing.T, m *computer, dir string) *mediator.Session {
 	return s
 }
 
-func codingEngine(t *testing.T, m *computer) *mediator.Engine {
+func codingEngine(t *testing.T, m *computer, more ...func(*mediator.Config)) *mediator.Engine {
 	t.Helper()
 	path := func(s string) document.Path {
 		p, err := document.ParsePath(s)
@@ -75,7 +75,12 @@ func codingEngine(t *testing.T, m *computer) *mediator.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := engineOf(t, func(c *mediator.Config) { c.Taint.Policy, c.Taint.Machine = p, m })
+	e, _ := engineOf(t, func(c *mediator.Config) {
+		c.Taint.Policy, c.Taint.Machine = p, m
+		for _, f := range more {
+			f(c)
+		}
+	})
 	return e
 }
 

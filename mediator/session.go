@@ -9,6 +9,7 @@ import (
 	"github.com/margaydev/margay/mediator/disclose"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/mediator/step"
+	"github.com/margaydev/margay/secret"
 )
 
 // These are the mediator's words. Its parts declare them.
@@ -151,3 +152,7 @@ func (e *Engine) Session(ctx context.Context, r *SessionRequest) (*Session, erro
 		Judges: s.RiskMode() != session.RiskOff, Clears: e.Clears, Trajectory: step.Open(ctx, s, e.taint, r.Start, r.Dir), s: s, e: e, texts: disclose.New(s, e.declassify, e.origins),
 	}, nil
 }
+
+// OfferingServer is the hash under which the tools that a server offers are pinned, by
+// the server's name in their names.
+func OfferingServer(k *secret.Keys, server string) [32]byte { return step.ServerID(k, server) }

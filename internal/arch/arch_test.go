@@ -101,14 +101,14 @@ var allowed = map[string][]string{
 	"declassify/credal":     {"rubric/dependency"},
 	"declassify/rubriclint": {"declassify/bound", "declassify/smt", "flow", "rubric", "rubric/lint"},
 	// L4
-	"mediator":          {"flow", "mediator/altered", "mediator/answer", "mediator/disclose", "mediator/session", "mediator/step", "taint/clear"},
+	"mediator":          {"flow", "mediator/altered", "mediator/answer", "mediator/disclose", "mediator/session", "mediator/step", "secret", "taint/clear"},
 	"mediator/answer":   {"flow", "mediator/altered", "mediator/audit", "mediator/session", "monitor", "secret", "stream", "taint/clear"},
 	"mediator/altered":  {"flow", "internal/recent", "mediator/audit"},
 	"mediator/places":   {"secret", "taint/act", "taint/workspace"},
 	"mediator/commit":   {"flow"},
 	"mediator/disclose": {"confirm", "declassify", "flow", "internal/strictjson", "mediator/altered", "mediator/audit", "mediator/session", "secret", "secret/recognise", "stream"},
 	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document"},
-	"mediator/step":     {"confirm", "flow", "label", "mediator/audit", "mediator/session", "taint", "taint/act", "taint/clear", "taint/observe"},
+	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/observe"},
 	"mediator/audit":    {"flow", "monitor", "secret", "stream"},
 	// beside L5
 	"store":           {"mediator/audit", "secret"},

@@ -151,6 +151,7 @@ func (p *player) open(e *engines) error {
 	}
 	store := memory.New()
 	store.MaxDecisions, store.MaxEvents = 1, 1
+	cfg.Pins = store // records have no descriptions of tools
 	cfg.NoReplay = p.mode == All
 	if p.mode == Best {
 		cfg.MaxReplays = math.MaxInt

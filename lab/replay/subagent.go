@@ -33,7 +33,7 @@ var AllSubagents = []Subagents{SubagentsEstimate, SubagentsWorld, SubagentsWorks
 const other = "01ARZ3NDEKTSV4RRFFQ69G5FAW"
 
 var (
-	outside = regexp.MustCompile(`(?i)https?://|\b(?:web|internet|online|google|github|gitlab|gh|pull requests?|prs?|issues?|npm|upstream|documentation|docs|best[ -]practices|curl|download(?:s|ed)?|fetch(?:es|ed)?|search(?:es|ed)? for)\b`)
+	outside = regexp.MustCompile(`(?i)https?://|\bweb ?(?:search|fetch)|\b(?:on|search|browse) the (?:web|internet)\b|\bonline\b|\bbest[- ]practices\b|\bgh (?:pr|issue|api|run|repo)\b|\bgit (?:fetch|pull|clone)\b|\bcurl\b`)
 	added   = regexp.MustCompile(`\nagentId: (?s:.*)$`) // what the harness adds
 )
 

@@ -401,8 +401,13 @@ func (s *Session) chain(q *Request) [][32]byte {
 
 // Keyed is a hash of parts that only this engine's keys make, apart from those
 // of other domains.
-func (r *Registry) Keyed(domain string, parts ...[]byte) (out [32]byte) {
-	h := hmac.New(sha256.New, r.cfg.Keys.Pseudonym[:])
+func (r *Registry) Keyed(domain string, parts ...[]byte) [32]byte {
+	return Keyed(&r.cfg.Keys, domain, parts...)
+}
+
+// Keyed is a keyed hash for a domain, of parts in order.
+func Keyed(k *secret.Keys, domain string, parts ...[]byte) (out [32]byte) {
+	h := hmac.New(sha256.New, k.Pseudonym[:])
 	h.Write([]byte(domain))
 	for _, p := range parts {
 		h.Write(binary.BigEndian.AppendUint32(make([]byte, 1, 5), uint32(len(p)))) //nolint:gosec // as it was first written

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"context"
 	"hash/maphash"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ type place struct{ turn, part int }
 // New labels a conversation; nil where labels are not looked at. Text returns
 // a part as the model is to see it. Elsewhere says that the server keeps a part
 // of the conversation.
-func New(t *Trajectory, turns []flow.Turn, tools []flow.OfferedTool, elsewhere bool, text func(part int) string) *Step {
+func New(ctx context.Context, t *Trajectory, turns []flow.Turn, tools []flow.OfferedTool, elsewhere bool, text func(part int) string) *Step {
 	s, cfg := t.s, t.cfg
 	if cfg == nil {
 		return nil
@@ -42,17 +43,8 @@ func New(t *Trajectory, turns []flow.Turn, tools []flow.OfferedTool, elsewhere b
 	st := &Step{asker: asker{s: s, cfg: cfg, policy: t.policy}, turns: turns, tools: tools, partial: elsewhere, text: text}
 	mem := s.Labels.Memory(cfg.Book())
 	said := saidBy{mem, map[*taint.Turn]label.Label{}}
-	offered := make([]string, len(tools))
-	for i := range tools {
-		offered[i] = tools[i].Name
-	}
-	described := st.policy.Describe(offered, func(tool string) bool { return cfg.Foreign == nil || cfg.Foreign(tool) })
+	described := st.describe(ctx, tools)
 	scheme := cfg.Policy.Scheme()
-	for i := range tools {
-		if tools[i].Server {
-			described[i].Label = scheme.Worst()
-		}
-	}
 	all := st.texts()
 	st.uniform(all, mem, said.known)
 	started := s.Labels.Known()

@@ -30,6 +30,9 @@ type Taint struct {
 	// Foreign reports whether strangers may have described a tool that no
 	// pack knows; nil: any.
 	Foreign func(tool string) bool
+	// Pins keeps how tools of servers were first described; nil: what servers say
+	// of tools that no pack knows is a stranger's.
+	Pins Pins
 	// Report only reports what would be done.
 	Report bool
 	// Screen says which part of a history a step is made from; nil: all of
@@ -53,8 +56,9 @@ type Taint struct {
 	// 4 MiB by default.
 	MaxMemory int
 
-	shared *session.LabelBook
-	once   sync.Once
+	shared  *session.LabelBook
+	once    sync.Once
+	defined definitions
 }
 
 // Machine is what is known of the computer that tools work on.

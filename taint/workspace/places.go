@@ -28,7 +28,7 @@ var steeringNames = []string{
 	".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".netrc", ".gitmodules", ".gitattributes",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".inputrc", ".vimrc", ".exrc", ".nvimrc", ".emacs", ".dir-locals.el",
 	"package.json", "makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", // scripts of packages
-	"mise.toml", ".mise.toml", ".tool-versions", ".direnvrc", "sitecustomize.py", "usercustomize.py", ".gdbinit", ".lldbinit", ".ssh",
+	"rust-toolchain", "rust-toolchain.toml", "mise.toml", ".mise.toml", ".tool-versions", ".direnvrc", "sitecustomize.py", "usercustomize.py", ".gdbinit", ".lldbinit", ".ssh",
 }
 
 // foreignNames are folders in which others' packages are installed.

@@ -9,6 +9,7 @@ import (
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/places"
 )
 
@@ -49,6 +50,20 @@ func Untrusted(ctx context.Context, c *config.Config, st *state.State) (*places.
 		return b, nil, nil //nolint:nilerr // what is too wide is not for trust
 	}
 	return b, names, nil
+}
+
+// ForgetServer forgets what an agent's MCP server said of its tools when they were
+// first seen, and returns how many there were. Name is that of the agent's
+// configuration.
+func ForgetServer(ctx context.Context, st *state.State, name string) (n int, err error) {
+	for _, prefix := range []string{"mcp__", ""} { // as Claude Code and Codex name tools, and as others do
+		gone, err := st.Store.Unpin(ctx, mediator.OfferingServer(&st.Keys, prefix+name))
+		if err != nil {
+			return n, err
+		}
+		n += gone
+	}
+	return n, nil
 }
 
 // Folder returns the names of a folder that a user may trust: the absolute path as

@@ -42,6 +42,7 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		// they describe all other tools themselves.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
 	}
+	t.Pins = st.Store
 	if t.Machine, err = Places(c, st); err != nil {
 		return nil, err
 	}

@@ -52,6 +52,17 @@ runs. Running gateways apply changes from their next request on.`,
 			}),
 		},
 		&cobra.Command{
+			Use: "server NAME", Short: "Take what an MCP server says of its tools from now on", Args: cobra.ExactArgs(1), Example: "  margay trust server linear-server",
+			Long: `Take what an MCP server says of its tools from now on for what it first said.
+
+What a server that no pack describes says of its tools counts as the workspace's, as
+long as it says what it said first. A change counts as a stranger's text, and so do
+hidden characters and words about tools that are not the server's. NAME is the
+server's name in the agent's configuration. Read the change first: agents show the
+descriptions of their tools.`,
+			RunE: a.OnState(a.trustServer),
+		},
+		&cobra.Command{
 			Use: "endorse PATH...", Short: "Take files, or all below folders, for your own", Args: cobra.MinimumNArgs(1),
 			Long:    "Take files, or all files below folders, for your own. Read them first: an agent wrote them after it had read what a stranger wrote.",
 			Example: "  git diff && margay trust endorse .", RunE: a.onPlaces(a.endorse),
@@ -140,6 +151,22 @@ func (a *app) trust(ctx context.Context, b *places.Book, args []string) error {
 		if out.Strangers > 0 {
 			cli.Fprintf(w, "strangers had a part in %s there: margay trust files\n", invocation.Count(out.Strangers, "file"))
 		}
+	})
+}
+
+func (a *app) trustServer(ctx context.Context, st *state.State, args []string) error {
+	if err := mine(); err != nil {
+		return err
+	}
+	n, err := mediation.ForgetServer(ctx, st, args[0])
+	if err != nil {
+		return problem.Failure(problem.Doctor, "%w", err)
+	}
+	if n == 0 {
+		return problem.Failure("use its name in the agent's configuration", "no tools of %s were seen", args[0])
+	}
+	return a.Print(map[string]any{"server": args[0], "tools": n}, func(w io.Writer) {
+		cli.Fprintf(w, "%s of %s: what it says of them next counts as what it said first\n", invocation.Count(n, "tool"), invocation.Printable(args[0]))
 	})
 }
 
