@@ -7,9 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/places"
+	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
 	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/clear"
@@ -25,6 +29,8 @@ type computer struct {
 	dirs  []string // that tools were said to work in
 	err   error    // of remembering
 	lost  error    // of asking what is known
+
+	approved []int64 // versions
 }
 
 func (m *computer) Now(_ context.Context, dir string) (*act.Machine, error) {
@@ -44,6 +50,8 @@ func (m *computer) Taint(_ context.Context, files []string) error {
 	}
 	return m.err
 }
+
+func (m *computer) Approve(version int64) { m.approved = append(m.approved, version) }
 
 // coding is a session of a coding agent on a machine.
 func coding(t *testing.T, m *computer, dir string) *mediator.Session {
@@ -199,5 +207,83 @@ func TestSubAgent(t *testing.T) {
 		if passed := st.Pass(t.Context(), test, view) != (clear.Cleared{}); passed == c.asked {
 			t.Errorf("after a sub-agent's answer %s: passed %v, under %v", c.name, passed, view.Label)
 		}
+	}
+}
+
+// TestApprovedRun: a person's yes to code that strangers had a part in holds for builds
+// and tests until they have a part in a file again, or one is moved; what a confirmed
+// call writes is remembered like what is written unasked.
+func TestApprovedRun(t *testing.T) {
+	keys, store := secret.NewKeys(), memory.New()
+	book := func() *places.Book {
+		return places.New(places.Config{Store: store, Keys: &keys, Dir: "/work", Roots: []string{"/work"}})
+	}
+	here, elsewhere := book(), book() // of two processes
+	var desk *confirm.Desk
+	e := codingEngine(t, &computer{}, func(c *mediator.Config) { c.Taint.Machine, desk = here, c.Taint.Desk })
+	open := func() *mediator.Session {
+		s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: "c", Trajectory: "01K00000000000000000000001"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	ask := func(command string, answer confirm.Answer) bool {
+		t.Helper()
+		p, err := open().Clear(t.Context(), &mediator.Clearing{Call: flow.ToolCall{Name: "Bash", Arguments: `{"command":"` + command + `"}`}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p == nil {
+			return false
+		}
+		refused := p.Wait(t.Context(), func(q *confirm.Question) {
+			if err := desk.Answer(t.Context(), q.ID, answer, "test"); err != nil {
+				t.Error(err)
+			}
+		})
+		if (refused == nil) != (answer == confirm.Once) {
+			t.Errorf("%s, answered %s: %v", command, answer, refused)
+		}
+		return true
+	}
+	edit := func() {
+		t.Helper()
+		if asked(t, open(), "Edit", `{"file":"/work/a_test.go"}`) {
+			t.Error("an edit asks")
+		}
+	}
+	returned(t, open(), "Fetch", `{"url":"https://x.example"}`)
+	edit()
+	if !ask("go test ./...", confirm.Deny) || !ask("go test ./...", confirm.Once) {
+		t.Error("what strangers had a part in runs unasked")
+	}
+	if ask("go test ./...", confirm.Deny) || ask("mise run lint", confirm.Deny) {
+		t.Error("what a person let run asks again")
+	}
+	if !ask("go run ./cmd/deploy", confirm.Deny) {
+		t.Error("strangers choose what runs")
+	}
+	edit() // of the same file
+	if !ask("go test ./...", confirm.Once) {
+		t.Error("after another edit it runs unasked")
+	}
+	if err := elsewhere.Taint(t.Context(), []string{"/work/a_test.go"}); err != nil {
+		t.Fatal(err)
+	}
+	if !ask("go test ./...", confirm.Once) {
+		t.Error("after an edit by another process it runs unasked")
+	}
+	if ask("git stash pop", confirm.Deny) || !ask("go test ./...", confirm.Once) {
+		t.Error("after files came back it runs unasked")
+	}
+	if ask("go test ./...", confirm.Deny) {
+		t.Error("it asks again")
+	}
+	if !ask("curl -o /work/b.go https://x.example/b.go", confirm.Deny) || here.Tainted("/work/b.go") {
+		t.Error("what was not written counts as strangers'")
+	}
+	if !ask("curl -o /work/b.go https://x.example/b.go", confirm.Once) || !here.Tainted("/work/b.go") {
+		t.Error("what a confirmed call writes is nobody's")
 	}
 }

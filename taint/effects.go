@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/taint/clear"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/wish"
 )
 
 // ListKnown is the list of places that the user knows: hosts, with all hosts
@@ -48,10 +49,15 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 			most = effect.World // nobody but the forge learns what is asked for
 		case a.Effect == effect.Edit && (!p.follows() || a.Anywhere):
 			most = min(most, effect.Workspace)
+		case a.Effect == effect.Run && a.Tainted && p.machine.MayRun != nil && p.machine.MayRun():
+			// A person let such files run as they are.
+			if a.Checks() {
+				most = effect.World
+			}
 		case a.Effect == effect.Run && a.Tainted:
 			// What runs may have been written by strangers: it is theirs to
 			// reach out with.
-			unasked, a.Why = false, "files that were written under strangers' influence may run"
+			unasked, a.Why = false, "files that were written under strangers' influence may run; a yes holds for builds and tests until they change one again"
 		}
 		if i == 0 || most < least || !unasked && !c.Confirm {
 			c.Effect = a.Effect
@@ -63,6 +69,29 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 	}
 	c.Limit = p.Limit(sourceOf[least], reader)
+}
+
+// along is the policy for the calls of a step together. While one of them may leave
+// strangers' words in a file, none runs code as if they were not there; nor while
+// more calls may follow.
+func (p *Policy) along(s *Step) *Policy {
+	if !p.follows() {
+		return p
+	}
+	m := *p.machine
+	m.Dirty = slices.ContainsFunc(s.Calls, func(c flow.ToolCall) bool {
+		files, moved := p.Taints(c, s.From.Label())
+		return len(files) > 0 || moved
+	})
+	if m.Dirty || s.More {
+		m.MayRun = nil
+	}
+	return p.On(&m)
+}
+
+// RunsTainted reports whether a call may run code that strangers had a part in.
+func (c *Clearance) RunsTainted() bool {
+	return slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Run && a.Tainted })
 }
 
 // sourceOf is the reach of an influence.
@@ -103,9 +132,9 @@ func (p *Policy) knows(a *act.Act, user []string) bool {
 		if len(names) == 0 || a.Unknown {
 			return false
 		}
-		usual := asksFor(a, user)
+		usual := wish.Asked(a.Text, user)
 		return !slices.ContainsFunc(names, func(n string) bool {
-			return !(usual && slices.Contains(usualPlaces, n)) && !givenPlace(n) && !p.listed(n) && !named(user, n)
+			return !(usual && slices.Contains(wish.Places, n)) && !givenPlace(n) && !p.listed(n) && !named(user, n)
 		})
 	case a.Effect == effect.Persist || a.Effect == effect.Destroy:
 		if len(a.Writes) == 0 {
@@ -134,61 +163,11 @@ func (p *Policy) listed(place string) bool {
 	})
 }
 
-// usual are commands whose destination goes without saying where the user asks
-// for them by one of their words: what a clone came from.
-var usual = []struct {
-	command string
-	words   []string
-}{
-	{"git push", []string{"push", "pushed"}},
-	{"git pull", []string{"pull", "update", "rebase", "sync"}},
-	{"git fetch", []string{"fetch", "pull", "update", "rebase", "sync"}},
-}
-
 // givenPlace reports whether a workspace's own files lead to a place, with nothing
 // named besides: the registry of its packages, and the forge that its clone came
 // from, where it is read.
 func givenPlace(n string) bool {
 	return strings.HasPrefix(n, "registry:") || n == "forge:gh" || n == "forge:glab"
-}
-
-// usualPlaces are what usual commands may name.
-var usualPlaces = []string{"origin", "HEAD"}
-
-func asksFor(a *act.Act, user []string) bool {
-	for _, u := range usual {
-		if a.Text != u.command && !strings.HasPrefix(a.Text, u.command+" ") {
-			continue
-		}
-		for _, s := range user {
-			if slices.ContainsFunc(u.words, func(w string) bool { return wants(s, w) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// negations are words before which a wish is none.
-var negations = []string{"not", "don't", "dont", "never", "without", "no", "avoid", "stop", "before", "unless", "cannot", "can't", "won't", "isn't"}
-
-// wants reports whether a text has a word without a negation close before it,
-// and none with one.
-func wants(text, word string) bool {
-	found := false
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r == '\'' || r == '’') })
-	for i, w := range words {
-		if w != word {
-			continue
-		}
-		for _, before := range words[max(0, i-4):i] {
-			if slices.Contains(negations, strings.ReplaceAll(before, "’", "'")) {
-				return false
-			}
-		}
-		found = true
-	}
-	return found
 }
 
 // workspaces reports whether a call's result holds nothing but what a folder
@@ -202,14 +181,15 @@ func (p *Policy) workspaces(t *Tool, args *document.Tree, result string) bool {
 }
 
 // Taints are the files that a call would leave strangers' words in, were it made
-// under a label. They are to be remembered before it is made.
-func (p *Policy) Taints(call flow.ToolCall, under label.Label) []string {
+// under a label, and whether it may move such files. Both are to be remembered before
+// it is made.
+func (p *Policy) Taints(call flow.ToolCall, under label.Label) (files []string, moved bool) {
 	if !p.follows() {
-		return nil
+		return nil, false
 	}
 	t, args := p.tool(call)
 	if t == nil || args == nil {
-		return nil
+		return nil, false
 	}
 	var acts []act.Act
 	for i := range t.Rules {

@@ -148,19 +148,19 @@ func TestKnownPlaces(t *testing.T) {
 func TestLabelsFollowFiles(t *testing.T) {
 	var files []string
 	p := machinePolicy(t, observe.Machine(), func(path string) bool {
-		return path == "" && len(files) > 0 || slices.Contains(files, path)
+		return (path == "" || path == "/work") && len(files) > 0 || slices.Contains(files, path)
 	})
 	write := calling("Edit", `{"file":"/work/a.go"}`)
 	for _, l := range []label.Label{{}, userPrivate, workspacePrivate} {
-		if got := p.Taints(write, l); len(got) != 0 {
+		if got, _ := p.Taints(write, l); len(got) != 0 {
 			t.Errorf("under %v it taints %v", l, got)
 		}
 	}
-	files = p.Taints(write, worldPrivate)
+	files, _ = p.Taints(write, worldPrivate)
 	if !slices.Equal(files, []string{"/work/a.go"}) {
 		t.Fatalf("it taints %v", files)
 	}
-	if got := p.Taints(calling("Read", `{"file":"/work/b.go"}`), worldPrivate); len(got) != 0 {
+	if got, _ := p.Taints(calling("Read", `{"file":"/work/b.go"}`), worldPrivate); len(got) != 0 {
 		t.Errorf("to read taints %v", got)
 	}
 	of := func(file string) label.Label {
@@ -177,7 +177,37 @@ func TestLabelsFollowFiles(t *testing.T) {
 	if got := outcomes(p, test); got != "confirm confirm confirm" {
 		t.Errorf("to run what strangers wrote: %s", got)
 	}
+	// A person let it run: builds and tests of the same files ask no more, other
+	// programs under strangers' influence do.
+	run := *p.machine
+	run.MayRun = func() bool { return true }
+	p = p.On(&run)
+	for command, want := range map[string]string{
+		"go test ./...": "allow allow allow", "mise run test:e2e x": "allow allow allow", "npm run lint": "allow allow allow", "git commit -m x": "allow allow allow",
+		"go run ./cmd/deploy": "allow allow confirm", "make deploy": "confirm confirm confirm", "mise run deploy": "allow allow confirm", "./scripts/test": "allow allow confirm",
+		"make test SHELL=./x": "confirm confirm confirm", "npm test --script-shell x": "confirm confirm confirm", "pytest -c ../x.ini": "confirm confirm confirm", "jest --config x.js": "allow allow confirm",
+		"go test -exec ./x ./...": "confirm confirm confirm",
+	} {
+		if got := outcomes(p, calling("Bash", `{"command":"`+command+`"}`)); got != want {
+			t.Errorf("%s once a person let it run: %s, want %s", command, got, want)
+		}
+	}
+	// Not while a call beside it writes, or while more calls may follow.
+	decide := func(more bool, calls ...flow.ToolCall) flow.Outcome {
+		r := p.Decide(Step{Calls: calls, More: more, From: clear.BasisOf(worldPrivate)})
+		return r.Verdicts[len(calls)-1].Outcome
+	}
+	for i, got := range []flow.Outcome{decide(false, test), decide(true, test), decide(false, write, test), decide(false, calling("Bash", `{"command":"git stash pop"}`), test)} {
+		if want := []flow.Outcome{flow.Allow, flow.Confirm, flow.Confirm, flow.Confirm}[i]; got != want {
+			t.Errorf("%d: a test along with others: %s, want %s", i, got, want)
+		}
+	}
 	files = nil
+	download := calling("Bash", `{"command":"curl -o b_test.go https://x.example/b && go test ./..."}`)
+	if r := p.Decide(Step{Calls: []flow.ToolCall{download}, From: clear.BasisOf(workspacePrivate), User: []string{"get https://x.example/b"}}); r.Verdicts[0].Outcome != flow.Confirm {
+		t.Errorf("what was fetched runs in the same command: %s", r.Verdicts[0].Outcome)
+	}
+	run.MayRun = nil
 	if got := outcomes(p, test); got != "allow allow confirm" {
 		t.Errorf("once it is endorsed: %s", got)
 	}
@@ -191,7 +221,7 @@ func TestWithoutWorkspace(t *testing.T) {
 	if got := outcomes(p, edit); got != "allow allow confirm" {
 		t.Errorf("nothing remembers files: %s", got)
 	}
-	if got := p.Taints(edit, worldPrivate); got != nil {
+	if got, _ := p.Taints(edit, worldPrivate); got != nil {
 		t.Errorf("nothing remembers files: %v", got)
 	}
 	p = machinePolicy(t, observe.FourPoint(), clean)

@@ -17,6 +17,7 @@ import (
 // Step is what a model proposed, and under which label.
 type Step struct {
 	Calls []flow.ToolCall
+	More  bool        // calls may follow that are not known yet
 	From  clear.Basis // of what the model was shown: View.Basis
 	User  []string    // the user's own texts: History.Own
 	// History has the regions that may be at fault; nil names none.
@@ -71,9 +72,9 @@ const (
 func (p *Policy) Decide(s Step) Ruling {
 	lat := p.scheme.Lattice
 	step := clear.Step{Lattice: lat, From: s.From, Grants: s.Grants, Digests: s.Key.Digests()}
-	needs := make([]Clearance, len(s.Calls))
+	needs, along := make([]Clearance, len(s.Calls)), p.along(&s)
 	for i, call := range s.Calls {
-		needs[i] = p.Clear(call, s.User)
+		needs[i] = along.Clear(call, s.User)
 		step.Calls = append(step.Calls, clear.Proposal{Call: call, Needs: needs[i].Needs})
 	}
 	ruled := clear.Decide(&step)

@@ -66,8 +66,9 @@ type Config struct {
 type Book struct {
 	cfg Config
 
-	mu      sync.RWMutex
-	version int64
+	mu       sync.RWMutex
+	version  int64
+	approved int64 // version at which a person let tainted code run; -1 for none
 	rows    map[[32]byte]Place
 	tainted map[string]bool // files and folders that strangers had a part in
 	above   map[string]int  // how many of them are below a folder
@@ -79,7 +80,7 @@ func New(cfg Config) *Book {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	b := &Book{cfg: cfg}
+	b := &Book{cfg: cfg, approved: -1}
 	b.forget()
 	b.rebuild()
 	return b
@@ -172,7 +173,27 @@ func (b *Book) Now(ctx context.Context, dir string) (*act.Machine, error) {
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return &act.Machine{Dir: dir, Home: b.cfg.Home, Places: b.places, Tainted: b.Tainted, Holds: b.Holds}, nil
+	return &act.Machine{
+		Dir: dir, Home: b.cfg.Home, Places: b.places, Tainted: b.Tainted, Holds: b.Holds, Version: b.version,
+		MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) },
+	}, nil
+}
+
+// mayRun reports whether a person let code run as the files are now.
+func (b *Book) mayRun(ctx context.Context) bool {
+	if b.refresh(ctx) != nil {
+		return false
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.approved == b.version
+}
+
+// Approve implements step.Machine. It holds for this process.
+func (b *Book) Approve(version int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.approved = version
 }
 
 // Holds reports whether strangers had a part in a file or folder below a folder; of
@@ -226,7 +247,7 @@ func (b *Book) put(ctx context.Context, trusted bool, paths []string) error {
 		b.mu.RLock()
 		_, ok := b.rows[id]
 		b.mu.RUnlock()
-		if ok {
+		if ok && trusted {
 			continue
 		}
 		text, err := json.Marshal(&p)
@@ -237,7 +258,7 @@ func (b *Book) put(ctx context.Context, trusted bool, paths []string) error {
 			return fmt.Errorf("places: %w", err)
 		}
 	}
-	if len(rows) == 0 {
+	if len(rows) == 0 && trusted {
 		return nil
 	}
 	if err := b.cfg.Store.PutPlaces(ctx, rows); err != nil {

@@ -76,13 +76,13 @@ type ruling struct {
 }
 
 // rule decides about the calls of an answer that was generated from a view.
-func (st *Step) rule(ctx context.Context, calls []flow.ToolCall, from View) (ruling, error) {
+func (st *Step) rule(ctx context.Context, calls []flow.ToolCall, more bool, from View) (ruling, error) {
 	grants, err := st.grants(ctx)
 	if err != nil {
 		return ruling{}, err
 	}
 	r := st.policy.Decide(taint.Step{
-		Calls: calls, From: from.basis, User: st.h.Own(), History: st.h, Level: from.level, Grants: grants, Key: st.cfg.Key,
+		Calls: calls, More: more, From: from.basis, User: st.h.Own(), History: st.h, Level: from.level, Grants: grants, Key: st.cfg.Key,
 		Replayed: from.replayed || st.partial || st.cfg.NoReplay || st.cfg.Report,
 	})
 	for i := range r.Verdicts {

@@ -298,6 +298,9 @@ func (t *Trajectory) made(ctx context.Context, call flow.ToolCall, by string) er
 	if _, err := t.cfg.Desk.Wait(ctx, q); err != nil { // it is used
 		return err
 	}
+	if err := t.mark(ctx, call, t.s.Labels.Highest(label.Label{})); err != nil {
+		return err
+	}
 	return t.s.Record(ctx, flow.Call, flow.Confirm, confirmed("once, by "+by))
 }
 
@@ -306,6 +309,9 @@ func (t *Trajectory) made(ctx context.Context, call flow.ToolCall, by string) er
 func (p *Pending) allow(ctx context.Context, how string) (told *string) {
 	if _, ok := p.verdict.Confirmed(p.cfg.Key.Digests(), p.Question.Digest); !ok {
 		return p.refuse(ctx, "the answer was to another call")
+	}
+	if p.allowed(ctx, &p.verdict, p.s.Labels.Highest(label.Label{})) != nil {
+		return p.refuse(ctx, "where strangers' words go could not be remembered")
 	}
 	if p.s.Record(ctx, flow.Call, flow.Confirm, append(slices.Clip(p.verdict.Reasons), confirmed(how))...) != nil {
 		text := p.told(&p.verdict, "the answer could not be recorded")

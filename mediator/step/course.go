@@ -71,7 +71,7 @@ func (c *Course) Ended(ctx context.Context, a *Attempt) (Move, error) {
 		c.going, c.view, c.first, c.body = nil, c.first.view, nil, nil
 		c.told++
 	}
-	r, err := c.st.rule(ctx, a.Calls, c.view)
+	r, err := c.st.rule(ctx, a.Calls, false, c.view)
 	if err != nil {
 		return Move{}, err
 	}

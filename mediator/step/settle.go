@@ -16,7 +16,7 @@ import (
 // unasked. It fails closed.
 func (st *Step) Pass(ctx context.Context, call flow.ToolCall, from View) clear.Cleared {
 	calls := []flow.ToolCall{call}
-	r, err := st.rule(ctx, calls, from)
+	r, err := st.rule(ctx, calls, true, from)
 	if err != nil || !r.cleared[0].Covers(call) {
 		return clear.Cleared{}
 	}
@@ -96,6 +96,11 @@ func (st *Step) askOnce(ctx context.Context, v *taint.Verdict, under label.Label
 		var ok bool
 		if *cleared, ok = v.Confirmed(st.cfg.Key.Digests(), d); !ok {
 			answer, why = confirm.Deny, "the answer was to another call"
+		}
+	}
+	if answer != confirm.Deny {
+		if err := st.allowed(ctx, v, under); err != nil {
+			answer, why = confirm.Deny, "where strangers' words go could not be remembered"
 		}
 	}
 	if answer == confirm.Deny {

@@ -66,8 +66,13 @@ type Machine interface {
 	// Now is the machine as it is now, for tools that work in a folder; empty for
 	// the one where the agent was started.
 	Now(ctx context.Context, dir string) (*act.Machine, error)
-	// Taint remembers, before it returns, that strangers had a part in files.
+	// Taint remembers, before it returns, that strangers had a part in files. The
+	// machine is of another version then, also if it was known before, and if there
+	// are none: such files were moved.
 	Taint(ctx context.Context, files []string) error
+	// Approve notes that a person let code run that strangers had a part in, as the
+	// machine was at a version.
+	Approve(version int64)
 }
 
 // on is the policy for tools that work in a folder. Where the machine can't be
@@ -87,11 +92,20 @@ func (cfg *Taint) on(ctx context.Context, dir string) *taint.Policy {
 // made under a label.
 func (st *asker) mark(ctx context.Context, call flow.ToolCall, under label.Label) error {
 	call.Arguments = session.Arguments(call.Arguments)
-	files := st.policy.Taints(call, under)
-	if len(files) == 0 || st.cfg.Report {
+	files, moved := st.policy.Taints(call, under)
+	if len(files) == 0 && !moved || st.cfg.Report {
 		return nil
 	}
 	return st.cfg.Machine.Taint(context.WithoutCancel(ctx), files)
+}
+
+// allowed does what follows from a person's yes to a call: what it writes is
+// remembered like what is written unasked, and what he let run may run again.
+func (st *asker) allowed(ctx context.Context, v *taint.Verdict, under label.Label) error {
+	if m := st.policy.Machine(); m.Follows() && v.Clearance.RunsTainted() {
+		st.cfg.Machine.Approve(m.Version)
+	}
+	return st.mark(ctx, v.Call, under)
 }
 
 // Book is what the engines that this configures know of labels together.

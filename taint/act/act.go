@@ -31,6 +31,14 @@ type Machine struct {
 	// labels do not follow files, so that none may be written under strangers'
 	// influence unasked.
 	Tainted, Holds func(path string) bool
+	// Version is another one after each change of what strangers had a part in.
+	Version int64
+	// MayRun reports whether a person let code run that strangers had a part in,
+	// and they had a part in nothing since; nil: it may not.
+	MayRun func() bool
+	// Dirty: what is decided along with a call may leave strangers' words in any
+	// file, before the call or while it is made.
+	Dirty bool
 }
 
 // In is the machine with another working directory.
@@ -116,7 +124,7 @@ func (s *Spec) Acts(m *Machine, args *document.Tree) []Act {
 	switch {
 	case s.Effect != nil:
 		a := Act{Effect: *s.Effect, Why: s.Effect.Rule().Why, Foreign: s.Strangers || *s.Effect == effect.Reach}
-		a.Tainted = a.Effect == effect.Run && !s.Strangers && m.touched("")
+		a.Tainted = a.Effect == effect.Run && !s.Strangers && (m.Dirty || m.touched(""))
 		a.To = strings.Join(texts(args, s.To), " ")
 		return []Act{a}
 	case s.Shell != nil:
@@ -355,7 +363,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
 				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
-				Tainted: mixes && (p.Effect == effect.Run || p.Program == "git"),
+				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git"),
 			}
 			if made.Effect == effect.Run && compiles(made.Text) {
 				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
@@ -382,6 +390,19 @@ var (
 // works on: go build and go vet do not by design, and a formatter has no reason to.
 func compiles(command string) bool {
 	return compilers.MatchString(command) && !strings.Contains(strings.ReplaceAll(command, "/...", ""), "..")
+}
+
+// checking matches commands that build, test, check or format by their names.
+var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: [A-Za-z0-9_./:@-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
+
+// steered matches flags by which such a command is led to other code.
+var steered = regexp.MustCompile(`\.\.|(?:^| )(?:--(?:script-shell|prefix|userconfig|globalconfig|node-options|config|config-file|rootdir|init-script|settings|plugin|require|import|loader|rulesdir|resolve-plugins-relative-to|env-file)|-[cpCIrfm])(?: |$)| /`)
+
+// Checks reports whether an act that runs code builds, tests, checks or formats, by
+// its name, or runs the hooks of the workspace: strangers gain nothing by choosing
+// which of them runs.
+func (a *Act) Checks() bool {
+	return a.Program == "git" || len(a.Text) < shell.MaxText && checking.MatchString(a.Text) && !steered.MatchString(strings.ReplaceAll(a.Text, "/...", ""))
 }
 
 // forge looks closer at an act of a forge's client. It is known only where nothing in
@@ -484,7 +505,7 @@ func (m *Machine) mixes(command string) bool {
 		return false
 	}
 	root := m.around()
-	if root == "" || m.touched(root) || strings.ContainsAny(command, "~$`\\*") || strings.Contains(command, "..") {
+	if root == "" || m.touched(root) || strings.ContainsAny(command, "~$`\\*") || strings.Contains(strings.ReplaceAll(command, "/...", ""), "..") {
 		return true
 	}
 	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,", r) }) {
@@ -497,12 +518,14 @@ func (m *Machine) mixes(command string) bool {
 
 // Taints are the files that acts leave strangers' words in: all that are written
 // under the influence of strangers, and those that are written from what strangers
-// wrote.
-func (m *Machine) Taints(acts []Act, strangers bool) []string {
+// wrote. Moved: git may put such files elsewhere, or back.
+func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool) {
 	from := slices.ContainsFunc(acts, foreign)
 	var out []string
 	for i := range acts {
 		a := &acts[i]
+		words := strings.Fields(a.Text)
+		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
 		switch {
 		case a.Effect == effect.Observe:
 		case a.fetched(from) && m.around() != "":
@@ -519,8 +542,11 @@ func (m *Machine) Taints(acts []Act, strangers bool) []string {
 		}
 		z := m.Places.Zone(w)
 		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
-	})
+	}), moved
 }
+
+// keeping are commands of git's that leave the files of the workspace as they are.
+var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes", "gc", "format-patch"}
 
 // own are branches of a clone that the user trusts with the folder.
 var own = []string{"main", "master", "trunk", "develop", "HEAD"}

@@ -220,10 +220,31 @@ func TestTaints(t *testing.T) {
 	} {
 		m := machine("/work/tainted.go")
 		for strangers, want := range map[bool]string{false: c.own, true: c.world} {
-			got := strings.Join(m.Taints(c.spec.Acts(m, document.Arguments(c.args)), strangers), " ")
-			if got != want {
+			files, _ := m.Taints(c.spec.Acts(m, document.Arguments(c.args)), strangers)
+			if got := strings.Join(files, " "); got != want {
 				t.Errorf("%s, from strangers %v: %q, want %q", c.args, strangers, got, want)
 			}
+		}
+	}
+}
+
+// TestMoved: git may bring back what strangers wrote, or put it elsewhere.
+func TestMoved(t *testing.T) {
+	shell := &Spec{Shell: at(t, "cmd")}
+	for command, want := range map[string]bool{
+		"git stash pop": true, "git checkout main": true, "git reset --hard": true, "git mv a b": true, "git cherry-pick x": true, "git merge x": true, "git worktree add w": true,
+		"git status": false, "git add .": false, "git commit -m x": false, "git push": false, "ls": false, "go test ./...": false,
+	} {
+		args, err := json.Marshal(map[string]string{"cmd": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := machine("/work/tainted.go")
+		if _, got := m.Taints(shell.Acts(m, document.Arguments(string(args))), false); got != want {
+			t.Errorf("%s: %v", command, got)
+		}
+		if _, got := machine().Taints(shell.Acts(machine(), document.Arguments(string(args))), true); got {
+			t.Errorf("%s moves what is not there", command)
 		}
 	}
 }
