@@ -69,10 +69,10 @@ type Book struct {
 	mu       sync.RWMutex
 	version  int64
 	approved int64 // version at which a person let tainted code run; -1 for none
-	rows    map[[32]byte]Place
-	tainted map[string]bool // files and folders that strangers had a part in
-	above   map[string]int  // how many of them are below a folder
-	places  *workspace.Workspace
+	rows     map[[32]byte]Place
+	tainted  map[string]bool // files and folders that strangers had a part in
+	above    map[string]int  // how many of them are below a folder
+	places   *workspace.Workspace
 }
 
 // New returns a book that has read nothing yet.

@@ -141,4 +141,3 @@ func speaksOfOthers(definition, server string, offered []string) bool {
 	}
 	return false
 }
-
