@@ -7,7 +7,6 @@
 package act
 
 import (
-	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
@@ -317,110 +316,6 @@ func unseen(text, why string) Act {
 	return Act{Effect: effect.Reach, Text: text, Why: why, Unknown: true, Foreign: true, Anywhere: true}
 }
 
-// commands are the parts of a shell command.
-func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
-	dir := m.Dir
-	if s.Dir != nil {
-		for _, d := range texts(args, []document.Path{*s.Dir}) {
-			full := ""
-			if m.Places != nil {
-				full, _ = m.Places.Resolve(m.Dir, d)
-			}
-			dir = full
-		}
-	}
-	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched}
-	if m.Places != nil {
-		on.Zone, on.Above = m.Places.Zone, m.Places.Above
-	}
-	var out []Act
-	args.Walk(*s.Shell, 0, nil, func(i, _ int) {
-		var c shell.Command
-		var command string
-		switch n := &args.Nodes[i]; n.Kind {
-		case document.Null:
-			return
-		case document.Text:
-			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
-				return
-			}
-			c = shell.Analyse(command, on)
-		case document.List:
-			var words []string
-			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {
-				out = append(out, unreadable("the command is not a list of words"))
-				return
-			}
-			command = strings.Join(words, " ")
-			c = shell.AnalyseArgs(words, on)
-		default:
-			out = append(out, unreadable("the command is not a text"))
-			return
-		}
-		mixes := m.In(dir).mixes(command)
-		for j := range c.Parts {
-			p := &c.Parts[j]
-			made := Act{
-				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
-				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
-				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git"),
-			}
-			if made.Effect == effect.Run && compiles(made.Text) {
-				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
-			}
-			out = append(out, made)
-			if strings.HasPrefix(made.To, "forge:") {
-				out = append(out, m.In(dir).forge(&out[len(out)-1], command)...)
-			}
-		}
-	})
-	if len(out) == 0 {
-		out = []Act{{Effect: effect.Observe, Why: "it runs nothing"}}
-	}
-	return out
-}
-
-var (
-	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
-	elsewhere = regexp.MustCompile(`\b(?:GH|GITHUB|GITLAB|GL)_[A-Z_]+=|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
-	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
-)
-
-// compiles reports whether a command of a toolchain runs none of the code that it
-// works on: go build and go vet do not by design, and a formatter has no reason to.
-func compiles(command string) bool {
-	return compilers.MatchString(command) && !strings.Contains(strings.ReplaceAll(command, "/...", ""), "..")
-}
-
-// checking matches commands that build, test, check or format by their names.
-var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: [A-Za-z0-9_./:@-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
-
-// steered matches flags by which such a command is led to other code.
-var steered = regexp.MustCompile(`\.\.|(?:^| )(?:--(?:script-shell|prefix|userconfig|globalconfig|node-options|config|config-file|rootdir|init-script|settings|plugin|require|import|loader|rulesdir|resolve-plugins-relative-to|env-file)|-[cpCIrfm])(?: |$)| /`)
-
-// Checks reports whether an act that runs code builds, tests, checks or formats, by
-// its name, or runs the hooks of the workspace: strangers gain nothing by choosing
-// which of them runs.
-func (a *Act) Checks() bool {
-	return a.Program == "git" || len(a.Text) < shell.MaxText && checking.MatchString(a.Text) && !steered.MatchString(strings.ReplaceAll(a.Text, "/...", ""))
-}
-
-// forge looks closer at an act of a forge's client. It is known only where nothing in
-// the command may lead it to another server, and what it downloads are files of
-// strangers.
-func (m *Machine) forge(a *Act, command string) (more []Act) {
-	if len(a.Text) >= shell.MaxText || elsewhere.MatchString(command) {
-		a.To = ""
-	}
-	if !strings.Contains(a.Text, " download") {
-		return nil
-	}
-	for _, to := range saved.FindAllStringSubmatch(a.Text, -1) {
-		more = append(more, edit(m, to[1]))
-	}
-	return append(more, Act{Effect: effect.Edit, Text: a.Text, Why: "it fetches others' files into the workspace", Foreign: true, Anywhere: true})
-}
-
 // Foreign reports whether the result of a call may hold the words of strangers.
 // shown is the result's text: a search names the file of each line, and one of a
 // stranger's file counts.
@@ -514,79 +409,6 @@ func (m *Machine) mixes(command string) bool {
 		}
 	}
 	return false
-}
-
-// Taints are the files that acts leave strangers' words in: all that are written
-// under the influence of strangers, and those that are written from what strangers
-// wrote. Moved: git may put such files elsewhere, or back.
-func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool) {
-	from := slices.ContainsFunc(acts, foreign)
-	var out []string
-	for i := range acts {
-		a := &acts[i]
-		words := strings.Fields(a.Text)
-		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
-		switch {
-		case a.Effect == effect.Observe:
-		case a.fetched(from) && m.around() != "":
-			out = append(out, m.around()) // it takes the place of any file
-		case from || strangers:
-			out = append(out, a.Writes...)
-			out = append(out, m.moved(a)...)
-		}
-	}
-	slices.Sort(out)
-	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
-		if m.Places == nil {
-			return true
-		}
-		z := m.Places.Zone(w)
-		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
-	}), moved
-}
-
-// keeping are commands of git's that leave the files of the workspace as they are.
-var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes", "gc", "format-patch"}
-
-// own are branches of a clone that the user trusts with the folder.
-var own = []string{"main", "master", "trunk", "develop", "HEAD"}
-
-// fetched reports whether an act puts what others wrote into the workspace: their
-// branches, what was downloaded. What a clone came from is the user's as the clone
-// is, by its usual branches.
-func (a *Act) fetched(from bool) bool {
-	words := strings.Fields(a.Text)
-	if a.Program != "git" || len(words) < 2 || len(a.Text) >= shell.MaxText {
-		return (a.Effect == effect.Edit || a.Effect == effect.Persist) && a.Anywhere && (a.Foreign || from)
-	}
-	if a.Effect == effect.Reach && words[1] == "fetch" {
-		return strings.ContainsAny(a.Text, ":+") // into a branch with a name of its own
-	}
-	if words[1] != "pull" {
-		return a.Effect == effect.Edit && a.Foreign && a.Anywhere
-	}
-	var names []string
-	for _, w := range words[2:] {
-		if !strings.HasPrefix(w, "-") {
-			names = append(names, w)
-		}
-	}
-	return len(names) > 2 || len(names) > 0 && names[0] != "origin" || len(names) > 1 && !slices.Contains(own, names[1])
-}
-
-// moved are the paths to which git moves or copies files.
-func (m *Machine) moved(a *Act) []string {
-	words := strings.Fields(a.Text)
-	if a.Program != "git" || a.Effect == effect.Observe || len(words) < 3 || words[1] != "mv" && words[1] != "worktree" || m.Places == nil {
-		return nil
-	}
-	var out []string
-	for _, w := range words[2:] {
-		if full, ok := m.Places.Resolve(m.Dir, w); ok {
-			out = append(out, full)
-		}
-	}
-	return out
 }
 
 // maxNamed bounds the lines of a result that are looked at for names of files.

@@ -1,0 +1,83 @@
+package act
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell"
+	"github.com/margaydev/margay/taint/workspace"
+)
+
+// Taints are the files that acts leave strangers' words in: all that are written
+// under the influence of strangers, and those that are written from what strangers
+// wrote. Moved: git may put such files elsewhere, or back.
+func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool) {
+	from := slices.ContainsFunc(acts, foreign)
+	var out []string
+	for i := range acts {
+		a := &acts[i]
+		words := strings.Fields(a.Text)
+		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
+		switch {
+		case a.Effect == effect.Observe:
+		case a.fetched(from) && m.around() != "":
+			out = append(out, m.around()) // it takes the place of any file
+		case from || strangers:
+			out = append(out, a.Writes...)
+			out = append(out, m.moved(a)...)
+		}
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
+		if m.Places == nil {
+			return true
+		}
+		z := m.Places.Zone(w)
+		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
+	}), moved
+}
+
+// keeping are commands of git's that leave the files of the workspace as they are.
+var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes", "gc", "format-patch"}
+
+// own are branches of a clone that the user trusts with the folder.
+var own = []string{"main", "master", "trunk", "develop", "HEAD"}
+
+// fetched reports whether an act puts what others wrote into the workspace: their
+// branches, what was downloaded. What a clone came from is the user's as the clone
+// is, by its usual branches.
+func (a *Act) fetched(from bool) bool {
+	words := strings.Fields(a.Text)
+	if a.Program != "git" || len(words) < 2 || len(a.Text) >= shell.MaxText {
+		return (a.Effect == effect.Edit || a.Effect == effect.Persist) && a.Anywhere && (a.Foreign || from)
+	}
+	if a.Effect == effect.Reach && words[1] == "fetch" {
+		return strings.ContainsAny(a.Text, ":+") // into a branch with a name of its own
+	}
+	if words[1] != "pull" {
+		return a.Effect == effect.Edit && a.Foreign && a.Anywhere
+	}
+	var names []string
+	for _, w := range words[2:] {
+		if !strings.HasPrefix(w, "-") {
+			names = append(names, w)
+		}
+	}
+	return len(names) > 2 || len(names) > 0 && names[0] != "origin" || len(names) > 1 && !slices.Contains(own, names[1])
+}
+
+// moved are the paths to which git moves or copies files.
+func (m *Machine) moved(a *Act) []string {
+	words := strings.Fields(a.Text)
+	if a.Program != "git" || a.Effect == effect.Observe || len(words) < 3 || words[1] != "mv" && words[1] != "worktree" || m.Places == nil {
+		return nil
+	}
+	var out []string
+	for _, w := range words[2:] {
+		if full, ok := m.Places.Resolve(m.Dir, w); ok {
+			out = append(out, full)
+		}
+	}
+	return out
+}
