@@ -145,8 +145,9 @@ func (b *Book) refresh(ctx context.Context) error {
 		if p.Trusted {
 			continue
 		}
-		b.tainted[p.Path] = true
-		for dir := range parents(p.Path) {
+		low := strings.ToLower(p.Path) // some file systems do not tell cases apart
+		b.tainted[low] = true
+		for dir := range parents(low) {
 			b.above[dir]++
 		}
 	}
@@ -201,7 +202,7 @@ func (b *Book) Approve(version int64) {
 func (b *Book) Holds(dir string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return b.above[dir] > 0 || dir == "" && len(b.tainted) > 0
+	return b.above[strings.ToLower(dir)] > 0 || dir == "" && len(b.tainted) > 0
 }
 
 // Tainted reports whether strangers had a part in a file, or in a folder that it is
@@ -209,7 +210,7 @@ func (b *Book) Holds(dir string) bool {
 func (b *Book) Tainted(p string) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	if b.tainted[p] {
+	if p = strings.ToLower(p); b.tainted[p] {
 		return true
 	}
 	for dir := range parents(p) {

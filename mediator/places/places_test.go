@@ -112,6 +112,9 @@ func TestMachine(t *testing.T) {
 	if b.Holds("") {
 		t.Error("a part of what was refused was kept")
 	}
+	if err := b.Taint(ctx, []string{"/work/Sub/a.go"}); err != nil || !b.Tainted("/work/sub/A.go") || !b.Holds("/WORK") {
+		t.Errorf("in another case: %v", err)
+	}
 }
 
 // failing is a store that can't be read or takes no more.

@@ -336,18 +336,32 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil || s.Program != nil) && m.names(shown)
 }
 
-// naming are programs that show the name of a file on each line about it, and those
-// that pass such lines on.
-var naming = []string{"grep", "rg", "ls", "find", "fd", "tree", "wc", "head", "tail", "sort"}
+// naming are programs that show the name of a file at the start of each line about
+// it, and passing those that pass such lines on.
+var (
+	naming  = []string{"grep", "rg", "ag", "ls", "find", "fd"}
+	passing = []string{"head", "tail", "sort"}
+)
 
-// unnamed matches the flags by which such programs leave names out.
-var unnamed = regexp.MustCompile(`(?:^|\s)(?:-[A-Za-z0-9]*[hHIoz]|--(?:no-filename|null|only-matching|no-messages|files0-from|heading|field|replace|pretty|vimgrep|json|exec|printf|format))`)
+// unnamed matches what leaves such names out, or may: flags, and patterns, which may
+// stand for one file.
+var unnamed = regexp.MustCompile(`[*?\[{]|(?:^|\s)(?:-[A-Za-z0-9]*[hHIozlx]|-+(?:no-filename|null|only-matching|no-messages|files0-from|heading|field|replace|pretty|vimgrep|json|exec|ok|print|fprint|fls|ls|printf|format))`)
+
+// operand matches a word that is no flag and no number.
+var operand = regexp.MustCompile(`^[^-0-9+]`)
 
 // namesFiles reports whether a command only shows lines that each name the file
 // that they are about.
 func namesFiles(acts []Act) bool {
 	return !slices.ContainsFunc(acts, func(a Act) bool {
-		return a.Effect != effect.Observe || !slices.Contains(naming, a.Program) || len(a.Text) >= shell.MaxText || unnamed.MatchString(a.Text)
+		words := strings.Fields(a.Text)
+		switch {
+		case a.Effect != effect.Observe || len(words) == 0 || len(a.Text) >= shell.MaxText || unnamed.MatchString(a.Text):
+			return true
+		case slices.Contains(passing, a.Program):
+			return slices.ContainsFunc(words[1:], operand.MatchString)
+		}
+		return !slices.Contains(naming, a.Program)
 	})
 }
 
@@ -403,7 +417,7 @@ func (m *Machine) mixes(command string) bool {
 	if root == "" || m.touched(root) || strings.ContainsAny(command, "~$`\\*") || strings.Contains(strings.ReplaceAll(command, "/...", ""), "..") {
 		return true
 	}
-	for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,", r) }) {
+	for word := range strings.FieldsFuncSeq(command, separates) {
 		if full := path.Clean(word); path.IsAbs(word) && full != root && !strings.HasPrefix(full, root+"/") && m.Places.Zone(full) != workspace.System {
 			return true
 		}

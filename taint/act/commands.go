@@ -3,6 +3,7 @@ package act
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/taint/document"
@@ -50,7 +51,8 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			out = append(out, unreadable("the command is not a text"))
 			return
 		}
-		mixes := m.In(dir).mixes(command)
+		in := m.In(dir)
+		mixes, named := in.mixes(command), in.namesTouched(command)
 		for j := range c.Parts {
 			p := &c.Parts[j]
 			made := Act{
@@ -58,12 +60,14 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
 				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git"),
 			}
+			// The table says of few programs which words are files that they read.
+			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)
 			if made.Effect == effect.Run && compiles(made.Text) {
 				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
 			}
 			out = append(out, made)
 			if strings.HasPrefix(made.To, "forge:") {
-				out = append(out, m.In(dir).forge(&out[len(out)-1], command)...)
+				out = append(out, in.forge(&out[len(out)-1], command)...)
 			}
 		}
 	})
@@ -84,6 +88,22 @@ var (
 func compiles(command string) bool {
 	return compilers.MatchString(command) && !strings.Contains(strings.ReplaceAll(command, "/...", ""), "..")
 }
+
+// namesTouched reports whether a word of a command leads to a file that strangers
+// had a part in, or to a folder with one.
+func (m *Machine) namesTouched(command string) bool {
+	if m.Places == nil || !m.touched("") {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(command, separates) {
+		if full, ok := m.Places.Resolve(m.Dir, word); ok && m.touched(full) {
+			return true
+		}
+	}
+	return false
+}
+
+func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
 // checking matches commands that build, test, check or format by their names.
 var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: [A-Za-z0-9_./:@-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)

@@ -21,7 +21,7 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
 		switch {
 		case a.Effect == effect.Observe:
-		case a.fetched(from) && m.around() != "":
+		case (a.fetched(from) || from && a.Effect == effect.Edit && slices.Contains(spreading, a.Program)) && m.around() != "":
 			out = append(out, m.around()) // it takes the place of any file
 		case from || strangers:
 			out = append(out, a.Writes...)
@@ -40,6 +40,10 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 
 // keeping are commands of git's that leave the files of the workspace as they are.
 var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes", "gc", "format-patch"}
+
+// spreading are programs that write parts of what they read to files that nobody
+// names.
+var spreading = []string{"split", "csplit", "gunzip", "gzip", "xz", "unxz", "bzip2", "bunzip2", "zstd", "unzstd", "uudecode", "ed", "ex"}
 
 // own are branches of a clone that the user trusts with the folder.
 var own = []string{"main", "master", "trunk", "develop", "HEAD"}
