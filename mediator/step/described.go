@@ -86,8 +86,8 @@ func (st *Step) asPinned(ctx context.Context, known map[string]map[[32]byte][32]
 		}
 		known[server] = pins
 	}
-	if was, ok := pins[id]; ok && was != looks {
-		return false
+	if was, ok := pins[id]; ok && was != looks || !ok && len(pins) > 0 {
+		return false // it has changed, or is new
 	} else if !ok && st.cfg.Pins.Pin(context.WithoutCancel(ctx), of, map[[32]byte][32]byte{id: looks}) != nil {
 		return false
 	}
@@ -122,20 +122,16 @@ func hides(parts []int, text func(int) string) bool {
 	return false
 }
 
-// compound matches names that are no ordinary words.
-var compound = regexp.MustCompile(`[a-z0-9][A-Z]|[_.-]`)
-
 // speaksOfOthers reports whether a definition names a tool that is not its server's.
 func speaksOfOthers(definition, server string, offered []string) bool {
 	for _, name := range offered {
 		if strings.HasPrefix(name, server+"__") {
 			continue
 		}
-		mention := regexp.QuoteMeta(name)
-		if !compound.MatchString(name) { // an ordinary word, unless it is written as a tool's name
-			mention = "(?:[`'\"\\\\]" + mention + "[`'\"\\\\]|" + mention + " tool)"
+		if of, bare, ok := cutLast(name, "__"); ok && of != server { // another server's: its bare name, too
+			name = bare
 		}
-		if len(name) > 2 && strings.Contains(definition, name) && regexp.MustCompile(`(?:^|[^A-Za-z0-9_])`+mention+`(?:$|[^A-Za-z0-9_])`).MatchString(definition) {
+		if strings.Contains(definition, name) && len(name) > 2 && regexp.MustCompile(`(?:^|[^A-Za-z0-9])`+regexp.QuoteMeta(name)+`(?:$|[^A-Za-z0-9])`).MatchString(definition) {
 			return true
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/margaydev/margay/taint/codemode"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
-	"github.com/margaydev/margay/taint/shell"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -333,7 +332,7 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 	if s.Program != nil { // it may show texts as JSON
 		shown = strings.NewReplacer(`\n`, "\n", `"`, "\n", "`", "\n").Replace(shown)
 	}
-	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil || s.Program != nil) && m.names(shown)
+	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil || s.Program != nil) && (m.names(shown) || s.in(m, args).names(shown))
 }
 
 // naming are programs that show the name of a file at the start of each line about
@@ -345,7 +344,7 @@ var (
 
 // unnamed matches what leaves such names out, or may: flags, and patterns, which may
 // stand for one file.
-var unnamed = regexp.MustCompile(`[*?\[{]|(?:^|\s)(?:-[A-Za-z0-9]*[hHIozlx]|-+(?:no-filename|null|only-matching|no-messages|files0-from|heading|field|replace|pretty|vimgrep|json|exec|ok|print|fprint|fls|ls|printf|format))`)
+var unnamed = regexp.MustCompile(`[*?\[{]|(?:^|\s)(?:-[A-Za-z0-9]*[hHIozlxABCZTpqc]|-+(?:exec|ok|print|fprint|fls|ls|printf)|--(?:[a-df-hj-z]|ex?[^cx]|in?[^c]))`)
 
 // operand matches a word that is no flag and no number.
 var operand = regexp.MustCompile(`^[^-0-9+]`)
@@ -356,7 +355,7 @@ func namesFiles(acts []Act) bool {
 	return !slices.ContainsFunc(acts, func(a Act) bool {
 		words := strings.Fields(a.Text)
 		switch {
-		case a.Effect != effect.Observe || len(words) == 0 || len(a.Text) >= shell.MaxText || unnamed.MatchString(a.Text):
+		case a.Effect != effect.Observe || len(words) == 0 || !a.whole() || unnamed.MatchString(a.Text):
 			return true
 		case slices.Contains(passing, a.Program):
 			return slices.ContainsFunc(words[1:], operand.MatchString)
@@ -376,8 +375,8 @@ func foreign(a Act) bool {
 // synced reports whether an act is git's own exchange of named branches with what the
 // clone came from, of which git says which and how far.
 func (a *Act) synced() bool {
-	words := strings.Fields(a.Text)
-	if a.Program != "git" || len(words) < 2 || len(a.Text) >= shell.MaxText || a.fetched(false) {
+	words := a.gitWords()
+	if a.Program != "git" || len(words) < 2 || !a.whole() || a.fetched(false) || strings.ContainsAny(a.Text, "*?[") || strings.Contains(a.Text, "--tags") {
 		return false
 	}
 	var names []string
@@ -393,7 +392,7 @@ func (a *Act) synced() bool {
 	case "fetch": // it shows names of branches that nobody asked for
 		return usual && len(names) > 1 && !strings.Contains(a.Text, ":") && !strings.Contains(a.Text, "--all")
 	case "pull":
-		return usual
+		return usual && len(names) > 1
 	}
 	return false
 }

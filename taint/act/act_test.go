@@ -145,7 +145,7 @@ func TestForeign(t *testing.T) {
 		"git show upstream/main": true, "git log refs/remotes/origin/x": true, "git diff FETCH_HEAD": true, "git branch -a": true,
 		"git push": false, "git push -u origin feature": false, "git push fork feature": true, "git push https://x.example/a": true,
 		"git fetch": true, "git fetch origin": true, "git fetch origin main": false, "git fetch origin pull/5/head:five": true, "git fetch --all": true, "git fetch fork main": true,
-		"git pull": false, "git pull --rebase origin main": false, "git pull origin feature": true, "git pull fork main": true, "git pull && curl x.example": true,
+		"git pull": true, "git pull --rebase origin main": false, "git pull origin feature": true, "git pull fork main": true, "git pull && curl x.example": true,
 	} {
 		args, err := json.Marshal(map[string]string{"cmd": command})
 		if err != nil {
@@ -219,7 +219,7 @@ func TestTaints(t *testing.T) {
 		{shell, `{"cmd":"go run . > b.go"}`, "/work/b.go", "/work/b.go"},
 		{shell, `{"cmd":"curl -o b.go https://x.example"}`, "/work/b.go", "/work/b.go"},
 		{shell, `{"cmd":"split tainted.go b"}`, "/work", "/work"},
-		{shell, `{"cmd":"split a.txt b"}`, "", ""},
+		{shell, `{"cmd":"split a.txt b"}`, "", "/work"},
 		{shell, `{"cmd":"gunzip -c tainted.go > b.go"}`, "/work /work/b.go", "/work /work/b.go"},
 		{shell, `{"cmd":"sed 'w b.go' tainted.go"}`, "/work", "/work"},
 		{shell, `{"cmd":"git commit -am x"}`, "", ""},
@@ -322,7 +322,7 @@ func TestForges(t *testing.T) {
 		"gh issue list --search \"$TOKEN\"": "reach ", "gh api repos/x/y -f a=b": "reach ", "gh pr comment 5 -b x": "reach forge:gh:pr:comment",
 		"gh release download v1":                      "reach forge:gh edit ",
 		"gh release download v1 -D sub":               "reach forge:gh edit /work/sub edit ",
-		"gh run download 5 --dir ~/.config/autostart": "reach forge:gh persist /home/me/.config/autostart edit ",
+		"gh run download 5 --dir ~/.config/autostart": "reach  persist /home/me/.config/autostart edit ",
 		"gh pr view 5 " + strings.Repeat("x", 300):    "reach ",
 		"go build ./...":                              "edit ",
 		"go vet ./a/... ./b":                          "edit ",
@@ -332,7 +332,7 @@ func TestForges(t *testing.T) {
 		"go build ./../x":                             "run  reach ",
 		"go build ./a/../../x":                        "run  reach ",
 		"go vet -vettool=x ./...":                     "run  reach ",
-		"CC=./evil go build ./...":                    "run  edit ",
+		"CC=./evil go build ./...":                    "run  reach ",
 		"cargo fmt --manifest-path x/Cargo.toml":      "run ",
 		"cargo build":                                 "run ",
 		"go build ./... && go test ./...":             "edit  run ",
@@ -366,5 +366,57 @@ func TestForges(t *testing.T) {
 	m := machine("/work/tainted.go")
 	if acts := s.Acts(m, document.Arguments(`{"cmd":"go build ./..."}`)); !acts[0].Tainted || !s.Foreign(m, document.Arguments(`{"cmd":"go build ./..."}`), "ok") {
 		t.Error("what a compiler prints of strangers' files is the workspace's")
+	}
+}
+
+// TestReviewed are commands that a review found to show strangers' words as the
+// workspace's.
+func TestReviewed(t *testing.T) {
+	s := &Spec{Shell: at(t, "cmd"), Dir: at(t, "dir")}
+	for _, c := range []struct{ args, shown string }{
+		{`{"cmd":"cat /proc/self/root/tmp/page.html"}`, "x"},
+		{`{"cmd":"iconv -t utf8 tainted.go"}`, "x"},
+		{`{"cmd":"gzip -dc tainted.go"}`, "x"},
+		{`{"cmd":"xargs -a tainted.go echo"}`, "x"},
+		{`{"cmd":"diff --to-file=tainted.go a.go"}`, "x"},
+		{`{"cmd":"awk 'BEGIN{ARGV[1]=\"tainted.go\";ARGC=2}{print}'"}`, "x"},
+		{`{"cmd":"yq -n 'load_str(\"tainted.go\")'"}`, "x"},
+		{`{"cmd":"date -f tainted.go"}`, "x"},
+		{`{"cmd":"sed '1r /tmp/page.html' a.go"}`, "x"},
+		{`{"cmd":"git diff --no-index /dev/null /tmp/page.html"}`, "x"},
+		{`{"cmd":"git grep --no-index x /tmp/page.html"}`, "x"},
+		{`{"cmd":"git for-each-ref --format='%(contents)'"}`, "x"},
+		{`{"cmd":"git log --glob='refs/remotes/*'"}`, "x"},
+		{`{"cmd":"git log --tags -p"}`, "x"},
+		{`{"cmd":"git show @{u}"}`, "x"},
+		{`{"cmd":"git show :/evil"}`, "x"},
+		{`{"cmd":"git show origin/main.evil"}`, "x"},
+		{`{"cmd":"git fetch origin 'refs/heads/*'"}`, "x"},
+		{`{"cmd":"git fetch --tags origin main"}`, "x"},
+		{`{"cmd":"head -n 5 *.go"}`, "==> tainted.go <=="},
+		{`{"cmd":"sort *.go"}`, "x"},
+		{`{"cmd":"grep evil sub/*"}`, "x"},
+		{`{"cmd":"find . -exec grep evil {} +"}`, "x"},
+		{`{"cmd":"grep -rA1 foo . | grep -v ':'"}`, "tainted.go-12-x"},
+		{`{"cmd":"grep -r --no-filen x ."}`, "x"},
+		{`{"cmd":"grep -rZ x ."}`, "x"},
+		{`{"cmd":"rg -p x"}`, "x"},
+		{`{"cmd":"grep -rn x .","dir":"/work/sub"}`, "./t.txt:1:evil"},
+	} {
+		if !s.Foreign(machine("/work/tainted.go", "/work/sub/t.txt"), document.Arguments(c.args), c.shown) {
+			t.Errorf("%s, which shows %q, is the workspace's", c.args, c.shown)
+		}
+	}
+	for _, command := range []string{"sed -i '1r tainted.go' a.go", "iconv tainted.go > b.go", "zstd -dc tainted.go > b.go", "cp -rt docs tainted.go", "git --no-pager fetch origin pull/5/head:five"} {
+		args, err := json.Marshal(map[string]string{"cmd": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := machine("/work/tainted.go")
+		acts := s.Acts(m, document.Arguments(string(args)))
+		asks := slices.ContainsFunc(acts, func(a Act) bool { return a.Unknown })
+		if files, _ := m.Taints(acts, false); len(files) == 0 && !asks {
+			t.Errorf("%s leaves no trace", command)
+		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/margaydev/margay/taint/shell"
 )
 
-// commands are the parts of a shell command.
-func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
+// in is the machine in the folder that a call names.
+func (s *Spec) in(m *Machine, args *document.Tree) *Machine {
 	dir := m.Dir
 	if s.Dir != nil {
 		for _, d := range texts(args, []document.Path{*s.Dir}) {
@@ -23,6 +23,13 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			dir = full
 		}
 	}
+	return m.In(dir)
+}
+
+// commands are the parts of a shell command.
+func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
+	in := s.in(m, args)
+	dir := in.Dir
 	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched}
 	if m.Places != nil {
 		on.Zone, on.Above = m.Places.Zone, m.Places.Above
@@ -51,7 +58,6 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			out = append(out, unreadable("the command is not a text"))
 			return
 		}
-		in := m.In(dir)
 		mixes, named := in.mixes(command), in.namesTouched(command)
 		for j := range c.Parts {
 			p := &c.Parts[j]
@@ -62,10 +68,11 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			}
 			// The table says of few programs which words are files that they read.
 			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)
-			if made.Effect == effect.Run && compiles(made.Text) {
+			more := in.stricter(&made, command)
+			if made.Effect == effect.Run && !made.Tainted && !strings.Contains(command, "=") && made.compiles() {
 				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
 			}
-			out = append(out, made)
+			out = append(append(out, more...), made)
 			if strings.HasPrefix(made.To, "forge:") {
 				out = append(out, in.forge(&out[len(out)-1], command)...)
 			}
@@ -79,14 +86,14 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 
 var (
 	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
-	elsewhere = regexp.MustCompile(`\b(?:GH|GITHUB|GITLAB|GL)_[A-Z_]+=|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
+	elsewhere = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
 	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
 
-// compiles reports whether a command of a toolchain runs none of the code that it
+// compiles reports whether an act of a toolchain runs none of the code that it
 // works on: go build and go vet do not by design, and a formatter has no reason to.
-func compiles(command string) bool {
-	return compilers.MatchString(command) && !strings.Contains(strings.ReplaceAll(command, "/...", ""), "..")
+func (a *Act) compiles() bool {
+	return a.whole() && compilers.MatchString(a.Text) && !strings.Contains(strings.ReplaceAll(a.Text, "/...", ""), "..")
 }
 
 // namesTouched reports whether a word of a command leads to a file that strangers
@@ -108,21 +115,38 @@ func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}
 // checking matches commands that build, test, check or format by their names.
 var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: [A-Za-z0-9_./:@-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
 
-// steered matches flags by which such a command is led to other code.
-var steered = regexp.MustCompile(`\.\.|(?:^| )(?:--(?:script-shell|prefix|userconfig|globalconfig|node-options|config|config-file|rootdir|init-script|settings|plugin|require|import|loader|rulesdir|resolve-plugins-relative-to|env-file)|-[cpCIrfm])(?: |$)| /`)
+// plainFlags matches the words that such a command may have besides.
+var plainFlags = regexp.MustCompile(`^(?:[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n)|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
 
 // Checks reports whether an act that runs code builds, tests, checks or formats, by
 // its name, or runs the hooks of the workspace: strangers gain nothing by choosing
 // which of them runs.
 func (a *Act) Checks() bool {
-	return a.Program == "git" || len(a.Text) < shell.MaxText && checking.MatchString(a.Text) && !steered.MatchString(strings.ReplaceAll(a.Text, "/...", ""))
+	if a.Program == "git" {
+		return true
+	}
+	return a.whole() && checking.MatchString(a.Text) && !strings.Contains(strings.ReplaceAll(a.Text, "/...", ""), "..") &&
+		!slices.ContainsFunc(strings.Fields(a.Text)[1:], func(w string) bool { return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") })
 }
 
 // forge looks closer at an act of a forge's client. It is known only where nothing in
 // the command may lead it to another server, and what it downloads are files of
 // strangers.
 func (m *Machine) forge(a *Act, command string) (more []Act) {
-	if len(a.Text) >= shell.MaxText || elsewhere.MatchString(command) {
+	words := strings.Fields(a.Text)
+	asks := len(words) > 1 && a.whole() && !elsewhere.MatchString(command) && !strings.ContainsAny(a.Text, "@")
+	for i, w := range words {
+		switch {
+		case i == 0 || !asks:
+		case i < 3 && strings.HasPrefix(w, "-"), slices.Contains([]string{"auth", "browse", "secret", "variable", "ssh-key"}, w) && i == 1:
+			asks = false // it is not told what it does, or not only about the repository
+		case words[1] == "api":
+			asks = !strings.HasPrefix(w, "-") || slices.Contains([]string{"--paginate", "--slurp", "--jq", "-q"}, w)
+		default:
+			asks = strings.Count(w, "/") < 2
+		}
+	}
+	if !asks {
 		a.To = ""
 	}
 	if !strings.Contains(a.Text, " download") {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
-	"github.com/margaydev/margay/taint/shell"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -17,11 +16,11 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 	var out []string
 	for i := range acts {
 		a := &acts[i]
-		words := strings.Fields(a.Text)
+		words := a.gitWords()
 		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
 		switch {
 		case a.Effect == effect.Observe:
-		case (a.fetched(from) || from && a.Effect == effect.Edit && slices.Contains(spreading, a.Program)) && m.around() != "":
+		case (a.fetched(from) || (from || strangers) && a.Effect == effect.Edit && slices.Contains(spreading, a.Program)) && m.around() != "":
 			out = append(out, m.around()) // it takes the place of any file
 		case from || strangers:
 			out = append(out, a.Writes...)
@@ -52,8 +51,8 @@ var own = []string{"main", "master", "trunk", "develop", "HEAD"}
 // branches, what was downloaded. What a clone came from is the user's as the clone
 // is, by its usual branches.
 func (a *Act) fetched(from bool) bool {
-	words := strings.Fields(a.Text)
-	if a.Program != "git" || len(words) < 2 || len(a.Text) >= shell.MaxText {
+	words := a.gitWords()
+	if a.Program != "git" || len(words) < 2 || !a.whole() {
 		return (a.Effect == effect.Edit || a.Effect == effect.Persist) && a.Anywhere && (a.Foreign || from)
 	}
 	if a.Effect == effect.Reach && words[1] == "fetch" {
@@ -73,7 +72,7 @@ func (a *Act) fetched(from bool) bool {
 
 // moved are the paths to which git moves or copies files.
 func (m *Machine) moved(a *Act) []string {
-	words := strings.Fields(a.Text)
+	words := a.gitWords()
 	if a.Program != "git" || a.Effect == effect.Observe || len(words) < 3 || words[1] != "mv" && words[1] != "worktree" || m.Places == nil {
 		return nil
 	}

@@ -254,7 +254,7 @@ var harmlessConfig = []string{"user.name", "user.email", "color.", "core.quotepa
 
 // others matches names of what others may have pushed or asked to merge, and mine
 // those of the branches that a clone itself came from.
-var others, mine = regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])(?:origin|upstream|remotes|pull|pr)/|FETCH_HEAD|refs/(?:remotes|pull)`), regexp.MustCompile(`(?:^|[.:^])(?:refs/)?(?:remotes/)?origin/(?:main|master|trunk|develop|HEAD)(?:[.:^~]|$)`)
+var others, mine = regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])(?:origin|upstream|remotes|pull|pr)/|FETCH_HEAD|refs/(?:remotes|pull)`), regexp.MustCompile(`(?:^|[.:^])(?:refs/)?(?:remotes/)?origin/(?:main|master|trunk|develop|HEAD)(?:\.\.|[:^~]|$)`)
 
 func (a *analysis) git(i *invocation, sub string, args []word) {
 	flags, rest := split(args, []string{"-m", "--message", "-F", "--file", "-n", "--max-count", "--author", "--date", "-b", "-B", "-c", "-C", "--format", "--pretty", "-S", "-G", "-L", "--since", "--until", "--after", "--before", "--grep", "-o", "--onto", "-s", "--strategy", "-X", "--depth", "-u", "--source", "-t", "--exec", "-x", "--output", "--upload-pack", "--receive-pack", "-O", "--cleanup", "--diff-filter", "-U"})

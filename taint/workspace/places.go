@@ -28,7 +28,7 @@ var steeringNames = []string{
 	".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".netrc", ".gitmodules", ".gitattributes",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".kshrc", ".inputrc", ".vimrc", ".exrc", ".nvimrc", ".emacs", ".dir-locals.el",
 	"package.json", "makefile", "gnumakefile", "justfile", ".justfile", "taskfile.yml", "taskfile.yaml", // scripts of packages
-	"rust-toolchain", "rust-toolchain.toml", "mise.toml", ".mise.toml", ".tool-versions", ".direnvrc", "sitecustomize.py", "usercustomize.py", ".gdbinit", ".lldbinit", ".ssh",
+	".git", ".cargo", "rust-toolchain", "rust-toolchain.toml", "mise.toml", ".mise.toml", ".tool-versions", ".direnvrc", "sitecustomize.py", "usercustomize.py", ".gdbinit", ".lldbinit", ".ssh",
 }
 
 // foreignNames are folders in which others' packages are installed.
@@ -56,6 +56,6 @@ var systemSteering = []string{
 var scratch = []string{"/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders", "/dev/shm"}
 
 var system = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/etc", "/proc", "/sys", "/nix/store", "/system", "/library", "/applications",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/etc", "/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/uptime", "/proc/loadavg", "/sys", "/nix/store", "/system", "/library", "/applications",
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/dev/tty",
 }

@@ -121,6 +121,9 @@ func inRoot(rest string) Zone {
 	if matches(rest, []string{".git"}) {
 		return Steering
 	}
+	if path.Base(rest) == "head" { // of a repository of its own, whose settings run programs
+		return Steering
+	}
 	for part := range strings.SplitSeq(rest, "/") {
 		switch {
 		case slices.Contains(steeringNames, part):
