@@ -27,7 +27,7 @@ type TurnCall struct {
 // OfferedTool is a tool that a model is offered.
 type OfferedTool struct {
 	Name  string
-	Parts []int // the texts in its definition
+	Parts []int // the texts in its definition, names of members among them
 	// Server: the model's server runs it, and its result is part of the model's
 	// answer.
 	Server bool

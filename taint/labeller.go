@@ -204,6 +204,9 @@ func (l *Labeller) own(t *Turn, at int) []flow.Region {
 	return out
 }
 
+// maxHarness bounds what a harness adds, in bytes.
+const maxHarness = 256
+
 // harness matches the lines that a harness adds to what a sub-agent said.
 var harness = regexp.MustCompile(`(?m)^[ \t]*(?:agentId: [0-9A-Za-z-]{1,64}(?: \([a-z' ]{1,80}\))?|<usage>total_tokens: [0-9]{1,12}|tool_uses: [0-9]{1,9}|duration_ms: [0-9]{1,12}</usage>)[ \t]*$`)
 
@@ -220,7 +223,11 @@ func (l *Labeller) relayed(tool string, t *Turn) (said label.Label, ok bool) {
 		rest += t.Text[end:q.Start] + "\n"
 		said, end = l.Policy.scheme.Lattice.Join(said, q.Label), q.End
 	}
-	unknown := harness.ReplaceAllString(rest+t.Text[end:], "")
+	rest += t.Text[end:]
+	unknown := harness.ReplaceAllString(rest, "")
+	if len(rest)-len(unknown) > maxHarness {
+		return said, false
+	}
 	return said, len(strings.Join(strings.Fields(unknown), " ")) < quoteBlock // what is left of the last block
 }
 

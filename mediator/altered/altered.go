@@ -53,8 +53,9 @@ type place struct{ before, call Digest }
 
 func (p place) next(d Digest) place { return place{p.call, d} }
 
-// New returns an empty memory. Digest makes keyed digests of calls, the same for
-// all forms of their arguments, and grew is told what the memory takes.
+// New returns an empty memory. Digest makes a keyed digest of a call. It is the same
+// however the arguments are spaced and ordered. New calls grew with the bytes that
+// the memory takes more.
 func New(digest func(name, args string) Digest, grew func(bytes int)) *Memory {
 	return &Memory{digest: digest, grew: grew, calls: recent.New[place, audit.Finding](maxCalls)}
 }

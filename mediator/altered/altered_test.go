@@ -37,7 +37,7 @@ func made(args string, value byte, id string) altered.Call {
 	return c
 }
 
-// found are the findings that the results of a conversation are told.
+// found are the findings of the results in a conversation that have one.
 func found(m *altered.Memory, turns []flow.Turn) (out []string) {
 	for _, r := range m.Results(turns) {
 		out = append(out, fmt.Sprint(r.Turn, r.Finding.ID))

@@ -68,6 +68,9 @@ var goVariables = regexp.MustCompile(`\b(?:GO(?:ENV|FLAGS|PROXY|PRIVATE|NOPROXY|
 // though no name of theirs is there.
 var othersWords = regexp.MustCompile(`--(?:glob|tags|reflog|all|remotes|batch|no-index|contents|exclude)|for-each-ref|show-branch|@\{|(?:^| ):/| config .*(?:-f|--file)|ls-remote`)
 
+// symbolic matches the flag by which ln makes a link that others follow.
+var symbolic = regexp.MustCompile(` (?:-[A-Za-z]*s|--s)`)
+
 // stricter holds a part of a command to what its words may mean besides.
 func (m *Machine) stricter(a *Act, command string) (more []Act) {
 	words := strings.Fields(a.Text)
@@ -81,7 +84,7 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 		if g := a.gitWords(); len(g) > 2 && g[1] == "mv" {
 			more = m.targets(g[2:], a)
 		}
-	case a.Program == "ln" && a.Effect == effect.Edit && strings.Contains(a.Text, " -") && strings.Contains(a.Text, "s"):
+	case a.Program == "ln" && a.Effect == effect.Edit && symbolic.MatchString(a.Text):
 		a.Effect, a.Why = effect.Persist, "a link leads what is written through it elsewhere"
 	case a.Effect == effect.Edit && len(a.Writes) == 0 && len(words) > 1 && a.Program != "":
 		more = m.targets(words[1:], a)

@@ -51,11 +51,11 @@ func Read(program string) (calls []Call, err error) {
 	}
 	p := &parser{s: program, names: map[string]*string{}}
 	defer func() {
-		if r := recover(); r != nil {
-			if r != ErrRefused { //nolint:errorlint // it is that very value
-				panic(r)
-			}
+		r := recover()
+		if refused, ok := r.(error); ok && errors.Is(refused, ErrRefused) {
 			calls, err = nil, ErrRefused
+		} else if r != nil {
+			panic(r)
 		}
 	}()
 	for p.space(); p.at < len(p.s); p.space() {

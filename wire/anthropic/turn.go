@@ -103,7 +103,7 @@ func (r *Request) Tools() []flow.OfferedTool {
 	var out []flow.OfferedTool
 	for t := range d.All(d.Find(0, "tools")) {
 		kind := r.kind(t)
-		out = append(out, flow.OfferedTool{Name: r.Get(t, "name"), Parts: r.Below(t), Server: kind != "" && kind != "custom" && !local(kind)})
+		out = append(out, flow.OfferedTool{Name: r.Get(t, "name"), Parts: r.All(t), Server: kind != "" && kind != "custom" && !local(kind)})
 	}
 	if d.Find(0, serversKey) >= 0 {
 		out = append(out, flow.OfferedTool{Name: serversKey, Server: true})

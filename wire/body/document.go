@@ -88,16 +88,20 @@ func (d *Document) Path(p *wire.Part) string {
 // Below returns the IDs of the parts below a node that are values, without
 // those below some other nodes.
 func (d *Document) Below(node int, without ...int) []int {
+	return slices.DeleteFunc(d.All(node), func(i int) bool {
+		inside := func(w int) bool { return w >= 0 && d.node[i] >= w && d.node[i] < d.Doc.Nodes[w].Next }
+		return d.parts[i].Key || slices.ContainsFunc(without, inside)
+	})
+}
+
+// All returns the IDs of the parts below a node, names of members among them.
+func (d *Document) All(node int) (out []int) {
 	if node < 0 {
 		return nil
 	}
 	from, _ := slices.BinarySearch(d.node, node)
-	var out []int
 	for i := from; i < len(d.node) && d.node[i] < d.Doc.Nodes[node].Next; i++ {
-		inside := func(w int) bool { return w >= 0 && d.node[i] >= w && d.node[i] < d.Doc.Nodes[w].Next }
-		if !d.parts[i].Key && !slices.ContainsFunc(without, inside) {
-			out = append(out, i)
-		}
+		out = append(out, i)
 	}
 	return out
 }

@@ -98,7 +98,7 @@ func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc
 	var out []flow.OfferedTool
 	for t := range d.All(d.Find(0, "tools")) {
-		tool := flow.OfferedTool{Parts: r.Below(t)}
+		tool := flow.OfferedTool{Parts: r.All(t)}
 		for _, kind := range [...]string{"function", "custom"} {
 			if fn := d.Find(t, kind); fn >= 0 {
 				tool.Name = r.Get(fn, "name")
@@ -107,7 +107,7 @@ func (r *Request) Tools() []flow.OfferedTool {
 		out = append(out, tool)
 	}
 	for f := range d.All(d.Find(0, functionsKey)) {
-		out = append(out, flow.OfferedTool{Name: r.Get(f, "name"), Parts: r.Below(f)})
+		out = append(out, flow.OfferedTool{Name: r.Get(f, "name"), Parts: r.All(f)})
 	}
 	if d.Find(0, searchKey) >= 0 {
 		out = append(out, flow.OfferedTool{Name: searchKey, Server: true})

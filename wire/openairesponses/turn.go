@@ -112,7 +112,7 @@ func (r *Request) Tools() []flow.OfferedTool {
 	var out []flow.OfferedTool
 	for t := range d.All(d.Find(0, "tools")) {
 		typ := r.Get(t, "type")
-		tool := flow.OfferedTool{Name: r.Get(t, "name"), Parts: r.Below(t)}
+		tool := flow.OfferedTool{Name: r.Get(t, "name"), Parts: r.All(t)}
 		switch typ {
 		case "function", "custom":
 		case "local_shell", "shell", "apply_patch", "computer", "computer_use_preview":

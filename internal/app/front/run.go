@@ -196,13 +196,13 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 // placed asks whether the user trusts the folder that the agent works in, where it
 // matters and somebody is there to answer.
 func (a *app) placed(ctx context.Context, c *config.Config, st *state.State, quiet bool) error {
-	b, names, err := mediation.Untrusted(ctx, c, st)
-	if err != nil || len(names) == 0 || quiet {
+	dir, trust, err := mediation.Untrusted(ctx, c, st)
+	if err != nil || dir == "" || quiet {
 		return err
 	}
-	dir := invocation.Printable(names[0])
+	dir = invocation.Printable(dir)
 	if yes, _ := a.Ask("Do you trust the files of " + dir + "? If not, they count as strangers' text, and Margay asks more."); yes {
-		return b.Trust(ctx, names...)
+		return trust()
 	}
 	a.Note("the files of %s count as strangers' text: margay trust add, once you trust them", dir)
 	return nil

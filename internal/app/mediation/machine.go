@@ -27,29 +27,31 @@ func Places(c *config.Config, st *state.State) (*places.Book, error) {
 	return places.New(b), nil
 }
 
-// Untrusted notes where an agent works. It returns the names of that folder if labels
-// are looked at and the user does not trust it yet, and the book that trusts it.
-func Untrusted(ctx context.Context, c *config.Config, st *state.State) (*places.Book, []string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, nil, nil //nolint:nilerr // a folder that is gone is in no workspace
-	}
-	if c.Dir = dir; c.Taint.Mode == "off" {
-		return nil, nil, nil
+// Untrusted notes where an agent works. It returns that folder if labels
+// are looked at and the user does not trust it yet, and what trusts it.
+func Untrusted(ctx context.Context, c *config.Config, st *state.State) (dir string, trust func() error, err error) {
+	dir, gone := os.Getwd()
+	if c.Dir = dir; gone != nil || c.Taint.Mode == "off" { // a folder that is gone is in no workspace
+		return "", nil, nil
 	}
 	b, err := Places(c, st)
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
 	on, err := b.Now(ctx, dir)
 	if err != nil {
-		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
+		return "", nil, problem.Failure(problem.Doctor, "%w", err)
 	}
-	names, err := Folder(dir)
-	if err != nil || on.Places.Root(dir) != "" {
-		return b, nil, nil //nolint:nilerr // what is too wide is not for trust
+	names, wide := Folder(dir)
+	if wide != nil || on.Places.Root(dir) != "" {
+		return "", nil, nil
 	}
-	return b, names, nil
+	return names[0], func() error {
+		if err := b.Trust(ctx, names...); err != nil {
+			return problem.Failure(problem.Doctor, "%w", err)
+		}
+		return nil
+	}, nil
 }
 
 // ForgetServer forgets what an agent's MCP server said of its tools when they were

@@ -121,7 +121,7 @@ func (a *app) trust(ctx context.Context, b *places.Book, args []string) error {
 	var out trustChanged
 	for _, dir := range args {
 		if at, err := os.Stat(dir); err != nil || !at.IsDir() {
-			return problem.Usage("margay trust endorse is for files", "%s is no folder", dir)
+			return problem.Usage("margay trust endorse is for files", "%s is not a folder", dir)
 		}
 		names, err := mediation.Folder(dir)
 		if err != nil {
