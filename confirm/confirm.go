@@ -17,10 +17,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/taint/effect"
 )
 
 // Answer is a person's answer to a question.
@@ -33,11 +35,25 @@ const (
 	Deny       Answer = "deny"
 )
 
+// Answers to a question with a First: each is a yes, once, and says what the tool
+// does from now on.
+const (
+	Reads   Answer = "reads"   // it only reads
+	Changes Answer = "changes" // it also changes things, or tells somebody
+	Asks    Answer = "asks"    // each call is asked about
+)
+
+// Yes reports whether an answer lets the call be made.
+func (a Answer) Yes() bool {
+	return slices.Contains([]Answer{Once, Trajectory, Reads, Changes, Asks}, a)
+}
+
 // Errors of answering.
 var (
 	ErrAnswered = errors.New("the question was answered already")
 	ErrExpired  = errors.New("the question has expired, which denied the call")
 	ErrNotFound = errors.New("there is no such question")
+	ErrFirst    = errors.New("only a question about a tool that nothing is known of can be answered so")
 )
 
 // Question is a call that a person is asked about.
@@ -53,6 +69,8 @@ type Question struct {
 	// Label is the label of the call's basis, Needs the limit of its policy.
 	Label string `json:"label"`
 	Needs string `json:"needs"`
+	// First, where not nil, is what the tool seems to do, of which nothing is known.
+	First *First `json:"first,omitempty"`
 	// Deeds are what the call does, part by part, where that decides.
 	Deeds []Deed `json:"deeds,omitempty"`
 	// Faults are the regions that forced the question, the worst first.
@@ -63,6 +81,14 @@ type Question struct {
 	Free    []string  `json:"free,omitempty"`
 	Asked   time.Time `json:"asked"`
 	Expires time.Time `json:"expires"`
+}
+
+// First is what a tool seems to do of which nothing is known.
+type First struct {
+	effect.Profile
+	// Definition is a keyed hash of what the tool says of itself, where that is not
+	// its server's to keep.
+	Definition string `json:"definition,omitempty"`
 }
 
 // Deed is one thing that a call does.
@@ -146,6 +172,9 @@ type Config struct {
 	// MaxOpen bounds the questions that wait at one time; 16 by default. Beyond
 	// it calls are denied without a question, so that nobody is worn down.
 	MaxOpen int
+	// Say remembers what a person said that a tool does; nil: nothing is remembered,
+	// and only a yes or a no can be answered.
+	Say func(ctx context.Context, q *Question, p effect.Profile) error
 	// Asked is called with every question unless it is nil. It must not block.
 	Asked func(*Question)
 	Now   func() time.Time
@@ -247,6 +276,12 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 			return fmt.Errorf("question %s can't be granted for the whole trajectory", id)
 		}
 	}
+	if said, ok := said[a]; ok {
+		if err := d.say(ctx, id, said); err != nil {
+			return err
+		}
+		a = Once
+	}
 	if err := d.cfg.Store.AnswerQuestion(ctx, id, a, by, d.cfg.Now()); err != nil {
 		return err
 	}
@@ -257,6 +292,38 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 		}
 	}
 	return nil
+}
+
+// said are what answers say that a tool does, given what it seems to do. None takes
+// its results for the user's own: a claim of the tool's is no reason to.
+var said = map[Answer]func(effect.Profile) effect.Profile{
+	Reads: func(p effect.Profile) effect.Profile { return effect.Profile{Open: p.Open} },
+	Changes: func(p effect.Profile) effect.Profile {
+		if !p.Effect.Acts() {
+			p.Effect = effect.Reach
+		}
+		return effect.Profile{Effect: p.Effect, Open: p.Open}
+	},
+	Asks: func(effect.Profile) effect.Profile { return effect.Profile{Ask: true} },
+}
+
+// say remembers what a person says of a question's tool, before the call is allowed.
+func (d *Desk) say(ctx context.Context, id string, said func(effect.Profile) effect.Profile) error {
+	row, err := d.cfg.Store.Question(ctx, id)
+	if err == nil {
+		err = row.Refuses(d.cfg.Now())
+	}
+	if err != nil {
+		return err
+	}
+	q, err := d.Open(&row)
+	if err != nil {
+		return err
+	}
+	if q.First == nil || d.cfg.Say == nil {
+		return ErrFirst
+	}
+	return d.cfg.Say(ctx, q, said(q.First.Profile))
 }
 
 // maxGrants bounds the grants of one trajectory that count.

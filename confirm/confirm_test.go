@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/taint/effect"
 )
 
 func desk(cfg confirm.Config) (*confirm.Desk, *memory.Store) {
@@ -161,5 +162,63 @@ func TestSealed(t *testing.T) {
 	rows[0].ID = "another"
 	if _, err := d.Open(&rows[0]); err == nil {
 		t.Error("it opens as another question")
+	}
+}
+
+// TestFirst: an answer to a question about a tool that nothing is known of says what
+// the tool does, before the call is allowed. It is refused elsewhere, and where it
+// can't be remembered.
+func TestFirst(t *testing.T) {
+	ctx := t.Context()
+	gone := errors.New("gone")
+	type said struct {
+		tool string
+		does effect.Profile
+	}
+	var got []said
+	say := func(_ context.Context, q *confirm.Question, p effect.Profile) error {
+		got = append(got, said{q.Call.Name, p})
+		return nil
+	}
+	seems := &confirm.First{Profile: effect.Profile{Effect: effect.Edit, Own: true, Open: true}}
+	for _, c := range []struct {
+		answer confirm.Answer
+		first  *confirm.First
+		say    func(context.Context, *confirm.Question, effect.Profile) error
+		want   effect.Profile
+		fails  error
+	}{
+		{confirm.Reads, seems, say, effect.Profile{Open: true}, nil},
+		{confirm.Changes, seems, say, effect.Profile{Effect: effect.Edit, Open: true}, nil},
+		{confirm.Changes, &confirm.First{}, say, effect.Profile{Effect: effect.Reach}, nil},
+		{confirm.Asks, seems, say, effect.Profile{Ask: true}, nil},
+		{confirm.Reads, nil, say, effect.Profile{}, confirm.ErrFirst},
+		{confirm.Reads, seems, nil, effect.Profile{}, confirm.ErrFirst},
+		{confirm.Reads, seems, func(context.Context, *confirm.Question, effect.Profile) error { return gone }, effect.Profile{}, gone},
+	} {
+		got = nil
+		d, store := desk(confirm.Config{Say: c.say})
+		q := question()
+		q.First = c.first
+		if err := d.Put(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+		err := d.Answer(ctx, q.ID, c.answer, "terminal")
+		if !errors.Is(err, c.fails) || (err == nil) != (c.fails == nil) {
+			t.Fatalf("%s: %v", c.answer, err)
+		}
+		row, _ := store.Question(ctx, q.ID)
+		if c.fails != nil {
+			if row.Answer != "" {
+				t.Errorf("%s is kept as %s", c.answer, row.Answer)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0] != (said{"send_money", c.want}) || row.Answer != confirm.Once {
+			t.Errorf("%s: said %+v, kept as %s", c.answer, got, row.Answer)
+		}
+		if d.Answer(ctx, q.ID, c.answer, "terminal") == nil || len(got) != 1 {
+			t.Errorf("%s: a second answer says something, too", c.answer)
+		}
 	}
 }

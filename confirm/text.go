@@ -41,6 +41,9 @@ func (q *Question) Text() string {
 func (q *Question) Why() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the call may follow from what is %s, and needs %s.", q.Label, q.Needs)
+	if q.First != nil {
+		fmt.Fprintf(&b, "\n- nothing is known of this tool. By what it says of itself it %s. An answer can be remembered: it only reads, it also changes things, or each call is asked about", q.First.Profile)
+	}
 	for i := range q.Deeds {
 		fmt.Fprintf(&b, "\n- it would %s", q.Deeds[i].Text())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mcpproxy/pin"
 	"github.com/margaydev/margay/mcpproxy/token"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/stream/cut"
@@ -32,6 +33,19 @@ const (
 // packs know it by.
 func (p *Proxy) named(tool, args string) flow.ToolCall {
 	return flow.ToolCall{Name: "mcp__" + p.cfg.Name + "__" + tool, Arguments: args}
+}
+
+// keep makes a list known, once nothing that was said of a tool counts for another.
+func (p *Proxy) keep(ctx context.Context, list *pin.Seen) error {
+	for _, tool := range list.Changed {
+		if p.cfg.Changed == nil {
+			break
+		}
+		if err := p.cfg.Changed(ctx, p.named(tool, "").Name); err != nil {
+			return err
+		}
+	}
+	return list.Keep(ctx)
 }
 
 // told notes what an answer told.
@@ -137,17 +151,23 @@ func choices(q *confirm.Question) []mcp.Choice {
 	if q.Grant != [32]byte{} {
 		out = append(out, mcp.Choice{Value: string(confirm.Trajectory), Title: "Allow for this trajectory"})
 	}
+	if q.First != nil {
+		out = append(
+			out,
+			mcp.Choice{Value: string(confirm.Reads), Title: "Allow, and remember: it only reads"},
+			mcp.Choice{Value: string(confirm.Changes), Title: "Allow, and remember: it also changes things"},
+			mcp.Choice{Value: string(confirm.Asks), Title: "Allow, and ask each time"},
+		)
+	}
 	return append(out, mcp.Choice{Value: string(confirm.Deny), Title: "Deny"})
 }
 
 // answerOf is what a person chose. Anything but a yes is a no.
 func answerOf(choice string) confirm.Answer {
-	switch a := confirm.Answer(choice); a {
-	case confirm.Once, confirm.Trajectory:
+	if a := confirm.Answer(choice); a.Yes() {
 		return a
-	default:
-		return confirm.Deny
 	}
+	return confirm.Deny
 }
 
 // settle asks, waits, and says what becomes of the call. ask sends a message

@@ -293,7 +293,7 @@ func TestHeldExpires(t *testing.T) {
 func TestToldInEveryForm(t *testing.T) {
 	for _, c := range []struct{ request, answer string }{
 		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"content":[{"type":"text","text":"x"}]}`},
-		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"content":[],"structuredContent":{"a":1}}`},
+		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"content":[],"structuredContent":{"a":"some words"}}`},
 		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"content":[{"type":"text","text":"x"}],"isError":true}`},
 		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"content":[{"type":"resource_link","uri":"u","name":"n"}]}`},
 		{`"method":"tools/call","params":{"name":"read"}`, `"result":{"resultType":"input_required","inputRequests":{}}`},

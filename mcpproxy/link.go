@@ -397,7 +397,7 @@ func (l *link) mediate(ctx context.Context, from *side, parser *mcp.Parser, m *m
 		tm.Notes, tm.Denied = list.Notes, list.Denied
 	}
 	res := s.Decide(ctx, from.verb, &tm)
-	if err := list.Keep(ctx); err != nil {
+	if err := l.p.keep(ctx, list); err != nil {
 		return l.unstored(ctx, from, "the store failed: "+err.Error())
 	}
 	if res.Denied() {

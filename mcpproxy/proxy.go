@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -30,9 +31,13 @@ type Config struct {
 	// DenyChanged refuses tools whose description or schema is another one
 	// than at first sight; otherwise the change is reported.
 	DenyChanged bool
-	MaxMessage  int // bytes of one message; 32 MiB
-	MaxPending  int // requests of one side that wait for an answer; 1,024
-	Log         *slog.Logger
+	// Changed is called with a tool whose description or schema is another one than
+	// before, by the name that agents have for it, before its list goes on; nil for
+	// nobody.
+	Changed    func(ctx context.Context, tool string) error
+	MaxMessage int // bytes of one message; 32 MiB
+	MaxPending int // requests of one side that wait for an answer; 1,024
+	Log        *slog.Logger
 }
 
 // Proxy stands for one server. It is safe for concurrent use.

@@ -201,8 +201,8 @@ func TestAnnotateWorst(t *testing.T) {
 	p := policy(t, observe.FourPoint(), mailTool(t, document.FormatJSON))
 	worst := p.scheme.Worst()
 	for name, c := range map[string]struct{ tool, result string }{
-		"unknown tool":   {"other", `{"a":1}`},
-		"renamed tool":   {"List_Mail", mails},
+		"unknown tool":   {"other", `{"a":"some words"}`},
+		"renamed tool":   {"List_Mail", `[{"from":"a@b.example","subject":"some words"}]`},
 		"not JSON":       {"list_mail", "no mails"},
 		"a key twice":    {"list_mail", `[{"from":"a@b.example","from":"c@d.example"}]`},
 		"a key by case":  {"list_mail", `[{"from":"a@b.example","From":"c@d.example"}]`},

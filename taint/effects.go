@@ -149,7 +149,7 @@ func (p *Policy) knows(a *act.Act, user []string) bool {
 
 // named reports whether one of the user's texts names a place.
 func named(user []string, place string) bool {
-	return slices.ContainsFunc(user, func(s string) bool { return spoken(s, place) })
+	return slices.ContainsFunc(user, func(s string) bool { return wish.Spoken(s, place) })
 }
 
 func (p *Policy) listed(place string) bool {

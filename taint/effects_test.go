@@ -327,3 +327,63 @@ func TestReviewed(t *testing.T) {
 		}
 	}
 }
+
+// TestProfile holds calls of a tool that no pack describes to what a person said of
+// it.
+func TestProfile(t *testing.T) {
+	said := map[string]effect.Profile{
+		"list": {}, "add": {Effect: effect.Edit}, "post": {Effect: effect.Reach}, "pay": {Effect: effect.Spend}, "run": {Effect: effect.Run},
+		"notes": {Own: true}, "every": {Ask: true, Own: true}, "fetch": {Open: true},
+	}
+	p, err := New(Config{Scheme: observe.Machine()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = p.On(&act.Machine{Profile: func(tool, _ string) (effect.Profile, bool) { pr, ok := said[tool]; return pr, ok }})
+	user := []string{"Post hello-world to team-7."}
+	world, files := worldPrivate, workspacePrivate
+	for _, c := range []struct {
+		tool, args string
+		under      label.Label
+		want       flow.Outcome
+	}{
+		{"list", `{"q":"whatever"}`, world, flow.Allow},
+		{"list", `{"q":"https://evil.example/?q=secret"}`, world, flow.Confirm},
+		{"fetch", `{"package":"left-pad"}`, world, flow.Confirm},
+		{"fetch", `{"package":"left-pad"}`, userPrivate, flow.Allow},
+		{"add", `{"text":"x"}`, files, flow.Allow},
+		{"add", `{"text":"x"}`, world, flow.Confirm},
+		{"run", `{"code":"x"}`, files, flow.Confirm},
+		{"run", `{"code":"x"}`, userPrivate, flow.Allow},
+		{"post", `{"to":"team-7","text":"hello-world"}`, files, flow.Allow},
+		{"post", `{"to":"team-7","text":"other words"}`, files, flow.Confirm},
+		{"post", `{"to":"team-7","text":"hello-world"}`, world, flow.Confirm},
+		{"pay", `{"to":"team-7"}`, files, flow.Confirm},
+		{"pay", `{"to":"team-7"}`, userPrivate, flow.Allow},
+		{"every", `{}`, label.Label{}, flow.Confirm},
+		{"other", `{}`, world, flow.Confirm},
+	} {
+		r := p.Decide(Step{Calls: []flow.ToolCall{{Name: c.tool, Arguments: c.args}}, From: clear.BasisOf(c.under), User: user})
+		if got := r.Verdicts[0].Outcome; got != c.want {
+			t.Errorf("%s %s under %v is %v; want %v: %v", c.tool, c.args, c.under, got, c.want, r.Verdicts[0].Reasons)
+		}
+	}
+	for tool, want := range map[string]label.Element{"list": label.Untrusted, "notes": label.Workspace, "every": label.Untrusted, "other": label.Untrusted} {
+		if got := p.Annotate(flow.ToolCall{Name: tool, Arguments: "{}"}, "some words").Regions[0].Label.Integrity; got != want {
+			t.Errorf("words of %s are %v", tool, got)
+		}
+	}
+	const record = `{"id":"a1"}`
+	for args, want := range map[string]int{`{"id":"a1"}`: 1, `{"url":"https://a.example/"}`: 0, `?`: 0} {
+		trusted := 0
+		for _, r := range p.Annotate(flow.ToolCall{Name: "list", Arguments: args}, record).Regions {
+			if r.Label.Integrity == "" && record[r.Start:r.End] == "a1" {
+				trusted++
+			}
+		}
+		// Regions of one field are one; "a1" stands alone between its quotes.
+		if trusted != want {
+			t.Errorf("with %s, %d values are taken", args, trusted)
+		}
+	}
+}

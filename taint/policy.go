@@ -192,7 +192,7 @@ func (p *Policy) trusts(name string) bool {
 func (p *Policy) Annotate(call flow.ToolCall, result string) observe.Result {
 	t, args := p.tool(call)
 	if t == nil {
-		return observe.Unknown(&p.scheme, call.Name, result)
+		return p.unknown(call, args, result)
 	}
 	a := t.Result
 	worst := a.WorstOf(&p.scheme)
@@ -238,7 +238,7 @@ func (p *Policy) Tool(name string) (Tool, bool) {
 func (p *Policy) Tools() []string { return slices.Sorted(maps.Keys(p.tools)) }
 
 // fold makes alike what a person or a lenient server takes for one name.
-func fold(s string) string { return joiners.Replace(lower(s)) }
+func fold(s string) string { return joiners.Replace(strings.ToLower(s)) }
 
 var joiners = strings.NewReplacer("_", "", "-", "", ".", "", ":", "", "/", "", " ", "")
 
@@ -267,7 +267,8 @@ const (
 	CodeArguments   = "arguments-not-strict"
 	CodeArgument    = "unknown-argument"
 	CodeRule        = "tool-rule"
-	CodeEffect      = "effect" // what a part of the call does
+	CodeEffect      = "effect"  // what a part of the call does
+	CodeProfile     = "profile" // what a person said of the tool
 	CodeNoRule      = "no-rule"
 	CodeLabel       = "label-too-high"
 	CodeConfirmed   = "confirmed"
@@ -291,6 +292,9 @@ func (p *Policy) Clear(call flow.ToolCall, user []string) Clearance {
 				detail = "the tool's name looks like " + of + " and is another"
 			}
 			return Clearance{Needs: clear.Needs{Confirm: true}, Reasons: []flow.Reason{reason(CodeLookalike, "%s", detail)}}
+		}
+		if pr, ok := p.profile(call.Name); ok {
+			return p.byProfile(pr, args, user)
 		}
 		return Clearance{Reasons: []flow.Reason{reason(CodeUnknownTool, "no pack knows this tool: it may follow from trusted, public text alone")}}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/margaydev/margay/taint/clear"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/wish"
 )
 
 func cond(t testing.TB, op Op, arg string, values ...string) Cond {
@@ -263,7 +264,7 @@ func TestSpoken(t *testing.T) {
 		{"", "abc", false},
 		{"the bank", "the bank ", false},
 	} {
-		if got := spoken(c.text, c.value); got != c.want {
+		if got := wish.Spoken(c.text, c.value); got != c.want {
 			t.Errorf("%q in %q is %v", c.value, c.text, got)
 		}
 	}

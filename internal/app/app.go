@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/policies"
 	"github.com/margaydev/margay/internal/app/serve"
+	"github.com/margaydev/margay/internal/app/trust"
 	"github.com/margaydev/margay/internal/app/values"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
@@ -50,7 +51,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.NewState, "new-state", false, "accept that the database of these keys is lost, and start with nothing registered")
 	root.AddCommand(a.doctorCommand(), a.configCommand(), a.versionCommand(), a.consoleCommand())
 	for _, commands := range []func(*invocation.App) []*cobra.Command{
-		front.Commands, decisions.Commands, evidence.Commands, policies.Commands, values.Commands,
+		front.Commands, decisions.Commands, evidence.Commands, policies.Commands, trust.Commands, values.Commands,
 	} {
 		root.AddCommand(commands(a.App)...)
 	}

@@ -72,10 +72,10 @@ var allowed = map[string][]string{
 	// L3
 	"stream":                {"flow", "secret", "secret/canon", "secret/recognise", "stream/cut"},
 	"stream/cut":            {},
-	"confirm":               {"flow"},
+	"confirm":               {"flow", "taint/effect"},
 	"screen":                {"flow", "label", "taint/clear"},
 	"screen/lexical":        {"screen"},
-	"taint":                 {"flow", "internal/address", "label", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/workspace", "taint/wish"},
+	"taint":                 {"flow", "internal/address", "label", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/profile", "taint/workspace", "taint/wish"},
 	"taint/codemode":        {},
 	"taint/act":             {"taint/codemode", "taint/document", "taint/effect", "taint/shell", "taint/workspace"},
 	"taint/document":        {"internal/strictjson"},
@@ -83,7 +83,8 @@ var allowed = map[string][]string{
 	"taint/clear":           {"flow", "label"},
 	"taint/effect":          {},
 	"taint/workspace":       {},
-	"taint/wish":            {},
+	"taint/wish":            {"taint/observe"},
+	"taint/profile":         {"taint/document", "taint/effect", "taint/wish"},
 	"taint/shell":           {"taint/effect", "taint/shell/inline", "taint/shell/table", "taint/workspace"},
 	"taint/shell/inline":    {},
 	"taint/shell/table":     {"taint/effect"},
@@ -105,11 +106,11 @@ var allowed = map[string][]string{
 	"mediator":          {"flow", "mediator/altered", "mediator/answer", "mediator/disclose", "mediator/session", "mediator/step", "secret", "taint/clear"},
 	"mediator/answer":   {"flow", "mediator/altered", "mediator/audit", "mediator/session", "monitor", "secret", "stream", "taint/clear"},
 	"mediator/altered":  {"flow", "internal/recent", "mediator/audit"},
-	"mediator/places":   {"secret", "taint/act", "taint/workspace"},
+	"mediator/places":   {"secret", "taint/act", "taint/effect", "taint/workspace"},
 	"mediator/commit":   {"flow"},
 	"mediator/disclose": {"confirm", "declassify", "flow", "internal/strictjson", "mediator/altered", "mediator/audit", "mediator/session", "secret", "secret/recognise", "stream"},
 	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document"},
-	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/observe"},
+	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/effect", "taint/observe"},
 	"mediator/audit":    {"flow", "monitor", "secret", "stream"},
 	// beside L5
 	"store":           {"mediator/audit", "secret"},
@@ -153,7 +154,7 @@ var allowed = map[string][]string{
 	"internal/app": {
 		"internal/app/config", "internal/app/decisions",
 		"internal/app/doctor", "internal/app/environ", "internal/app/evidence", "internal/app/front", "internal/app/invocation",
-		"internal/app/keys", "internal/app/policies", "internal/app/rubrics", "internal/app/serve", "internal/app/state", "internal/app/values",
+		"internal/app/keys", "internal/app/policies", "internal/app/rubrics", "internal/app/serve", "internal/app/state", "internal/app/trust", "internal/app/values",
 		"internal/cli", "internal/problem", "rubric", "secret/recognise",
 	},
 	"internal/app/invocation": {
@@ -166,8 +167,8 @@ var allowed = map[string][]string{
 		"mcpproxy", "mediator/audit", "secret", "secret/recognise", "store/memory", "mcpproxy/pin",
 	},
 	"internal/app/decisions": {
-		"confirm", "flow", "internal/app/config", "internal/app/invocation", "internal/app/state", "internal/cli", "internal/problem",
-		"mediator/audit", "secret", "stream",
+		"confirm", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/state", "internal/cli", "internal/problem",
+		"mediator/audit", "mediator/places", "secret", "stream",
 	},
 	"internal/app/evidence": {
 		"confirm", "declassify", "flow", "internal/app/config", "internal/app/invocation", "internal/app/report", "internal/app/state",
@@ -176,7 +177,11 @@ var allowed = map[string][]string{
 	"internal/app/policies": {
 		"declassify/rubriclint", "declassify/smt/z3", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation",
 		"internal/app/rubrics", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
-		"mediator/places", "store", "store/memory", "taint/act", "taint/document", "taint/observe", "taint/pack",
+		"store/memory", "taint/act", "taint/document", "taint/observe", "taint/pack",
+	},
+	"internal/app/trust": {
+		"internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/state", "internal/cli", "internal/problem",
+		"mediator/places", "store", "taint/effect",
 	},
 	"internal/app/values": {
 		"flow", "internal/app/config", "internal/app/environ", "internal/app/invocation", "internal/app/scan", "internal/app/state",
@@ -185,7 +190,7 @@ var allowed = map[string][]string{
 	"internal/app/mediation": {
 		"confirm", "declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "flow", "internal/app/config",
 		"internal/app/rubrics", "internal/app/state", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
-		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear",
+		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
 		"taint/observe", "taint/pack",
 	},
 	"internal/app/mediation/mediationtest": {

@@ -166,7 +166,7 @@ func TestReachSeesMutants(t *testing.T) {
 var storeys = []string{
 	"internal", "docs", "label", "flow",
 	"secret", "monitor", "rubric", "ledger", "wire",
-	"confirm", "stream", "taint", "screen", "declassify", "defend",
+	"stream", "taint", "confirm", "screen", "declassify", "defend",
 	"mediator",
 	"store", "outlet", "hook", "mcpproxy", "gateway", "connectortest",
 	"internal/app", "cmd",

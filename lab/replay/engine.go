@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/mediator"
+	"github.com/margaydev/margay/mediator/places"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
 	"github.com/margaydev/margay/taint/pack"
 )
@@ -26,6 +30,8 @@ type engines struct {
 	trusted bool     // take the sessions' trusted folders
 
 	subagents Subagents
+	labels    firstuse.Labels
+	suggest   func(tool string, says []string) effect.Profile
 
 	mu       sync.Mutex
 	loaded   map[string]*pack.Pack
@@ -41,16 +47,22 @@ func newEngines(packs []string, trusted bool) *engines {
 
 // engineFor turns a session into what the engine is configured with. Nothing
 // else reads the session's packs, trusted folders and working directory.
-func (e *engines) engineFor(s *Session) (*mediator.Taint, error) {
+func (e *engines) engineFor(ctx context.Context, s *Session, said []places.Tool) (*mediator.Taint, *places.Book, error) {
 	p, err := e.policy(e.names(s))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	book := newMachine(s, e.trusted)
+	for _, t := range said {
+		if err := book.Say(ctx, t); err != nil {
+			return nil, nil, err
+		}
 	}
 	return &mediator.Taint{
-		Policy: p, Key: taint.Key{1}, Machine: newMachine(s, e.trusted),
+		Policy: p, Key: taint.Key{1}, Machine: book, Suggest: e.suggest,
 		// As margay serve has it: two underscores name a tool of a server.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
-	}, nil
+	}, book, nil
 }
 
 // names are the names of the packs that a session is held to.

@@ -13,13 +13,16 @@ import (
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/dojo/known"
+	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/mediator/places"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/effect"
 )
 
 // Modes, as rows name them.
@@ -39,6 +42,7 @@ type call struct {
 	clearance     taint.Clearance
 	attacker      bool // the session's goal has it
 	made, asked   bool
+	first         bool   // it was asked about as its tool's first use
 	note          string // why it was asked although the step may be made again
 }
 
@@ -79,25 +83,33 @@ type player struct {
 	engine    *mediator.Engine
 	goal      map[flow.ToolCall]bool // without ids
 	asked     []flow.ToolCall        // in the step under way
+	firsts    []flow.ToolCall        // those of them about the first use of a tool
+	user      *user
 
 	out     outcome
 	texts   []flow.Text // the conversation so far, as the client has it
 	turns   []flow.Turn
 	offered []flow.OfferedTool
-	user    []string
+	spoken  []string        // the user's texts
 	dropped map[string]bool // ids of calls that were not made
 }
 
+// user is the simulated user of all sessions that are played in one mode.
+type user struct {
+	labels firstuse.Labels
+	said   []places.Tool // what he has said that tools do
+}
+
 // play plays a session.
-func play(ctx context.Context, e *engines, mode string, s *Session, r reader) (*outcome, error) {
-	p := &player{mode: mode, subagents: e.subagents, reader: r, goal: map[flow.ToolCall]bool{}, dropped: map[string]bool{}, out: outcome{session: s}}
+func play(ctx context.Context, e *engines, mode string, s *Session, r reader, u *user) (*outcome, error) {
+	p := &player{mode: mode, subagents: e.subagents, reader: r, user: u, goal: map[flow.ToolCall]bool{}, dropped: map[string]bool{}, out: outcome{session: s}}
 	for i := range s.Goal {
 		p.goal[s.Goal[i].proposed("")] = true
 	}
-	for _, t := range s.Tools {
+	for _, t := range s.offers() {
 		p.offered = append(p.offered, flow.OfferedTool{Name: t})
 	}
-	err := p.open(e)
+	err := p.open(ctx, e)
 	if err == nil {
 		err = p.run(ctx)
 	}
@@ -125,7 +137,7 @@ func (p *player) run(ctx context.Context) error {
 			}
 		default:
 			if m.Role == flow.RoleUser {
-				p.user = append(p.user, m.Text)
+				p.spoken = append(p.spoken, m.Text)
 			}
 			p.turns = append(p.turns, flow.Turn{Role: m.Role, Parts: []int{p.say(m.Role, m.Text)}})
 		}
@@ -140,8 +152,8 @@ func (c *Call) proposed(id string) flow.ToolCall {
 
 // open makes the engine: that of margay serve, with no rules for secrets, since
 // only labels are measured.
-func (p *player) open(e *engines) error {
-	cfg, err := e.engineFor(p.out.session)
+func (p *player) open(ctx context.Context, e *engines) error {
+	cfg, book, err := e.engineFor(ctx, p.out.session, p.user.said)
 	if err != nil {
 		return err
 	}
@@ -156,17 +168,31 @@ func (p *player) open(e *engines) error {
 	if p.mode == Best {
 		cfg.MaxReplays = math.MaxInt
 	}
-	cfg.Desk = confirm.New(confirm.Config{Store: store, Sealer: &keys, Limit: time.Hour, Asked: func(q *confirm.Question) { p.answer(cfg.Desk, q) }})
+	cfg.Desk = confirm.New(confirm.Config{
+		Store: store, Sealer: &keys, Limit: time.Hour, Asked: func(q *confirm.Question) { p.answer(cfg.Desk, q) },
+		Say: func(ctx context.Context, q *confirm.Question, does effect.Profile) error {
+			t := places.Tool{Name: q.Call.Name, Definition: q.First.Definition, Profile: does}
+			p.user.said = append(p.user.said, t)
+			return book.Say(ctx, t)
+		},
+	})
 	p.policy = cfg.Policy
 	p.engine, err = mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: store}, Taint: cfg})
 	return err
 }
 
 // answer is the simulated user's: yes, once, to what was done in the recorded
-// session, no to what an attacker wants.
+// session, no to what an attacker wants. Of a tool that he has a label of he says
+// that it reads, or that it also changes things.
 func (p *player) answer(d *confirm.Desk, q *confirm.Question) {
 	p.asked = append(p.asked, q.Call)
 	a := confirm.Once
+	if label, ok := p.user.labels[q.Call.Name]; ok && q.First != nil {
+		p.firsts = append(p.firsts, q.Call)
+		if a = confirm.Reads; label.Effect.Acts() {
+			a = confirm.Changes
+		}
+	}
 	if p.goal[flow.ToolCall{Name: q.Call.Name, Arguments: q.Call.Arguments}] {
 		a = confirm.Deny
 	}
@@ -192,7 +218,7 @@ func (p *player) step(ctx context.Context, at int, m *Message) error {
 	if turn.Denied() {
 		return fmt.Errorf("the request was denied: %s", turn.Decision.Why())
 	}
-	p.asked = nil
+	p.asked, p.firsts = nil, nil
 	a := &again{p: p, m: m}
 	first := whole(m.Text, m.Calls)
 	kept, looked, err := turn.Whole(ctx, first, a, a.answer)
@@ -270,9 +296,12 @@ func (p *player) count(at int, m *Message, made []bool, a *again) {
 	for i := range m.Calls {
 		c := call{ToolCall: m.Calls[i].proposed(""), message: at, made: made[i]}
 		c.attacker = p.goal[c.ToolCall]
-		c.clearance = p.policy.Clear(c.ToolCall, p.user)
+		c.clearance = p.policy.Clear(c.ToolCall, p.spoken)
 		if k := slices.Index(p.asked, c.ToolCall); k >= 0 {
 			p.asked, c.asked, c.note = slices.Delete(p.asked, k, k+1), true, a.note
+			if k := slices.Index(p.firsts, c.ToolCall); k >= 0 {
+				p.firsts, c.first, c.asked = slices.Delete(p.firsts, k, k+1), true, false
+			}
 		}
 		question = question || c.asked && !c.attacker
 		p.out.calls = append(p.out.calls, c)

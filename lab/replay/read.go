@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/flow"
@@ -33,6 +34,23 @@ type Session struct {
 	Messages []Message `json:"messages"`
 
 	Provenance
+}
+
+// offers are the tools that the model is offered: those that it calls, where the
+// record does not say.
+func (s *Session) offers() []string {
+	if len(s.Tools) > 0 {
+		return s.Tools
+	}
+	var out []string
+	for i := range s.Messages {
+		for k := range s.Messages[i].Calls {
+			if n := s.Messages[i].Calls[k].Name; !slices.Contains(out, n) {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
 }
 
 // Provenance says where a recording comes from. It is not read.

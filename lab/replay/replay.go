@@ -40,7 +40,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/lab/results"
+	"github.com/margaydev/margay/taint/effect"
 )
 
 // Files are the sets of recorded sessions that are taken where none is named.
@@ -60,7 +62,14 @@ type Options struct {
 	// Subagents is what sub-agents are taken to have read; empty for
 	// SubagentsEstimate.
 	Subagents Subagents
-	Seed      uint64 // of the intervals
+	// Labels are what the user says of tools that no pack describes, when they are
+	// first used; nil: nothing, so that each call is asked about. What he said is
+	// remembered over the sessions of a mode, in their order.
+	Labels firstuse.Labels
+	// Suggest is the classifier's; nil: tools reach out, unless the user says that
+	// they read.
+	Suggest func(tool string, says []string) effect.Profile
+	Seed    uint64 // of the intervals
 	// Explain gets each call that is asked about, in order; nil for nobody.
 	Explain  func(*Asked)
 	Progress func(string)
@@ -156,7 +165,11 @@ func (o *Options) play(ctx context.Context, modes []string, all []*Session) ([][
 		o.Progress = func(string) {}
 	}
 	e := newEngines(o.Packs, o.Trusted)
-	e.subagents = cmp.Or(o.Subagents, SubagentsEstimate)
+	e.subagents, e.suggest = cmp.Or(o.Subagents, SubagentsEstimate), o.Suggest
+	users := make([]*user, len(modes))
+	for k := range users {
+		users[k] = &user{labels: o.Labels}
+	}
 	out := make([][]*outcome, len(modes))
 	for k := range out {
 		out[k] = make([]*outcome, len(all))
@@ -165,7 +178,11 @@ func (o *Options) play(ctx context.Context, modes []string, all []*Session) ([][
 	var next, finished atomic.Int64
 	var failed atomic.Bool
 	var wg sync.WaitGroup
-	for range workers {
+	n := workers
+	if o.Labels != nil {
+		n = 1 // what is remembered depends on the order
+	}
+	for range n {
 		wg.Go(func() {
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1
@@ -174,7 +191,7 @@ func (o *Options) play(ctx context.Context, modes []string, all []*Session) ([][
 				}
 				r := reader{}
 				for k, mode := range modes {
-					if out[k][i], errs[i] = play(ctx, e, mode, all[i], r); errs[i] != nil {
+					if out[k][i], errs[i] = play(ctx, e, mode, all[i], r, users[k]); errs[i] != nil {
 						failed.Store(true)
 						return
 					}

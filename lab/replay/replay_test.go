@@ -197,8 +197,8 @@ func TestRefused(t *testing.T) {
 		{"role":"tool","callid":"2","tool":"WebFetch","text":"the page"},
 		{"role":"tool","callid":"3","tool":"Read","text":"b"}]}`)
 	e := newEngines(nil, false)
-	p := &player{mode: All, reader: reader{}, goal: map[flow.ToolCall]bool{s.Goal[0].proposed(""): true}, dropped: map[string]bool{}, out: outcome{session: s}}
-	if err := p.open(e); err != nil {
+	p := &player{mode: All, reader: reader{}, user: &user{}, goal: map[flow.ToolCall]bool{s.Goal[0].proposed(""): true}, dropped: map[string]bool{}, out: outcome{session: s}}
+	if err := p.open(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.run(t.Context()); err != nil {

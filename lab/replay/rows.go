@@ -43,6 +43,9 @@ func (o *Options) rows(res *results.Result, mode string, out []*outcome) {
 	for _, name := range suites {
 		add("suite="+name, o.sessions(mode, slices.DeleteFunc(slices.Clone(out), func(s *outcome) bool { return s.session.Suite != name })))
 	}
+	if o.Labels != nil {
+		add("first_use", o.firsts(mode, out))
+	}
 	for _, by := range callSlices {
 		names := map[string]int{}
 		for _, s := range out {
@@ -63,6 +66,26 @@ func (o *Options) rows(res *results.Result, mode string, out []*outcome) {
 			add(name, o.calls(mode, out, func(c *call) bool { return by.of(c) == name }))
 		}
 	}
+}
+
+// firsts measures the questions about first uses, which no other row counts.
+func (o *Options) firsts(mode string, out []*outcome) *measured {
+	m := o.measure(mode)
+	tools := map[string]bool{}
+	for _, s := range out {
+		asked := false
+		for i := range s.calls {
+			if c := &s.calls[i]; c.first {
+				m.metrics["questions"]++
+				tools[c.Name], asked = true, true
+			}
+		}
+		if asked {
+			m.metrics["sessions"]++
+		}
+	}
+	m.metrics["tools"] = float64(len(tools))
+	return m
 }
 
 // measured are the metrics of one row.
@@ -127,6 +150,7 @@ func (m *measured) calls(out []*outcome, keep func(*call) bool) {
 				continue
 			case c.asked:
 				asked.Num[i]++
+			case c.first:
 			case !c.made:
 				denied++
 			}

@@ -84,6 +84,8 @@ func (p *Tools) Denied(name string) bool {
 type Seen struct {
 	Notes  []flow.Reason
 	Denied bool // the list is refused
+	// Changed are the tools that are not what they were before, at most MaxTools.
+	Changed []string
 
 	of  *Tools
 	add map[[32]byte][32]byte
@@ -147,6 +149,9 @@ func (p *Tools) check(known map[[32]byte][32]byte, out *Seen, t *mcp.Tool, whole
 	was, ok := known[key]
 	if then, again := out.add[key]; again {
 		was, ok = then, true
+	}
+	if ok && was != now {
+		out.Changed = append(out.Changed, t.Name)
 	}
 	switch {
 	case ok && was == now:

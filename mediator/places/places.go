@@ -1,5 +1,6 @@
-// Package places keeps what is known of the folders and files of a machine: which
-// folders the user trusts, and which files strangers had a part in. Labels follow
+// Package places keeps what is known of the folders, files and tools of a machine:
+// which folders the user trusts, which files strangers had a part in, and what he
+// said that tools do. Labels follow
 // files by it: what an agent reads of such a file is a stranger's, in whatever
 // session and process, until the user endorses the file.
 //
@@ -24,6 +25,7 @@ import (
 
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/taint/act"
+	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -39,11 +41,12 @@ type Store interface {
 	Places(ctx context.Context, after int64) (rows map[[32]byte][]byte, all bool, version int64, err error)
 }
 
-// Place is a folder that the user trusts, or a file or folder that strangers had a
-// part in.
+// Place is a folder that the user trusts, a file or folder that strangers had a part
+// in, or a tool of which he said what it does.
 type Place struct {
-	Path    string    `json:"path"`
+	Path    string    `json:"path,omitempty"`
 	Trusted bool      `json:"trusted"`
+	Tool    *Tool     `json:"tool,omitempty"`
 	At      time.Time `json:"at"`
 }
 
@@ -70,6 +73,7 @@ type Book struct {
 	version  int64
 	approved int64 // version at which a person let tainted code run; -1 for none
 	rows     map[[32]byte]Place
+	tools    map[toolKey]effect.Profile
 	tainted  map[string]bool // files and folders that strangers had a part in
 	above    map[string]int  // how many of them are below a folder
 	places   *workspace.Workspace
@@ -87,7 +91,7 @@ func New(cfg Config) *Book {
 }
 
 func (b *Book) forget() {
-	b.version, b.rows, b.tainted, b.above = 0, map[[32]byte]Place{}, map[string]bool{}, map[string]int{}
+	b.version, b.rows, b.tools, b.tainted, b.above = 0, map[[32]byte]Place{}, map[toolKey]effect.Profile{}, map[string]bool{}, map[string]int{}
 }
 
 // rebuild makes the zones anew.
@@ -104,6 +108,11 @@ func (b *Book) rebuild() {
 // id is the keyed hash of a place, so that a store tells nobody its name.
 func (b *Book) id(p *Place) (out [32]byte) {
 	h := hmac.New(sha256.New, b.cfg.Keys.Pseudonym[:])
+	if p.Tool != nil {
+		fmt.Fprintf(h, "margay tool v1\x00%s\x00%s", p.Tool.Name, p.Tool.Definition)
+		h.Sum(out[:0])
+		return out
+	}
 	fmt.Fprintf(h, "margay place v1\x00%v\x00%s", p.Trusted, p.Path)
 	h.Sum(out[:0])
 	return out
@@ -142,7 +151,10 @@ func (b *Book) refresh(ctx context.Context) error {
 			continue
 		}
 		b.rows[id] = p
-		if p.Trusted {
+		if p.Tool != nil {
+			b.tools[p.Tool.key()] = p.Tool.Profile
+		}
+		if p.Trusted || p.Tool != nil {
 			continue
 		}
 		low := strings.ToLower(p.Path) // some file systems do not tell cases apart
@@ -176,7 +188,7 @@ func (b *Book) Now(ctx context.Context, dir string) (*act.Machine, error) {
 	defer b.mu.RUnlock()
 	return &act.Machine{
 		Dir: dir, Home: b.cfg.Home, Places: b.places, Tainted: b.Tainted, Holds: b.Holds, Version: b.version,
-		MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) },
+		MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) }, Profile: b.Profile,
 	}, nil
 }
 
@@ -238,29 +250,38 @@ func (b *Book) put(ctx context.Context, trusted bool, paths []string) error {
 	if err := b.refresh(ctx); err != nil {
 		return err
 	}
-	rows := map[[32]byte][]byte{}
+	var places []Place
 	for _, full := range paths {
 		if !path.IsAbs(full) || path.Clean(full) != full || full == "/" || len(full) > 4096 {
 			return ErrPath
 		}
-		p := Place{Path: full, Trusted: trusted, At: b.cfg.Now().UTC().Truncate(time.Millisecond)}
-		id := b.id(&p)
+		p := Place{Path: full, Trusted: trusted}
 		b.mu.RLock()
-		_, ok := b.rows[id]
+		_, ok := b.rows[b.id(&p)]
 		b.mu.RUnlock()
-		if ok && trusted {
-			continue
+		if !ok || !trusted {
+			places = append(places, p)
 		}
+	}
+	if len(places) == 0 && trusted {
+		return nil
+	}
+	return b.add(ctx, places...)
+}
+
+// add keeps places from now on.
+func (b *Book) add(ctx context.Context, places ...Place) error {
+	rows := make(map[[32]byte][]byte, len(places))
+	for _, p := range places {
+		p.At = b.cfg.Now().UTC().Truncate(time.Millisecond)
+		id := b.id(&p)
 		text, err := json.Marshal(&p)
+		if err == nil {
+			rows[id], err = b.cfg.Keys.SealValue(text, sealContext(id))
+		}
 		if err != nil {
 			return fmt.Errorf("places: %w", err)
 		}
-		if rows[id], err = b.cfg.Keys.SealValue(text, sealContext(id)); err != nil {
-			return fmt.Errorf("places: %w", err)
-		}
-	}
-	if len(rows) == 0 && trusted {
-		return nil
 	}
 	if err := b.cfg.Store.PutPlaces(ctx, rows); err != nil {
 		return fmt.Errorf("places: %w", err)
@@ -283,7 +304,7 @@ func Below(full, dir string) bool {
 // Endorse takes a file, or all files below a folder, for the user's own, and
 // returns those that strangers had a part in.
 func (b *Book) Endorse(ctx context.Context, full string) ([]string, error) {
-	return b.drop(ctx, func(p Place) bool { return !p.Trusted && Below(p.Path, full) })
+	return b.drop(ctx, func(p Place) bool { return p.File() && Below(p.Path, full) })
 }
 
 func (b *Book) drop(ctx context.Context, which func(Place) bool) ([]string, error) {
@@ -295,7 +316,7 @@ func (b *Book) drop(ctx context.Context, which func(Place) bool) ([]string, erro
 	b.mu.RLock()
 	for id, p := range b.rows {
 		if which(p) {
-			ids, gone = append(ids, id), append(gone, p.Path)
+			ids, gone = append(ids, id), append(gone, p.name())
 		}
 	}
 	b.mu.RUnlock()
@@ -316,5 +337,75 @@ func (b *Book) All(ctx context.Context) ([]Place, error) {
 	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(b.rows), func(x, y Place) int { return strings.Compare(x.Path, y.Path) }), nil
+	return slices.SortedFunc(maps.Values(b.rows), func(x, y Place) int { return strings.Compare(x.name(), y.name()) }), nil
+}
+
+// Tool is a tool that no pack describes, with what a person said that it does.
+type Tool struct {
+	// Name is that of an MCP server and of its tool, or of an agent's own tool.
+	Name string `json:"name"`
+	// Definition is a keyed hash of what the tool said of itself then; empty for a
+	// server's, whose definitions are pinned.
+	Definition string `json:"definition,omitempty"`
+	effect.Profile
+}
+
+type toolKey struct{ name, definition string }
+
+func (t *Tool) key() toolKey { return toolKey{t.Name, t.Definition} }
+
+// ToolName is the name of a tool without what some agents put before it: github__get
+// of mcp__github__get.
+func ToolName(name string) string {
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok && strings.Contains(rest, "__") {
+		return rest
+	}
+	return name
+}
+
+// maxTool bounds a tool's name, in bytes.
+const maxTool = 512
+
+// ErrTool says that a tool has no name, or one of more than 512 bytes.
+var ErrTool = errors.New("places: not a tool's name")
+
+// Profile is what a person said of a tool, last.
+func (b *Book) Profile(tool, definition string) (effect.Profile, bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	p, ok := b.tools[toolKey{ToolName(tool), definition}]
+	return p, ok
+}
+
+// Say remembers what a person says that a tool does, instead of what was said of it
+// before.
+func (b *Book) Say(ctx context.Context, t Tool) error {
+	t.Name = ToolName(t.Name)
+	if t.Name == "" || len(t.Name) > maxTool {
+		return ErrTool
+	}
+	if _, err := b.drop(ctx, func(p Place) bool { return p.Tool != nil && p.Tool.key() == t.key() }); err != nil {
+		return err
+	}
+	return b.add(ctx, Place{Tool: &t})
+}
+
+// Unsay forgets what was said of a tool, or of all tools of a server, and reports
+// whether something was.
+func (b *Book) Unsay(ctx context.Context, name string) (bool, error) {
+	name = strings.TrimPrefix(name, "mcp__")
+	gone, err := b.drop(ctx, func(p Place) bool {
+		return p.Tool != nil && (p.Tool.Name == name || strings.HasPrefix(p.Tool.Name, name+"__"))
+	})
+	return len(gone) > 0, err
+}
+
+// File reports whether a place is a file or folder that strangers had a part in.
+func (p *Place) File() bool { return !p.Trusted && p.Tool == nil }
+
+func (p *Place) name() string {
+	if p.Tool != nil {
+		return p.Tool.Name
+	}
+	return p.Path
 }

@@ -24,6 +24,10 @@ type asker struct {
 	// policy is the configuration's, for the machine as it is now.
 	policy *taint.Policy
 	h      *clear.History // the conversation; only its lattice where that is not seen
+	// hash is of a tool's definition, and says are its texts; nil where only calls
+	// are seen. It reports false for a tool that is not offered.
+	hash func(tool string) (string, bool)
+	says func(tool string) []string
 }
 
 // errNobody says that there is nobody to ask.
@@ -94,7 +98,7 @@ func (st *asker) question(v *taint.Verdict, under label.Label) (*confirm.Questio
 	}
 	lat := st.h.Lattice
 	q := &confirm.Question{
-		Trajectory: st.s.ID, Digest: tq.Digest, Call: tq.Call, Sink: destination(&tq), Label: lat.Format(under), Needs: tq.Limit.Format(lat), Free: tq.Free,
+		Trajectory: st.s.ID, First: st.first(v), Digest: tq.Digest, Call: tq.Call, Sink: destination(&tq), Label: lat.Format(under), Needs: tq.Limit.Format(lat), Free: tq.Free,
 	}
 	if g, err := st.policy.Grant(st.cfg.Key, st.s.ID, tq.Call, under, tq.Free); err == nil {
 		q.Grant = g.Fixed

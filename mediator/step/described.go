@@ -47,6 +47,7 @@ func (st *Step) describe(ctx context.Context, tools []flow.OfferedTool) []clear.
 	}
 	out := st.policy.Describe(offered, func(tool string) bool { return cfg.Foreign == nil || cfg.Foreign(tool) })
 	pins := map[string]map[[32]byte][32]byte{}
+	changed := map[string]bool{}
 	for i := range tools {
 		t := &tools[i]
 		if t.Server {
@@ -57,15 +58,27 @@ func (st *Step) describe(ctx context.Context, tools []flow.OfferedTool) []clear.
 		if out[i].Label.Integrity != scheme.Untrusted || !ok || cfg.Pins == nil {
 			continue
 		}
-		var definition strings.Builder
-		for _, p := range t.Parts {
-			definition.WriteString(strconv.Quote(st.text(p)))
-		}
-		if seen := definition.String(); !speaksOfOthers(seen, server, offered) && !hides(t.Parts, st.text) && st.asPinned(ctx, pins, server, t.Name, seen) {
+		seen := st.definition(t)
+		if changed[t.Name] = speaksOfOthers(seen, server, offered) || hides(t.Parts, st.text) || !st.asPinned(ctx, pins, server, t.Name, seen); !changed[t.Name] {
 			out[i].Label = label.Label{Integrity: scheme.Workspace}
 		}
 	}
+	st.profiles(tools, changed)
 	return out
+}
+
+// definition is all that a tool says of itself.
+func (st *Step) definition(t *flow.OfferedTool) string {
+	var b strings.Builder
+	for _, p := range t.Parts {
+		b.WriteString(strconv.Quote(st.text(p)))
+	}
+	return b.String()
+}
+
+// looks is the keyed hash of what a tool says of itself.
+func (st *Step) looks(t *flow.OfferedTool) [32]byte {
+	return st.s.Keyed("margay offered definition v1", []byte(t.Name), []byte(st.definition(t)))
 }
 
 // asPinned reports whether a definition is what it was when its tool was first seen.
@@ -73,7 +86,8 @@ func (st *Step) describe(ctx context.Context, tools []flow.OfferedTool) []clear.
 func (st *Step) asPinned(ctx context.Context, known map[string]map[[32]byte][32]byte, server, tool, definition string) bool {
 	d := &st.cfg.defined
 	d.once.Do(func() { d.same = recent.New[[32]byte, struct{}](maxDefined) })
-	id, looks := st.s.Keyed("margay offered tool v1", []byte(tool)), st.s.Keyed("margay offered definition v1", []byte(tool), []byte(definition))
+	id := st.s.Keyed("margay offered tool v1", []byte(tool))
+	looks := st.s.Keyed("margay offered definition v1", []byte(tool), []byte(definition))
 	if _, ok := d.same.Get(looks); ok {
 		return true
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/taint"
 	"github.com/margaydev/margay/taint/act"
+	"github.com/margaydev/margay/taint/effect"
 )
 
 // Taint is how tool calls are held to what they may follow from.
@@ -33,6 +34,10 @@ type Taint struct {
 	// Pins keeps how tools of servers were first described; nil: what servers say
 	// of tools that no pack knows is a stranger's.
 	Pins Pins
+	// Suggest proposes what a tool does that nothing is known of, by its name and by
+	// what it says of itself, as the suggested answer to a question; nil: it reaches
+	// out.
+	Suggest func(tool string, says []string) effect.Profile
 	// Report only reports what would be done.
 	Report bool
 	// Screen says which part of a history a step is made from; nil: all of

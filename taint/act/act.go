@@ -37,6 +37,9 @@ type Machine struct {
 	// Dirty: what is decided along with a call may leave strangers' words in any
 	// file, before the call or while it is made.
 	Dirty bool
+	// Profile is what a person said of a tool that no pack describes, with what it
+	// said of itself then; nil: nobody said anything.
+	Profile func(tool, definition string) (effect.Profile, bool)
 }
 
 // In is the machine with another working directory.

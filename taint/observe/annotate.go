@@ -101,11 +101,6 @@ type Observation struct {
 	Trusts func(name string) bool
 }
 
-// Unknown is the result of a tool that no pack knows.
-func Unknown(s *Scheme, tool, text string) Result {
-	return Result{Regions: whole(text, s.Worst(), tool), Worst: s.Worst()}
-}
-
 // Annotate cuts a result into regions. It never fails: what it can't tell has
 // the tool's worst label.
 func (a *Annotation) Annotate(o *Observation) Result {

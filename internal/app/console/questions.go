@@ -36,6 +36,9 @@ type Question struct {
 	Cut       bool            `json:"cut"`
 	Label     string          `json:"label"` // what the call was made under
 	Needs     string          `json:"needs"` // what its policy admits
+	// First is what the tool seems to do, where nothing is known of it: an answer can
+	// say that it reads, changes things, or asks each time. Empty elsewhere.
+	First     string          `json:"first"`
 	Deeds     []confirm.Deed  `json:"deeds"`
 	Faults    []confirm.Fault `json:"faults"`
 	Flows     []string        `json:"flows"`
@@ -71,6 +74,9 @@ func (c *Console) questionOf(ctx context.Context, r *confirm.Row) (Question, err
 		ID: q.ID, Trajectory: q.Trajectory, Tool: q.Call.Name, Sink: q.Sink, Arguments: q.Call.Arguments, Bytes: len(q.Call.Arguments), Label: q.Label, Needs: q.Needs,
 		Deeds: append([]confirm.Deed{}, q.Deeds...), Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
 		Answer: r.Answer, By: r.By, Answered: r.Answered, Waiting: r.Answer == "" && c.cfg.Now().Before(q.Expires),
+	}
+	if q.First != nil {
+		out.First = q.First.String()
 	}
 	if out.Bytes > maxArgumentsShown {
 		out.Cut, out.Arguments = true, strings.ToValidUTF8(out.Arguments[:maxArgumentsShown], "")
@@ -148,19 +154,22 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 	}
 	a := confirm.Answer(answer)
 	switch a {
-	case confirm.Once, confirm.Deny:
+	case confirm.Once, confirm.Deny, confirm.Reads, confirm.Changes, confirm.Asks:
 	case confirm.Trajectory:
 		if row.Grant == [32]byte{} {
 			return nil, &Problem{http.StatusBadRequest, "not-grantable", "this call can't be allowed for the trajectory", "allow it once"}
 		}
 	default:
-		return nil, &Problem{http.StatusBadRequest, "answer", "an answer is once, trajectory or deny", "docs/api/openapi.json lists them"}
+		return nil, &Problem{http.StatusBadRequest, "answer", "an answer is once, trajectory, reads, changes, asks or deny", "docs/api/openapi.json lists them"}
 	}
 	by := "console"
 	if name := access.From(ctx).Name(); name != "" {
 		by += ": " + name
 	}
 	if err := c.cfg.Desk.Answer(ctx, row.ID, a, by); err != nil {
+		if errors.Is(err, confirm.ErrFirst) {
+			return nil, &Problem{http.StatusBadRequest, "not-first", err.Error(), "allow it once"}
+		}
 		if errors.Is(err, confirm.ErrAnswered) {
 			if now, e := c.cfg.Desk.Row(ctx, row.ID); e == nil {
 				return nil, &Problem{http.StatusConflict, "answered", "the question was answered already: " + string(now.Answer) + ", by " + now.By, "the first answer counts; margay approve show " + row.ID + " shows it"}
@@ -181,7 +190,7 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 
 // Answering is the body of an answer.
 type Answering struct {
-	Answer string `json:"answer"` // once, trajectory or deny
+	Answer string `json:"answer"` // once, trajectory or deny; where the question has first, also reads, changes or asks
 }
 
 func (c *Console) answerJSON(r *http.Request) (any, error) {

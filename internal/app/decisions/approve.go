@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/internal/app/invocation"
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
+	"github.com/margaydev/margay/mediator/places"
 )
 
 // asked is a question, as it is printed.
@@ -25,13 +28,18 @@ type asked struct {
 	Answered time.Time      `json:"answered,omitzero"`
 }
 
+// firsts are the answers that remember what a tool does.
+var firsts = []confirm.Answer{confirm.Reads, confirm.Changes, confirm.Asks}
+
 // deskOf is the desk of an installation.
 func deskOf(st *state.State) *confirm.Desk {
-	return confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
+	book := places.New(places.Config{Store: st.Store, Keys: &st.Keys})
+	return confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Say: mediation.Say(book)})
 }
 
 func (a *app) approveCommand() *cobra.Command {
 	var all, forTrajectory bool
+	var as string
 	list := a.OnState(func(ctx context.Context, st *state.State, _ []string) error {
 		return a.listQuestions(ctx, deskOf(st), all)
 	})
@@ -42,7 +50,11 @@ func (a *app) approveCommand() *cobra.Command {
 A call waits for a yes if it depends on text that must not influence it, or if
 it would disclose what it must not. A yes is for that exact call, once; with
 --trajectory it is for all later calls of the session (trajectory) that differ
-only in the free arguments. Without an answer in time, the call is denied.`,
+only in the free arguments. Without an answer in time, the call is denied.
+
+Of a tool that no pack describes, --as remembers what it does: reads (it only
+reads), changes (it also changes things, spends, or tells somebody), or asks (ask
+about each call). margay trust tools lists what is remembered.`,
 		Example: "  margay approve\n  margay approve show 01K00000000000000000000001\n  margay approve allow 01K00000000000000000000001",
 	}
 	c.PersistentFlags().BoolVar(&all, "all", false, "list answered and expired questions, too")
@@ -51,13 +63,21 @@ only in the free arguments. Without an answer in time, the call is denied.`,
 		Example: "  margay approve allow 01K00000000000000000000001\n  margay approve allow --trajectory 01K00000000000000000000001",
 		RunE: a.OnState(func(ctx context.Context, st *state.State, args []string) error {
 			answer := confirm.Once
-			if forTrajectory {
+			switch {
+			case forTrajectory:
 				answer = confirm.Trajectory
+			case as != "":
+				if answer = confirm.Answer(as); !slices.Contains(firsts, answer) {
+					return problem.Usage("margay approve allow --as reads "+args[0], "--as is reads, changes or asks")
+				}
 			}
 			return a.reply(ctx, deskOf(st), args[0], answer)
 		}),
 	}
+	allow.Flags().StringVar(&as, "as", "", "and remember of a tool that nothing is known of: it only `reads`, it also changes, or it asks each time")
+	_ = allow.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"reads", "changes", "asks"}, cobra.ShellCompDirectiveNoFileComp))
 	allow.Flags().BoolVar(&forTrajectory, "trajectory", false, "for the rest of the trajectory, whatever the free arguments are")
+	allow.MarkFlagsMutuallyExclusive("as", "trajectory")
 	c.AddCommand(
 		&cobra.Command{Use: "list", Short: "List what waits for an answer", Args: cobra.NoArgs, RunE: list, Example: "  margay approve list --all"},
 		&cobra.Command{Use: "show ID", Short: "Show a call, and what forced the question", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteFirst(a.questions), Example: "  margay approve show 01K00000000000000000000001", RunE: a.OnState(a.showQuestion)},
@@ -144,6 +164,9 @@ func (q *asked) write(w io.Writer) {
 	if len(q.Flows) > 0 {
 		line("would disclose", strings.Join(q.Flows, ", "))
 	}
+	if q.First != nil {
+		line("first use", "nothing is known of this tool; by what it says of itself it "+q.First.Profile.String())
+	}
 	for i := range q.Deeds {
 		line("would", q.Deeds[i].Text())
 	}
@@ -163,6 +186,11 @@ func (q *asked) write(w io.Writer) {
 		if q.Grant != [32]byte{} {
 			cli.Fprintf(w, "margay approve allow --trajectory %s\n", q.ID)
 		}
+		if q.First != nil {
+			for _, a := range firsts {
+				cli.Fprintf(w, "margay approve allow --as %s %s\n", a, q.ID)
+			}
+		}
 	}
 }
 
@@ -171,6 +199,8 @@ func (a *app) reply(ctx context.Context, d *confirm.Desk, id string, answer conf
 	switch err := d.Answer(ctx, id, answer, "terminal"); {
 	case errors.Is(err, confirm.ErrNotFound):
 		return problem.Failure("margay approve lists them", "no question has this id")
+	case errors.Is(err, confirm.ErrFirst):
+		return problem.Usage("margay approve allow "+id, "%w", err)
 	case errors.Is(err, confirm.ErrAnswered), errors.Is(err, confirm.ErrExpired):
 		return problem.Failure("margay approve show "+id, "%w", err)
 	case err != nil:

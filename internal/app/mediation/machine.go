@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/places"
+	"github.com/margaydev/margay/taint/effect"
 )
 
 // Places are what a configuration and a store know of the computer that this
@@ -25,6 +27,23 @@ func Places(c *config.Config, st *state.State) (*places.Book, error) {
 		b.Roots = append(b.Roots, names...)
 	}
 	return places.New(b), nil
+}
+
+// Say remembers in a book what a person says that a question's tool does.
+func Say(b *places.Book) func(context.Context, *confirm.Question, effect.Profile) error {
+	return func(ctx context.Context, q *confirm.Question, p effect.Profile) error {
+		return b.Say(ctx, places.Tool{Name: q.Call.Name, Definition: q.First.Definition, Profile: p})
+	}
+}
+
+// Changed forgets what a person said of a tool that describes itself in another way
+// now.
+func Changed(st *state.State) func(ctx context.Context, tool string) error {
+	book := places.New(places.Config{Store: st.Store, Keys: &st.Keys})
+	return func(ctx context.Context, tool string) error {
+		_, err := book.Unsay(ctx, tool)
+		return err
+	}
 }
 
 // Untrusted notes where an agent works. It returns that folder if labels

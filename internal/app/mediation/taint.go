@@ -37,15 +37,17 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 	}
 	t := &mediator.Taint{
 		Policy: p, Key: digestKey(&st.Keys), Report: c.Taint.Mode == "report" || c.Observe,
-		Desk: confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: c.Taint.Wait.Value(), Asked: asked}),
 		// Harnesses name the tools of the user's servers with two underscores;
 		// they describe all other tools themselves.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
 	}
 	t.Pins = st.Store
-	if t.Machine, err = Places(c, st); err != nil {
+	book, err := Places(c, st)
+	if err != nil {
 		return nil, err
 	}
+	t.Machine = book
+	t.Desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: c.Taint.Wait.Value(), Asked: asked, Say: Say(book)})
 	if t.MaxTold = c.Taint.GoOn; t.MaxTold == 0 {
 		t.MaxTold = -1
 	}

@@ -1,4 +1,4 @@
-// Package policies has the commands of packs, rubrics and trusted folders.
+// Package policies has the commands of packs and rubrics.
 package policies
 
 import (
@@ -33,7 +33,7 @@ type app struct{ *invocation.App }
 // Commands are those of this package.
 func Commands(a *invocation.App) []*cobra.Command {
 	c := &app{a}
-	return []*cobra.Command{c.policyCommand(), c.rubricCommand(), c.trustCommand()}
+	return []*cobra.Command{c.policyCommand(), c.rubricCommand()}
 }
 
 func (a *app) policyCommand() *cobra.Command {

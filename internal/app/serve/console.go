@@ -107,7 +107,11 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 		desk = taints.Desk
 	}
 	if desk == nil { // another process may ask
-		desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
+		book, err := mediation.Places(c, st)
+		if err != nil {
+			return err
+		}
+		desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Say: mediation.Say(book)})
 	}
 	var notices []string
 	if open := c.PassingUpstreams(); len(open) > 0 || c.OnError == "pass" {

@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/address"
 	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/mcpproxy"
@@ -60,7 +61,7 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 		return nil, nil, err
 	}
 	proxy, err := mcpproxy.New(mcpproxy.Config{
-		Engine: engine, Name: o.Name, Identity: o.Identity, Trust: flow.TrustLocal, Pins: st.Store, Key: PinKey(&st.Keys),
+		Engine: engine, Name: o.Name, Identity: o.Identity, Trust: flow.TrustLocal, Pins: st.Store, Key: PinKey(&st.Keys), Changed: mediation.Changed(st),
 		DenyChanged: o.DenyChanged && !c.Observe, MaxMessage: c.Limits.Body, Log: o.Log,
 	})
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *Server) servers(c *config.Config, es *engines, st *state.State, log *sl
 			trust = flow.TrustLocal
 		}
 		proxy, err := mcpproxy.New(mcpproxy.Config{
-			Engine: engine, Name: name, Identity: Identity(name, &srv), Trust: trust, Pins: st.Store, Key: PinKey(&st.Keys),
+			Engine: engine, Name: name, Identity: Identity(name, &srv), Trust: trust, Pins: st.Store, Key: PinKey(&st.Keys), Changed: mediation.Changed(st),
 			DenyChanged: c.DenyChanged(&srv) && !c.Observe, MaxMessage: c.Limits.Body, Log: log,
 		})
 		if err != nil {

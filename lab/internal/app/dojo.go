@@ -10,12 +10,14 @@ import (
 
 	"github.com/margaydev/margay/lab/dojo"
 	"github.com/margaydev/margay/lab/dojo/episode"
+	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/lab/judge"
 	"github.com/margaydev/margay/lab/report"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/screen"
 	"github.com/margaydev/margay/screen/lexical"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/observe"
 	"github.com/margaydev/margay/taint/pack"
 )
@@ -25,6 +27,7 @@ type dojoOptions struct {
 	defences, suites  []string
 	typed             bool
 	judge, judgeModel string
+	packs, labels     string
 }
 
 var dojoSuites = []string{"workspace", "travel", "banking", "slack"}
@@ -42,6 +45,8 @@ func dojoFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&d.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(dojoNames(), " "))
 	c.Flags().StringSliceVar(&d.suites, "suite", nil, "only these `names` of suites, separated by commas: "+strings.Join(dojoSuites, " "))
 	c.Flags().BoolVar(&d.typed, "typed", true, "also with the injected texts in typed fields")
+	c.Flags().StringVar(&d.packs, "packs", packsDefault, "default, or none: no pack describes the tools, and the user has said what they do")
+	c.Flags().StringVar(&d.labels, "labels", "agentdojo", "what the user says of tools that no pack describes: a `file`, or "+strings.Join(firstuse.Names(), ", "))
 	judgeFlags(c, &d.judge, &d.judgeModel)
 }
 
@@ -54,7 +59,31 @@ func checkDojo(o *options) error {
 	if o.dojo.judge != "" && o.dojo.judgeModel == "" {
 		return usage("give --judge-model, too", "--judge names no model")
 	}
+	if p := o.dojo.packs; p != packsDefault && p != packsNone {
+		return usage("packs are "+packsDefault+" or "+packsNone, "unknown packs %q", p)
+	}
 	return checkDefences(o.dojo.defences, dojoNames())
+}
+
+// Packs of the suite dojo.
+const (
+	packsDefault = "default"
+	packsNone    = "none"
+)
+
+// rulesWithout are the policy where no pack describes a tool, and a user has said
+// what each does.
+func rulesWithout(labels string) (dojo.Rules, error) {
+	said, err := firstuse.Open(labels)
+	if err != nil {
+		return nil, err
+	}
+	p, err := pack.Policy(observe.Machine(), nil)
+	if err != nil {
+		return nil, err
+	}
+	p = p.On(&act.Machine{Profile: said.Profile})
+	return func(string) (*taint.Policy, error) { return p, nil }, nil
 }
 
 // dojoRules are the policies of AgentDojo's suites, from the packs that come
@@ -127,6 +156,9 @@ func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure,
 	}
 	set.Episodes = slices.DeleteFunc(set.Episodes, func(e *episode.Episode) bool { return !slices.Contains(suites, e.Suite) })
 	rules, missing := dojoRules(suites)
+	if o.dojo.packs == packsNone {
+		rules, missing = rulesWithout(o.dojo.labels)
+	}
 	rows, judged, notes, err := dojoRows(o, rules)
 	if err != nil {
 		return nil, nil, err

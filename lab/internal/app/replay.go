@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/lab/firstuse"
 	benchreplay "github.com/margaydev/margay/lab/replay"
 	"github.com/margaydev/margay/lab/report"
 	"github.com/margaydev/margay/lab/results"
@@ -24,7 +25,7 @@ import (
 type replayOptions struct {
 	packs, modes, suites []string
 	untrusted, explain   bool
-	subagents            string
+	subagents, labels    string
 }
 
 const replayLong = `Replay recorded sessions of agents through the engine that holds tool calls to
@@ -49,6 +50,7 @@ func replayFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&r.suites, "suite", nil, "only sessions of these `suites`, separated by commas")
 	c.Flags().StringSliceVar(&r.packs, "packs", []string{benchreplay.PacksDefault}, "`packs` of tools, names or files: default for those of the session, none so that no tool is known")
 	c.Flags().StringVar(&r.subagents, "subagents", string(benchreplay.SubagentsEstimate), "what sub-agents are taken to have `read`, of whose own steps a record has nothing: world, workspace, or estimate by their orders and answers")
+	c.Flags().StringVar(&r.labels, "labels", "", "what the user says of tools that no pack describes when they are first used: a `file`, or "+strings.Join(firstuse.Names(), ", ")+"; without, each of their calls is asked about")
 	c.Flags().BoolVar(&r.untrusted, "untrusted", false, "trust no folder, whatever folders sessions name as trusted")
 	c.Flags().BoolVar(&r.explain, "explain", false, "also print each call that is asked about, with the codes of the reasons, and what is asked most")
 }
@@ -91,6 +93,12 @@ func runReplay(ctx context.Context, o *options) (*results.Result, []report.Figur
 		Subagents: subagents,
 		Suites:    o.replay.suites, N: max(0, o.n), Packs: o.replay.packs, Trusted: !o.replay.untrusted, Modes: o.replay.modes, Seed: o.seed, Progress: o.progress,
 		Small: o.quick,
+	}
+	if o.replay.labels != "" {
+		var err error
+		if r.Labels, err = firstuse.Open(o.replay.labels); err != nil {
+			return nil, nil, err
+		}
 	}
 	most := map[asked]int{}
 	if o.replay.explain {

@@ -1,4 +1,6 @@
-package policies
+// Package trust has the commands by which a user says what he trusts: folders, files
+// and tools.
+package trust
 
 import (
 	"context"
@@ -20,7 +22,15 @@ import (
 	"github.com/margaydev/margay/store"
 )
 
-func (a *app) trustCommand() *cobra.Command {
+// app is one invocation.
+type app struct{ *invocation.App }
+
+// Commands are those of this package.
+func Commands(i *invocation.App) []*cobra.Command {
+	return []*cobra.Command{(&app{i}).command()}
+}
+
+func (a *app) command() *cobra.Command {
 	list := a.onPlaces(func(ctx context.Context, b *places.Book, _ []string) error {
 		return a.listPlaces(ctx, b, func(p *places.Place) bool { return p.Trusted })
 	})
@@ -48,8 +58,13 @@ runs. Running gateways apply changes from their next request on.`,
 		&cobra.Command{
 			Use: "files", Short: "List files that strangers had a part in", Args: cobra.NoArgs, Example: "  margay trust files",
 			RunE: a.onPlaces(func(ctx context.Context, b *places.Book, _ []string) error {
-				return a.listPlaces(ctx, b, func(p *places.Place) bool { return !p.Trusted })
+				return a.listPlaces(ctx, b, (*places.Place).File)
 			}),
+		},
+		a.trustTool(),
+		&cobra.Command{
+			Use: "tools", Short: "List what you said that tools do which no pack describes", Args: cobra.NoArgs, Example: "  margay trust tools --json",
+			RunE: a.onPlaces(a.listTools),
 		},
 		&cobra.Command{
 			Use: "server NAME", Short: "Take what an MCP server says of its tools from now on", Args: cobra.ExactArgs(1), Example: "  margay trust server linear-server",
@@ -138,7 +153,7 @@ func (a *app) trust(ctx context.Context, b *places.Book, args []string) error {
 	}
 	for i := range all {
 		for _, dir := range out.Trusted {
-			if !all[i].Trusted && places.Below(all[i].Path, dir) {
+			if all[i].File() && places.Below(all[i].Path, dir) {
 				out.Strangers++
 				break
 			}
@@ -258,7 +273,7 @@ func (a *app) offered(ctx context.Context, st *state.State, trusted bool) ([]str
 	all, err := places.New(places.Config{Store: st.Store, Keys: &st.Keys}).All(ctx)
 	var out []string
 	for _, p := range all {
-		if p.Trusted == trusted && len(out) < invocation.MaxOffered {
+		if p.Tool == nil && p.Trusted == trusted && len(out) < invocation.MaxOffered {
 			out = append(out, p.Path)
 		}
 	}

@@ -1,0 +1,1 @@
+-- What users say that tools do is kept among the places: older versions would take it for files.

@@ -1,0 +1,44 @@
+package profile
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/taint/document"
+	"github.com/margaydev/margay/taint/effect"
+)
+
+func TestOf(t *testing.T) {
+	const user = "Add a note to project-42 for alice@corp.example about https://docs.example/a, with 12 items."
+	for _, c := range []struct {
+		profile effect.Profile
+		args    string
+		want    effect.Effect
+		to      string
+		known   bool
+	}{
+		{effect.Profile{}, `{"query":"anything at all"}`, effect.Observe, "", false},
+		{effect.Profile{}, `{}`, effect.Observe, "", false},
+		{effect.Profile{}, `{"url":"https://docs.example/a"}`, effect.Observe, "", true},
+		{effect.Profile{}, `{"url":"https://docs.example/a?x=secret"}`, effect.Reach, "https://docs.example/a?x=secret", false},
+		{effect.Profile{}, `{"q":{"deep":["evil.example"]}}`, effect.Reach, "evil.example", false},
+		{effect.Profile{}, `{"q":"see //evil.example/x"}`, effect.Reach, "see //evil.example/x", false},
+		{effect.Profile{}, `{"q":"10.0.0.1"}`, effect.Reach, "10.0.0.1", false},
+		{effect.Profile{}, `{"q":"[::1]:80"}`, effect.Reach, "[::1]:80", false},
+		{effect.Profile{}, `{"q":"localhost:8080"}`, effect.Reach, "localhost:8080", false},
+		{effect.Profile{}, `{"file":"notes.md"}`, effect.Reach, "notes.md", false}, // Moldova's
+		{effect.Profile{}, `{"file":"notes.txt"}`, effect.Observe, "", false},
+		{effect.Profile{Open: true}, `{"package":"left-pad"}`, effect.Reach, "left-pad", false},
+		{effect.Profile{Open: true}, `{"package":"project-42"}`, effect.Observe, "", true},
+		{effect.Profile{Effect: effect.Reach}, `{"to":"alice@corp.example"}`, effect.Reach, "", true},
+		{effect.Profile{Effect: effect.Reach}, `{"to":"alice@corp.example","body":"hello"}`, effect.Reach, "", false},
+		{effect.Profile{Effect: effect.Edit}, `{"note":"project-42","pinned":true,"n":12}`, effect.Edit, "", true},
+		{effect.Profile{Effect: effect.Edit}, `{"note":"project-42","n":1234}`, effect.Edit, "", false},
+		{effect.Profile{Effect: effect.Spend}, `{"n":12}`, effect.Spend, "", false},
+	} {
+		d := Of(c.profile, document.Arguments(c.args), []string{user})
+		if d.Effect != c.want || strings.Join(d.To, " ") != c.to || d.Known != c.known {
+			t.Errorf("%+v with %s: %+v", c.profile, c.args, d)
+		}
+	}
+}
