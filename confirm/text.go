@@ -42,7 +42,12 @@ func (q *Question) Why() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the call may follow from what is %s, and needs %s.", q.Label, q.Needs)
 	if q.First != nil {
-		fmt.Fprintf(&b, "\n- nothing is known of this tool. By what it says of itself it %s. An answer can be remembered: it only reads, it also changes things, or each call is asked about", q.First.Profile)
+		fmt.Fprintf(&b, "\n- nothing is known of this tool. By its name and its own words it %s. So that it is not asked about again: ", q.First.Profile)
+		if q.First.Definition == "" {
+			fmt.Fprintf(&b, "margay trust tool %s --does observe, or what it does", strconv.Quote(q.Call.Name))
+		} else {
+			b.WriteString("margay approve allow --as reads, or changes, or asks")
+		}
 	}
 	for i := range q.Deeds {
 		fmt.Fprintf(&b, "\n- it would %s", q.Deeds[i].Text())

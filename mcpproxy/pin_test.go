@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -70,6 +71,32 @@ func TestChangedToolsAreReported(t *testing.T) {
 	e = newEnds(t, other)
 	if _, codes := listed(t, e, store, `{"tools":[`+toolA2+`]}`); len(codes) > 0 {
 		t.Errorf("another server: %v", codes)
+	}
+}
+
+// TestChangedTools: what was said of a tool is forgotten before a list goes on in which
+// it describes itself in another way. Where that fails, the list does not.
+func TestChangedTools(t *testing.T) {
+	var changed []string
+	var fails error
+	p, store := newProxy(t, func(c *Config, _ *mediator.Config) {
+		c.Changed = func(_ context.Context, tool string) error { changed = append(changed, tool); return fails }
+	})
+	e := newEnds(t, p)
+	for i, step := range []struct {
+		result string
+		want   int
+	}{{`{"tools":[` + toolA + `]}`, 0}, {`{"tools":[` + toolA3 + `,` + toolB + `]}`, 0}, {`{"tools":[` + toolA2 + `,` + toolB + `]}`, 1}, {`{"tools":[` + toolA2 + `]}`, 1}} {
+		if listed(t, e, store, step.result); len(changed) != step.want {
+			t.Errorf("step %d: %v", i, changed)
+		}
+	}
+	if len(changed) > 0 && changed[0] != "mcp__"+p.cfg.Name+"__a" {
+		t.Errorf("%s has changed", changed[0])
+	}
+	fails = errors.New("gone")
+	if got, _ := listed(t, e, store, `{"tools":[`+toolA+`]}`); !strings.Contains(got, `"error"`) || strings.Contains(got, "reads a file") {
+		t.Errorf("the list goes on: %s", got)
 	}
 }
 
