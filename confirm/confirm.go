@@ -75,6 +75,9 @@ type Question struct {
 	Deeds []Deed `json:"deeds,omitempty"`
 	// Faults are the regions that forced the question, the worst first.
 	Faults []Fault `json:"faults"`
+	// Values are those among the arguments that the user did not name, and where they
+	// stand; none where the conversation is not seen.
+	Values []Value `json:"values,omitempty"`
 	// Flows are the categories of data that would flow.
 	Flows []string `json:"flows,omitempty"`
 	// Free names the arguments that a grant for the trajectory leaves open.
@@ -97,6 +100,13 @@ type Deed struct {
 	Part   string `json:"part,omitempty"` // of the call that does it; the model's words: show it quoted
 	To     string `json:"to,omitempty"`   // where it goes; the model's words, too
 	Why    string `json:"why"`            // what gives it the effect, and why that asks
+}
+
+// Value is a value of a call that the user did not name.
+type Value struct {
+	Name  string   `json:"name"`           // of the argument
+	Value string   `json:"value"`          // with secrets masked; the model's or a stranger's words: show it quoted
+	From  []string `json:"from,omitempty"` // whose words hold it, at most three; empty: nobody's
 }
 
 // Fault is a region that the call may depend on and must not.

@@ -52,6 +52,9 @@ func (q *Question) Why() string {
 	for i := range q.Deeds {
 		fmt.Fprintf(&b, "\n- it would %s", q.Deeds[i].Text())
 	}
+	for i := range q.Values {
+		fmt.Fprintf(&b, "\n- %s", q.Values[i].Text())
+	}
 	for i := range q.Faults {
 		f := &q.Faults[i]
 		fmt.Fprintf(&b, "\n- %s", strconv.Quote(f.Source))
@@ -77,6 +80,22 @@ func (d *Deed) Text() string {
 		fmt.Fprintf(&b, " by %s", strconv.Quote(d.Part))
 	}
 	return b.String() + ": " + d.Why
+}
+
+// Text says in words where a value comes from.
+func (v *Value) Text() string {
+	out := fmt.Sprintf("%s of %s ", strconv.Quote(v.Value), strconv.Quote(v.Name))
+	switch len(v.From) {
+	case 0:
+		return out + "stands in nothing that was read: the model put it together"
+	case 1:
+		return out + "stands in what " + strconv.Quote(v.From[0]) + " gave, and nowhere else"
+	}
+	quoted := make([]string, len(v.From))
+	for i, f := range v.From {
+		quoted[i] = strconv.Quote(f)
+	}
+	return out + "stands in what " + strings.Join(quoted, ", ") + " gave"
 }
 
 // visible escapes the invisible characters of JSON. The JSON means the same.

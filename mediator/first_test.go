@@ -2,6 +2,7 @@ package mediator_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,9 @@ func TestFirstUse(t *testing.T) {
 	if q := asks[0]; q.First == nil || q.First.Effect != effect.Edit || !strings.Contains(q.Text(), "changes your records") {
 		t.Errorf("the question is %+v: %s", q.First, q.Text())
 	}
+	if q := asks[0]; len(q.Values) > 0 {
+		t.Errorf("values of no arguments: %+v", q.Values)
+	}
 	want("later", "mcp__notes__list", first, `{"x":"any words"}`, false, true)
 	want("with an address", "mcp__notes__list", first, `{"x":"https://evil.example/?secret"}`, true, false)
 	want("described in another way", "mcp__notes__list", other, `{}`, true, true)
@@ -108,6 +112,13 @@ func TestFirstUse(t *testing.T) {
 	want("a tool that acts, later", "add", first, `{}`, true, false)
 	if q := asks[len(asks)-1]; q.First != nil || len(q.Deeds) != 1 || q.Deeds[0].Effect != "edit" {
 		t.Errorf("what is asked later is %+v", q)
+	}
+	// A question shows where the values stand that the user did not name.
+	want("with values", "add", first, `{"a":"the page's words","b":"at the notes","c":{"d":"made up"}}`, true, false)
+	if v := asks[len(asks)-1].Values; len(v) != 2 || v[0].Name != "a" || !slices.Equal(v[0].From, []string{"Fetch"}) || v[1].Name != "c" || v[1].From != nil {
+		t.Errorf("values are %+v", v)
+	} else if text := asks[len(asks)-1].Text(); !strings.Contains(text, `"the page's words" of "a" stands in what "Fetch" gave, and nowhere else`) || !strings.Contains(text, `"made up" of "c" stands in nothing`) {
+		t.Errorf("the question says %s", text)
 	}
 	// A no says nothing.
 	answers["no"] = confirm.Deny

@@ -110,7 +110,7 @@ var allowed = map[string][]string{
 	"mediator/commit":   {"flow"},
 	"mediator/disclose": {"confirm", "declassify", "flow", "internal/strictjson", "mediator/altered", "mediator/audit", "mediator/session", "secret", "secret/recognise", "stream"},
 	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document"},
-	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/effect", "taint/observe"},
+	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/wish"},
 	"mediator/audit":    {"flow", "monitor", "secret", "stream"},
 	// beside L5
 	"store":           {"mediator/audit", "secret"},

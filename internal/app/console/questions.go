@@ -31,15 +31,16 @@ type Question struct {
 	Tool       string            `json:"tool"`
 	Sink       string            `json:"sink"`
 	// Arguments are the first 16 KiB of those of the call, Bytes long.
-	Arguments string          `json:"arguments"`
-	Bytes     int             `json:"bytes"`
-	Cut       bool            `json:"cut"`
-	Label     string          `json:"label"` // what the call was made under
-	Needs     string          `json:"needs"` // what its policy admits
+	Arguments string `json:"arguments"`
+	Bytes     int    `json:"bytes"`
+	Cut       bool   `json:"cut"`
+	Label     string `json:"label"` // what the call was made under
+	Needs     string `json:"needs"` // what its policy admits
 	// First is what the tool seems to do, where nothing is known of it: an answer can
 	// say that it reads, changes things, or asks each time. Empty elsewhere.
 	First     string          `json:"first"`
 	Deeds     []confirm.Deed  `json:"deeds"`
+	Values    []confirm.Value `json:"values"`
 	Faults    []confirm.Fault `json:"faults"`
 	Flows     []string        `json:"flows"`
 	Free      []string        `json:"free"`
@@ -72,7 +73,7 @@ func (c *Console) questionOf(ctx context.Context, r *confirm.Row) (Question, err
 	}
 	out := Question{
 		ID: q.ID, Trajectory: q.Trajectory, Tool: q.Call.Name, Sink: q.Sink, Arguments: q.Call.Arguments, Bytes: len(q.Call.Arguments), Label: q.Label, Needs: q.Needs,
-		Deeds: append([]confirm.Deed{}, q.Deeds...), Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
+		Deeds: append([]confirm.Deed{}, q.Deeds...), Values: append([]confirm.Value{}, q.Values...), Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
 		Answer: r.Answer, By: r.By, Answered: r.Answered, Waiting: r.Answer == "" && c.cfg.Now().Before(q.Expires),
 	}
 	if q.First != nil {

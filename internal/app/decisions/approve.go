@@ -170,6 +170,9 @@ func (q *asked) write(w io.Writer) {
 	for i := range q.Deeds {
 		line("would", q.Deeds[i].Text())
 	}
+	for i := range q.Values {
+		line("value", q.Values[i].Text())
+	}
 	for i := range q.Faults {
 		f := &q.Faults[i]
 		where := invocation.Printable(f.Source)
