@@ -160,7 +160,7 @@ func (u *user) send(method, path, body string) (int, string) {
 func (r *rig) ask(change func(*confirm.Question)) *confirm.Question {
 	q := &confirm.Question{
 		Trajectory: trajectoryOne, Digest: [32]byte{1}, Grant: [32]byte{2}, Call: flow.ToolCall{Name: "send_money", Arguments: `{"to":"mallory","amount":3}`}, Sink: "mallory",
-		Label: "untrusted", Needs: "trusted", Deeds: []confirm.Deed{{Effect: "spend", Part: "pay bob", To: "bob", Why: "it spends money"}}, Faults: []confirm.Fault{{Source: "read_mail", Field: "body", Label: "untrusted", Excerpt: "pay at once"}}, Flows: []string{"what read_mail told"}, Free: []string{"amount"},
+		Label: "untrusted", Needs: "trusted", Values: []confirm.Value{{Name: "to", Value: "mallory", From: []string{"read_file"}}}, Deeds: []confirm.Deed{{Effect: "spend", Part: "pay bob", To: "bob", Why: "it spends money"}}, Faults: []confirm.Fault{{Source: "read_mail", Field: "body", Label: "untrusted", Excerpt: "pay at once"}}, Flows: []string{"what read_mail told"}, Free: []string{"amount"},
 	}
 	if change != nil {
 		change(q)

@@ -23,6 +23,8 @@ var (
 	hourOnly  = regexp.MustCompile(`\b(\d{1,2}) ?([ap])\.?m\b`)
 	dayWord   = regexp.MustCompile(`\b(noon|midday|midnight)\b`)
 	lasting   = regexp.MustCompile(`\b(\d+(?:\.\d+)?|an?|one|two|three|four|five|six|half an?)[ -]?(hours?|hrs?|h|minutes?|mins?)\b`)
+	// An event that is shown with its end and its start lasts as long as it does.
+	event = regexp.MustCompile(`(?s)\bend_time: ['"]?(\d{4}-\d{2}-\d{2})[ t](\d{1,2}):(\d{2}).{0,600}?\bstart_time: ['"]?(\d{4}-\d{2}-\d{2})[ t](\d{1,2}):(\d{2})`)
 	// A value that is a time and nothing else.
 	wholeTime = regexp.MustCompile(`^(?:(\d{4}-\d{2}-\d{2})(?:[ t](\d{1,2}:\d{2}(?::\d{2})?))?|(\d{1,2}:\d{2}(?::\d{2})?))$`)
 )
@@ -88,6 +90,11 @@ func calendar(s string) (dates map[date]bool, times, durations map[int]bool) {
 			n *= 60
 		}
 		durations[int(n)] = true
+	}
+	for _, m := range event.FindAllStringSubmatch(s, -1) {
+		if n := (atoi(m[2])-atoi(m[5]))*60 + atoi(m[3]) - atoi(m[6]); m[1] == m[4] && n > 0 {
+			durations[n] = true
+		}
 	}
 	return dates, times, durations
 }

@@ -3,7 +3,8 @@
 //
 // A value counts when it occurs in a text after normalising case,
 // punctuation, and the formats of numbers, dates and times; an end time also
-// where its start and a duration do. Free text (four content words or more)
+// where its start and a duration do, be it that of an event that is shown with start
+// and end. Free text (four content words or more)
 // counts when at least 80 % of its content words occur. A value that occurs
 // nowhere, not even in what is hidden, is computed, and counts only if every
 // tool result so far is shown completely. What a schema says of a call's

@@ -44,6 +44,8 @@ func TestCall(t *testing.T) {
 		"end from start and duration": {"one hour on 2024-05-03 at 16:00", "2024-05-03 17:00", `{"start_time":"2024-05-03 16:00","end_time":"2024-05-03 17:00"}`, ""},
 		"end without a duration":      {"on 2024-05-03 at 16:00", "2024-05-03 17:00", `{"start_time":"2024-05-03 16:00","end_time":"2024-05-03 17:00"}`, "end_time"},
 		"end of another duration":     {"30 minutes on 2024-05-03 at 16:00", "2024-05-03 17:00", `{"start_time":"2024-05-03 16:00","end_time":"2024-05-03 17:00"}`, "end_time"},
+		"end by a shown event":        {"at 10:00 on 2024-05-20; - end_time: 2024-05-18 10:30:00\n  id_: '5'\n  start_time: 2024-05-18 09:00:00", "2024-05-20 11:30", `{"new_start_time":"2024-05-20 10:00","new_end_time":"2024-05-20 11:30"}`, ""},
+		"end by events of two days":   {"at 10:00 on 2024-05-20; - end_time: 2024-05-19 10:30:00\n  start_time: 2024-05-18 09:00:00", "2024-05-20 11:30", `{"new_start_time":"2024-05-20 10:00","new_end_time":"2024-05-20 11:30"}`, "new_end_time"},
 		"free text, four in five":     {"apples pears plums quinces", "apples pears plums quinces figs", `{"body":"the plums, pears, apples, quinces and figs"}`, ""},
 		"free text, three in five":    {"apples pears plums", "apples pears plums quinces figs", `{"body":"plums, pears, apples, quinces and figs"}`, "body"},
 		"computed":                    {"10 and 20", "", `{"sum":30}`, ""},
