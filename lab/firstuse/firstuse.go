@@ -75,10 +75,11 @@ func Read(r io.Reader) (Labels, error) {
 			return nil, fmt.Errorf("line %d: %w: %w", line, ErrLabel, err)
 		}
 		e, err := effect.Parse(l.Effect)
+		_, again := out[l.Tool]
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("line %d: %w: %w", line, ErrLabel, err)
-		case l.Tool == "" || out[l.Tool] != (effect.Profile{}):
+		case l.Tool == "" || again:
 			return nil, fmt.Errorf("line %d: %w: a tool has one name and one label", line, ErrLabel)
 		case !slices.Contains([]string{"machine", "user", "workspace", "world"}, l.Source):
 			return nil, fmt.Errorf("line %d: %w: unknown source %q", line, ErrLabel, l.Source)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/testkit"
+	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/stats"
 )
@@ -425,5 +426,38 @@ func TestRecorded(t *testing.T) {
 		if asked(All) < asked(Replay) || asked(Replay) < asked(Best) || asked(All) == 0 {
 			t.Errorf("%s: %v, %v, %v", name, asked(All), asked(Replay), asked(Best))
 		}
+	}
+}
+
+// TestFirstUse: the user answers what a tool does that no pack describes, once over all
+// sessions, and only where a label says it.
+func TestFirstUse(t *testing.T) {
+	session := func() *Session {
+		return parsed(t, `{"messages":[
+			{"role":"user","text":"Look it up."},
+			{"role":"assistant","text":"","calls":[{"id":"1","name":"page","args":{}}]},
+			{"role":"tool","callid":"1","text":"some words"},
+			{"role":"assistant","text":"","calls":[{"id":"2","name":"list","args":{"q":"words"}}]},
+			{"role":"tool","callid":"2","text":"more words"},
+			{"role":"assistant","text":"","calls":[{"id":"3","name":"list","args":{"q":"more"}},{"id":"4","name":"other","args":{"q":"more"}}]}]}`)
+	}
+	labels, err := firstuse.Read(strings.NewReader(`{"tool":"list","effect":"observe","source":"world"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &user{labels: labels}
+	e := newEngines([]string{PacksNone}, false)
+	for i := range 2 {
+		out, err := play(t.Context(), e, All, session(), reader{}, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := out.calls
+		if len(c) != 4 || c[0].asked || c[1].first != (i == 0) || c[1].asked || c[2].asked || c[2].first || !c[3].asked || c[3].first || !c[1].made {
+			t.Errorf("session %d: %+v", i, c)
+		}
+	}
+	if len(u.said) != 1 || u.said[0].Name != "list" {
+		t.Errorf("the user said %+v", u.said)
 	}
 }

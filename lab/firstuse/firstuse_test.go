@@ -1,0 +1,42 @@
+package firstuse
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/taint/effect"
+)
+
+func TestRead(t *testing.T) {
+	for _, name := range Names() {
+		l, err := Open(name)
+		if err != nil || len(l) < 50 {
+			t.Errorf("%s: %d labels, %v", name, len(l), err)
+		}
+	}
+	l, err := Read(strings.NewReader(`{"tool":"a","effect":"observe","source":"world"}` + "\n" + `{"tool":"b","effect":"reach","source":"user","open":true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := l.Profile("b", "x"); !ok || p != (effect.Profile{Effect: effect.Reach, Own: true, Open: true}) {
+		t.Errorf("b is %+v, %v", p, ok)
+	}
+	if p, ok := l.Profile("a", ""); !ok || p != (effect.Profile{}) {
+		t.Errorf("a is %+v, %v", p, ok)
+	}
+	if _, ok := l.Profile("c", ""); ok {
+		t.Error("c has a label")
+	}
+	for _, bad := range []string{
+		`{"tool":"a","effect":"reads","source":"world"}`, `{"tool":"a","effect":"observe","source":"mine"}`, `{"effect":"observe","source":"user"}`,
+		`{"tool":"a","effect":"observe","source":"world","why":"x"}`, "{", `{"tool":"a","effect":"observe","source":"user"}` + "\n" + `{"tool":"a","effect":"edit","source":"user"}`,
+	} {
+		if _, err := Read(strings.NewReader(bad)); !errors.Is(err, ErrLabel) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if _, err := Open("no such file"); err == nil || !strings.Contains(err.Error(), "toolemu") {
+		t.Errorf("%v", err)
+	}
+}
