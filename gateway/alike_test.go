@@ -36,14 +36,14 @@ import (
 )
 
 // TestConnectorsDecideAlike: a session of calls of a server's tools is decided alike by
-// the gateway, the MCP proxy and the hook. ALIKE=1000 plays that many random sessions, and
+// the gateway, the MCP proxy and the hook. ALIKE plays that many random sessions, 1,000 by default, and
 // ALIKE_SEED draws others.
 //
 // The proxy and the hook see calls and results, and hold a call to all that was told
 // before it. So does the gateway where it makes no step again. What a user said is seen
 // by the gateway alone: these users name no place.
 func TestConnectorsDecideAlike(t *testing.T) {
-	n := 150
+	n := 1000
 	if s := os.Getenv("ALIKE"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}

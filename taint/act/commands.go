@@ -2,6 +2,7 @@ package act
 
 import (
 	"encoding/json"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			// The table says of few programs which words are files that they read.
 			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)
 			more := in.stricter(&made, command)
-			if made.Effect == effect.Run && !made.Tainted && !strings.Contains(command, "=") && made.compiles() {
+			if made.Effect == effect.Run && (!made.Tainted && !m.Follows() || !m.Dirty && !in.steered()) && !strings.Contains(command, "=") && made.compiles() {
 				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
 			}
 			out = append(append(out, more...), made)
@@ -87,6 +88,9 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 var (
 	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
 	elsewhere = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
+	// anywhere is what of that counts wherever it stands in a command.
+	anywhere = regexp.MustCompile(`(?i)GH_|HOST|_TOKEN|_REPO\b|--hostname|` + "`" + `|<\(`)
+	accepts  = regexp.MustCompile(` (?:-H|--header) Accept: application/(?:vnd\.github(?:\.[A-Za-z0-9-]+)*\+?)?(?:json|diff|patch|raw|html|text)?(?: |$)`)
 	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
 
@@ -94,6 +98,30 @@ var (
 // works on: go build and go vet do not by design, and a formatter has no reason to.
 func (a *Act) compiles() bool {
 	return a.whole() && compilers.MatchString(a.Text) && !strings.Contains(strings.ReplaceAll(a.Text, "/...", ""), "..")
+}
+
+// steering are files by which a folder, or one above it, chooses what a toolchain runs.
+var steering = []string{
+	"rust-toolchain", "rust-toolchain.toml", ".cargo", ".cargo/config", ".cargo/config.toml", "Cargo.toml", "rustfmt.toml", ".rustfmt.toml",
+	"go.mod", "go.work", "vendor", ".envrc", ".tool-versions", "mise.toml", ".mise.toml", ".config/mise",
+}
+
+// steered reports whether strangers had a part in a file that chooses what a compiler
+// or formatter of the working directory runs, or may have had: in a folder as a whole,
+// or outside every workspace.
+func (m *Machine) steered() bool {
+	root := m.around()
+	if root == "" || !m.Follows() {
+		return true
+	}
+	for dir := m.Dir; ; dir = path.Dir(dir) {
+		if m.Tainted(dir) || slices.ContainsFunc(steering, func(name string) bool { return m.touched(path.Join(dir, name)) }) {
+			return true
+		}
+		if dir == "/" || dir == "." {
+			return false
+		}
+	}
 }
 
 // namesTouched reports whether a word of a command leads to a file that strangers
@@ -129,12 +157,23 @@ func (a *Act) Checks() bool {
 		!slices.ContainsFunc(strings.Fields(a.Text)[1:], func(w string) bool { return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") })
 }
 
+// before is a command without what its first pipe leads to, where a program stands
+// before that alone: what reads its output can't change what it does.
+func before(command, program string) string {
+	left, right, ok := strings.Cut(command, "|")
+	if !ok || !strings.Contains(left, program) || strings.Contains(right, program) || strings.HasPrefix(right, "|") {
+		return command
+	}
+	return left
+}
+
 // forge looks closer at an act of a forge's client. It is known only where nothing in
 // the command may lead it to another server, and what it downloads are files of
 // strangers.
 func (m *Machine) forge(a *Act, command string) (more []Act) {
-	words := strings.Fields(a.Text)
-	asks := len(words) > 1 && a.whole() && !elsewhere.MatchString(command) && !strings.ContainsAny(a.Text, "@")
+	text := accepts.ReplaceAllString(a.Text, " ")
+	words := strings.Fields(text)
+	asks := len(words) > 1 && a.whole() && !anywhere.MatchString(command) && !elsewhere.MatchString(before(command, words[0])) && !elsewhere.MatchString(text) && !strings.ContainsAny(text, "@")
 	for i, w := range words {
 		switch {
 		case i == 0 || !asks:
@@ -143,7 +182,7 @@ func (m *Machine) forge(a *Act, command string) (more []Act) {
 		case words[1] == "api":
 			asks = !strings.HasPrefix(w, "-") || slices.Contains([]string{"--paginate", "--slurp", "--jq", "-q"}, w)
 		default:
-			asks = strings.Count(w, "/") < 2
+			asks = strings.Count(w, "/") < 2 || w == "//" // jq's
 		}
 	}
 	if !asks {
