@@ -21,9 +21,14 @@ import time
 # Dependencies are resolved as they were on this day, so that a definition that
 # a dependency writes (a schema, say) stays as it was labelled.
 BEFORE = "2026-11-20"
+# Python 3.13 strips the indentation of docstrings, which become descriptions:
+# another version may give other definitions.
+PYTHON = os.environ.get("MCP_TOOLS_PYTHON", "python3.13")
 LIST_SECONDS = 60
 INSTALL_SECONDS = 420
 # Servers put their folder into descriptions: it has to be the same everywhere.
+# The salt of the split into train, dev and test.
+SALT = "margay-tools-1:"
 SCRATCH = pathlib.Path("/tmp/margay-mcp-tools")
 # What of a definition a label is for. The order is that of tools/list.
 FIELDS = ("name", "title", "description", "annotations", "inputSchema", "outputSchema")
@@ -76,10 +81,10 @@ def install(cache, s):
         elif s["registry"] == "pypi":
             pip = cache / "pip"
             if not (pip / ".installed").exists():
-                run([sys.executable, "-m", "venv", str(pip)], INSTALL_SECONDS)
+                run([PYTHON, "-m", "venv", str(pip)], INSTALL_SECONDS)
                 run([str(pip / "bin/python"), "-m", "pip", "install", "-q", "pip==26.3"], INSTALL_SECONDS)
                 (pip / ".installed").write_text("")
-            run([sys.executable, "-m", "venv", "--without-pip", str(home / "venv")], INSTALL_SECONDS)
+            run([PYTHON, "-m", "venv", "--without-pip", str(home / "venv")], INSTALL_SECONDS)
             run([str(pip / "bin/python"), "-m", "pip", "--python", str(home / "venv/bin/python"), "install", "-q",
                  "--no-input", "--only-binary", ":all:", "--uploaded-prior-to", BEFORE,
                  f"{s['package']}=={s['version']}", *also], INSTALL_SECONDS)
@@ -294,13 +299,59 @@ def check(args, servers):
             else:
                 same += 1
     print(f"{same} as labelled, {changed} changed, {missing} missing, {len(set(have) - labelled)} not labelled")
-    if changed or missing:
+    if not check_split(args) or changed or missing:
         sys.exit(1)
+
+
+def share(server):
+    """Returns a server's part: its name alone decides, so that a new server
+    moves no other."""
+    n = int.from_bytes(hashlib.sha256((SALT + server).encode()).digest()[:8], "big") % 100
+    return "train" if n < 60 else "dev" if n < 75 else "test"
+
+
+def frozen(labels, parts):
+    """Returns the digest of the label lines of the test servers, in their order."""
+    h = hashlib.sha256()
+    with open(labels, "rb") as f:
+        for line in f:
+            if parts[json.loads(line)["server"]] == "test":
+                h.update(line)
+    return "sha256:" + h.hexdigest()
+
+
+def split(args):
+    """Writes the split of the labelled servers."""
+    with open(args.labels, encoding="utf-8") as f:
+        parts = {s: share(s) for s in sorted({json.loads(l)["server"] for l in f})}
+    with open(args.split, "w", encoding="utf-8") as f:
+        f.write("# Which labelled servers train, tune (dev) and test a classifier. scripts/mcp-tools split writes it.\n"
+                "# The first 8 bytes of SHA-256(salt + server), big-endian, modulo 100: under 60 train, under 75 dev, else test.\n"
+                "# Nobody trains on the test servers, or looks at their definitions to choose features.\n"
+                f"salt {SALT}\n"
+                f"frozen {frozen(args.labels, parts)}\n")
+        f.writelines(f"{p} {s}\n" for s, p in parts.items())
+
+
+def check_split(args):
+    want, parts = None, {}
+    with open(args.split, encoding="utf-8") as f:
+        for line in f:
+            key, _, value = line.rstrip("\n").partition(" ")
+            if key == "frozen":
+                want = value
+            elif key in ("train", "dev", "test"):
+                parts[value] = key
+    wrong = [s for s, p in parts.items() if share(s) != p]
+    if wrong or frozen(args.labels, parts) != want:
+        print(f"split    {', '.join(wrong) or 'the labels of test servers are not as they were frozen'}")
+        return False
+    return True
 
 
 def main():
     p = argparse.ArgumentParser()
-    for flag in ("--cache", "--servers", "--labels"):
+    for flag in ("--cache", "--servers", "--labels", "--split"):
         p.add_argument(flag, required=True)
     sub = p.add_subparsers(dest="command", required=True)
     f = sub.add_parser("fetch")
@@ -309,10 +360,13 @@ def main():
     for name in ("status", "check"):
         sub.add_parser(name).add_argument("out")
     sub.add_parser("where").add_argument("name")
+    sub.add_parser("split")
     args = p.parse_args()
     servers = read_servers(args.servers)
     if args.command == "where":
         print(pathlib.Path(args.cache).resolve() / "servers" / args.name)
+    elif args.command == "split":
+        split(args)
     else:
         {"fetch": fetch, "status": status, "check": check}[args.command](args, servers)
 
