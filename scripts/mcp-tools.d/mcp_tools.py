@@ -315,7 +315,7 @@ def frozen(labels, parts):
     h = hashlib.sha256()
     with open(labels, "rb") as f:
         for line in f:
-            if parts[json.loads(line)["server"]] == "test":
+            if parts.get(json.loads(line)["server"]) == "test":
                 h.update(line)
     return "sha256:" + h.hexdigest()
 
@@ -342,7 +342,9 @@ def check_split(args):
                 want = value
             elif key in ("train", "dev", "test"):
                 parts[value] = key
-    wrong = [s for s, p in parts.items() if share(s) != p]
+    with open(args.labels, encoding="utf-8") as f:
+        labelled = {json.loads(l)["server"] for l in f}
+    wrong = sorted(labelled ^ set(parts) | {s for s, p in parts.items() if share(s) != p})
     if wrong or frozen(args.labels, parts) != want:
         print(f"split    {', '.join(wrong) or 'the labels of test servers are not as they were frozen'}")
         return False
