@@ -85,6 +85,7 @@ var allowed = map[string][]string{
 	"taint/workspace":       {},
 	"taint/wish":            {"taint/observe"},
 	"taint/profile":         {"taint/document", "taint/effect", "taint/wish"},
+	"taint/suggest":         {"taint/effect"},
 	"taint/shell":           {"taint/effect", "taint/shell/inline", "taint/shell/table", "taint/workspace"},
 	"taint/shell/inline":    {},
 	"taint/shell/table":     {"taint/effect"},
@@ -191,7 +192,7 @@ var allowed = map[string][]string{
 		"confirm", "declassify", "declassify/smt", "declassify/smt/z3", "defend/llm", "defend/rules", "flow", "internal/app/config",
 		"internal/app/rubrics", "internal/app/state", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
 		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
-		"taint/observe", "taint/pack",
+		"taint/observe", "taint/pack", "taint/suggest",
 	},
 	"internal/app/mediation/mediationtest": {
 		"internal/app/config", "internal/app/rubrics", "rubric/library",

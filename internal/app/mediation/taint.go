@@ -21,8 +21,10 @@ import (
 	"github.com/margaydev/margay/screen/lexical"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
 	"github.com/margaydev/margay/taint/pack"
+	"github.com/margaydev/margay/taint/suggest"
 )
 
 // Taint is how to check tool calls by what may influence them; nil if they are not
@@ -41,7 +43,7 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		// they describe all other tools themselves.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
 	}
-	t.Pins = st.Store
+	t.Pins, t.Suggest = st.Store, Suggest
 	book, err := Places(c, st)
 	if err != nil {
 		return nil, err
@@ -63,6 +65,13 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 }
 
 // digestKey keys the digests of calls.
+// Suggest proposes what a tool does that nothing is known of. It is the suggested
+// answer to a question, and decides nothing.
+func Suggest(tool string, says []string) effect.Profile {
+	p := suggest.Propose(&suggest.Tool{Name: tool, Texts: says})
+	return effect.Profile{Effect: p.Effect, Open: p.Open}
+}
+
 func digestKey(k *secret.Keys) taint.Key {
 	h := hmac.New(sha256.New, k.Pseudonym[:])
 	h.Write([]byte("margay call digests v1"))

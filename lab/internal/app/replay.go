@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/lab/firstuse"
 	benchreplay "github.com/margaydev/margay/lab/replay"
@@ -99,6 +100,7 @@ func runReplay(ctx context.Context, o *options) (*results.Result, []report.Figur
 		if r.Labels, err = firstuse.Open(o.replay.labels); err != nil {
 			return nil, nil, err
 		}
+		r.Suggest = mediation.Suggest
 	}
 	most := map[asked]int{}
 	if o.replay.explain {

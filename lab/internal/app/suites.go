@@ -37,6 +37,7 @@ type options struct {
 	traj       trajOptions
 	findings   findingsOptions
 	replay     replayOptions
+	effects    effectsOptions
 	missed     string    // file for the commands that are analysed wrongly
 	files      []string  // arguments
 	out        io.Writer // for lines besides the table
@@ -114,6 +115,10 @@ func suites() []suite {
 		{
 			name: "shell", args: "[FILE]", short: "Labelled shell commands: which effects the analysis finds, and which it takes for less",
 			flags: shellFlags, check: checkShell, run: runShell,
+		},
+		{
+			name: "effects", args: "[FILE]", short: "Labelled tools of MCP servers: which effects the classifier proposes, and which it takes for observing",
+			flags: effectsFlags, check: checkEffects, run: runEffects,
 		},
 		{
 			name: "replay", args: "[FILE...]", short: "Recorded sessions of agents through the engine of labels: which calls a person would be asked about",

@@ -16,8 +16,8 @@ import (
 )
 
 func (a *app) trainCommand() *cobra.Command {
-	c := &cobra.Command{Use: "train", Short: "Fit models to recorded generations"}
-	c.AddCommand(a.trainMonitorCommand())
+	c := &cobra.Command{Use: "train", Short: "Fit models that Margay ships"}
+	c.AddCommand(a.trainMonitorCommand(), a.trainEffectsCommand())
 	return c
 }
 
