@@ -91,7 +91,7 @@ var (
 	// anywhere is what of that counts wherever it stands in a command.
 	anywhere = regexp.MustCompile(`(?i)GH_|HOST|_TOKEN|_REPO\b|--hostname|` + "`" + `|<\(`)
 	accepts  = regexp.MustCompile(` (?:-H|--header) Accept: application/(?:vnd\.github(?:\.[A-Za-z0-9-]+)*\+?)?(?:json|diff|patch|raw|html|text)?(?: |$)`)
-	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
+	saved    = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
 
 // compiles reports whether an act of a toolchain runs none of the code that it
