@@ -38,6 +38,7 @@ type options struct {
 	findings   findingsOptions
 	replay     replayOptions
 	effects    effectsOptions
+	adaptive   adaptiveOptions
 	missed     string    // file for the commands that are analysed wrongly
 	files      []string  // arguments
 	out        io.Writer // for lines besides the table
@@ -123,6 +124,10 @@ func suites() []suite {
 		{
 			name: "replay", args: "[FILE...]", short: "Recorded sessions of agents through the engine of labels: which calls a person would be asked about",
 			flags: replayFlags, check: checkReplay, run: runReplay,
+		},
+		{
+			name: "adaptive", short: "A search for attacks through the engine of labels: chains of calls with an effect that nobody was asked about",
+			flags: adaptiveFlags, check: checkAdaptive, run: runAdaptive,
 		},
 		{
 			name: "confaide", short: "ConfAIde's stories as release decisions: what is secret, and what is needed",
