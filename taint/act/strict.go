@@ -1,6 +1,7 @@
 package act
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,6 +46,14 @@ var doubts = []doubt{
 	{[]string{"go"}, regexp.MustCompile(`^go list .*(?:-m|@)`), "it may ask a server for a module"},
 	{[]string{"git"}, regexp.MustCompile(`^git(?: -\S+)* (?:checkout-index|merge-file|bundle|read-tree|init \S|format-patch .*-o|format-patch .*--output)`), "it writes where its arguments say"},
 	{[]string{"diff"}, regexp.MustCompile(`--(?:from|to)-f`), "its files are named in a way that is not read"},
+	{[]string{"caffeinate"}, regexp.MustCompile(` [^-0-9 ]`), "it runs a command"},
+	{[]string{"cowsay", "cowthink"}, regexp.MustCompile(` -[A-Za-z]*f`), "its pictures are programs"},
+	{[]string{"tar", "gtar", "bsdtar", "zip"}, regexp.MustCompile(`--rem|--mo|^zip (?:\S+ )*-[A-Za-z]*m`), "it removes what it packs"},
+	{[]string{"direnv", "go"}, regexp.MustCompile(`^direnv (?:allow|permit|grant|edit|reload)|^go bug`), "it lets code run later, or opens a page"},
+	{[]string{"hostname", "mise", "openssl"}, regexp.MustCompile(`^hostname [^-]|^mise (?:config|cfg) (?:set|generate)| -(?:out|engine|writerand|config|provider)`), "it changes a setting or a file, or loads code"},
+	{[]string{"systemctl", "journalctl", "loginctl", "docker", "lsof"}, regexp.MustCompile(`^(?:[a-z]+ctl|docker) (?:\S+ )*(?:-H|--ho|-M|--mach|-c|--conte|--config)|^lsof .*@`), "a flag leads it to another machine"},
+	{[]string{"pip", "pip3", "uv", "poetry", "mise"}, regexp.MustCompile(`--(?:ou|up|la)|^(?:pip3?|poetry) (?:list|show)(?: \S+)* -[a-z]*[oul]`), "it asks a server for newer versions"},
+	{[]string{"gem", "composer", "asdf", "yarn", "tldr", "brew"}, regexp.MustCompile(` -[a-z]*[rbsualo]|--(?:re|bo|so|av|al|la|ou)|^asdf list.all|^yarn info|^tldr|^brew info .*/`), "it may ask a server"},
 }
 
 // doubted returns why a part is not what the analysis says; empty if it is.
@@ -78,6 +87,10 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 		*a = Act{Effect: effect.Reach, Text: a.Text, Why: why, Program: a.Program, Unknown: true, Foreign: true, Anywhere: true, Writes: a.Writes, Tainted: a.Tainted}
 		return nil
 	}
+	if m.namesState(a) {
+		a.Effect, a.Why, a.Foreign = effect.Administer, "a word of it leads to what Margay keeps", true
+		return nil
+	}
 	switch {
 	case a.Program == "git":
 		a.Foreign = a.Foreign || othersWords.MatchString(a.Text)
@@ -97,6 +110,28 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 
 // opaque are programs that read files which their own small languages name.
 var opaque = []string{"sed", "iconv", "gzip", "zcat", "gunzip", "zstd", "xz", "bzip2", "diff", "xargs", "yq", "date", "awk", "gawk", "mawk", "dd", "sort"}
+
+// namesState reports whether a pattern among an act's words may lead to what Margay
+// keeps, or the small language of a program names it.
+func (m *Machine) namesState(a *Act) bool {
+	if m.Places == nil {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(a.Text, separates) {
+		if rest, ok := strings.CutPrefix(word, "$HOME/"); ok && m.Home != "" {
+			word = path.Join(m.Home, rest)
+		} else if rest, ok := strings.CutPrefix(word, "~/"); ok && m.Home != "" {
+			word = path.Join(m.Home, rest)
+		} else if !path.IsAbs(word) {
+			word = path.Join(m.Dir, word)
+		}
+		pattern := strings.ContainsAny(word, "*?[")
+		if (pattern || slices.Contains(opaque, a.Program)) && m.Places.Matches(word) {
+			return true
+		}
+	}
+	return false
+}
 
 // namesOutside reports whether a word may lead to a file that is not the workspace's.
 func (m *Machine) namesOutside(command string) bool {

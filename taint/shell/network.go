@@ -399,7 +399,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 		tree(effect.Edit, "it changes branches and files")
 		add(effect.Run, "hooks of the workspace may run")
 	case "checkout", "switch", "restore":
-		files := slices.ContainsFunc(args, func(w word) bool { return w.text == "--" }) || sub == "restore" && !(has(flags, "--staged", "-S") && !has(flags, "--worktree", "-W"))
+		files := slices.ContainsFunc(args, func(w word) bool { return w.text == "--" }) || sub == "restore" && !(has(flags, "--staged", "-S") && !has(args, "--worktree", "-W"))
 		made := has(flags, "-b", "-B", "-c", "-C", "--orphan", "--create")
 		switch {
 		case sub == "restore" && !files:
@@ -425,7 +425,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 		}
 		tree(effect.Edit, "it changes the index or a branch")
 	case "clean":
-		if has(flags, "-n", "--dry-run") {
+		if has(flags, "-n", "--dry-run") && !has(flags, "-e", "--exclude") { // it may be the exclude's value
 			observe()
 			return
 		}
@@ -472,7 +472,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 			a.add(p)
 		}
 	case "config":
-		reads := has(flags, "--get", "--get-all", "--get-regexp", "--list", "-l", "--show-origin", "--get-urlmatch") || first == "get" || first == "list"
+		reads := !has(flags, "--comment") && has(flags, "--get", "--get-all", "--get-regexp", "--list", "-l", "--show-origin", "--get-urlmatch") || first == "get" || first == "list"
 		if reads || len(rest) == 1 && !has(flags, "--unset", "--unset-all", "--edit", "-e", "--remove-section", "--add", "--replace-all") && first != "edit" && first != "set" {
 			observe()
 			return

@@ -111,7 +111,7 @@ func tar(a *analysis, i *invocation) {
 	}
 	letters := ""
 	for _, f := range flags {
-		if len(f.text) > 1 && f.text[1] != '-' {
+		if len(f.text) > 1 && f.text[1] != '-' && !strings.Contains(f.text, "=") { // no value of a flag's
 			letters += f.text[1:]
 		}
 	}

@@ -59,6 +59,25 @@ func (w *Workspace) Above(full string) bool {
 	})
 }
 
+// Matches reports whether a pattern of a shell's matches a path of Margay's own or a
+// folder above it. A path is a pattern of itself.
+func (w *Workspace) Matches(pattern string) bool {
+	parts := strings.Split(strings.ToLower(pattern), "/")
+	return slices.ContainsFunc(w.state, func(dir string) bool {
+		own := strings.Split(strings.ToLower(dir), "/")
+		if len(parts) < len(own) && !strings.ContainsAny(pattern, "*?[") {
+			return false
+		}
+		for i := range min(len(parts), len(own)) {
+			hidden := strings.HasPrefix(own[i], ".") && !strings.HasPrefix(parts[i], ".")
+			if ok, err := path.Match(parts[i], own[i]); !ok && err == nil || hidden {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // Zone says what a path is. One that is not absolute and clean is Outside.
 func (w *Workspace) Zone(full string) Zone {
 	if !path.IsAbs(full) || path.Clean(full) != full {

@@ -81,6 +81,18 @@ func TestZone(t *testing.T) {
 	}
 }
 
+func TestMatches(t *testing.T) {
+	w := sample()
+	for p, want := range map[string]bool{
+		"/home/me/.config/*/x": true, "/home/me/.c*": true, "/home/me/.config/MAR?AY/x": true, "/home/me/.config/margay/x": true, "/home/*/.config/[m]argay/x": true, "/home/me/.config/[": true,
+		"/home/me/*": false, "/home/me/.config/git/*": false, "/home/me/.config": false, "/work/*": false, "/home/me/.config/*.yaml": false,
+	} {
+		if got := w.Matches(p); got != want {
+			t.Errorf("%s matches: %v", p, got)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	w := sample()
 	for _, c := range []struct{ dir, p, want string }{
