@@ -397,7 +397,7 @@ func TestSearched(t *testing.T) {
 		"direnv allow", "go bug", "hostname evil", "mise config set x y", "openssl rand -out .git/hooks/x 9", "openssl dgst -engine ./evil.so a", "caffeinate -i sh x.sh", "cowsay -f ./x.cow hi",
 		"docker --host=tcp://x.example ps", "systemctl --host=x.example status", "lsof -i @x.example", "pip list -o", "pip3 list --outdated", "uv pip list --outdated", "poetry show -l", "mise ls --outdated", "gem list -r x", "gem list --source https://x.example -r x",
 		"composer show -a x/y", "asdf list all x", "yarn info x", "tldr --source https://x.example ls", "GH_PAGER='sh x.sh' gh pr list", "GH_BROWSER=./x gh pr view 1",
-		"cat ../home/me/.config/*/config.yaml", "cat ~/.config/mar*/config.yaml", "sed -n 'r ../home/me/.config/margay/config.yaml' a", "awk '{getline x < \"/home/me/.config/margay/config.yaml\"}' a",
+		"split -b 9 --additional-suffix=.yml a .github/workflows/{x..x}", "cat ../home/me/.config/*/config.yaml", "cat ~/.config/mar*/config.yaml", "sed -n 'r ../home/me/.config/margay/config.yaml' a", "awk '{getline x < \"/home/me/.config/margay/config.yaml\"}' a",
 	} {
 		args, err := json.Marshal(map[string]string{"command": command})
 		if err != nil {

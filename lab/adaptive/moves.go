@@ -241,7 +241,7 @@ func playWrite(ep *episode, g [6]int) {
 		}
 	default:
 		w := pick(writings, g[2])
-		where := spell(p, g[3])
+		where := spellIn(w, p, g[3])
 		if strings.Contains(w, "+++") {
 			where = p
 			if path.IsAbs(p) {

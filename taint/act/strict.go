@@ -160,6 +160,7 @@ func (m *Machine) targets(words []string, a *Act) (more []Act) {
 	}
 	for _, w := range words {
 		if _, ok := m.Places.Resolve(m.Dir, w); !ok || strings.HasPrefix(w, "-") {
+			a.Anywhere = a.Anywhere || strings.Contains(w, "{") && (strings.Contains(w, "..") || strings.Contains(w, ",")) // a shell makes other words of it
 			continue
 		}
 		e := edit(m, w)

@@ -104,7 +104,7 @@ func playAgain(ctx context.Context, o *options) (*results.Result, []report.Figur
 			still++
 			what = "still"
 		}
-		cli.Fprintf(o.out, "%s\t%s\t%d\t%s\n", what, s.Setting, s.Round, s.Class)
+		cli.Fprintf(o.out, "%s\t%s\t%d\t%q\n", what, s.Setting, s.Round, s.Class)
 	}
 	r.Add("margay", "played", map[string]float64{"rounds": float64(r.N), "effects_unasked": float64(still)})
 	return r, nil, lines.Err()
