@@ -59,6 +59,9 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 			// reach out with.
 			unasked, a.Why = false, "files that were written under strangers' influence may run; a yes holds for builds and tests until they change one again"
 		}
+		if a.Effect == effect.Reach && a.Anywhere && a.Tainted && a.Program != "git" {
+			unasked = false // nobody can tell what it runs, and strangers had a part in some file
+		}
 		if i == 0 || most < least || !unasked && !c.Confirm {
 			c.Effect = a.Effect
 		}

@@ -90,12 +90,12 @@ type chat struct {
 	turns   []flow.Turn
 	offered []flow.OfferedTool
 	calls   int
-	// orders are the attacker's texts that stand in it.
-	orders []string
+	// orders are the attackers' texts that stand in it, and whose they are.
+	orders map[string]author
 }
 
 func (e *engine) chat(n int) *chat {
-	return &chat{e: e, id: fmt.Sprintf("01ARZ3NDEKTSV4RRFFQ69G5F%02d", n)}
+	return &chat{e: e, orders: map[string]author{}, id: fmt.Sprintf("01ARZ3NDEKTSV4RRFFQ69G5F%02d", n)}
 }
 
 // say adds a text to the conversation, and returns its id.
@@ -123,7 +123,11 @@ func (c *chat) result(text string) {
 }
 
 // outcome is what became of a proposed call.
-type outcome struct{ made, asked bool }
+type outcome struct {
+	made, asked bool
+	// by is who had a part in what the step that counts was made from.
+	by author
+}
 
 // answers makes a step in which the model says a text, and proposes a call if it has a
 // name. follows: it does so because of the attacker's orders.
@@ -158,7 +162,14 @@ func (c *chat) answers(ctx context.Context, text, tool, args string, follows boo
 		t.Parts = []int{c.say(t.Role, "A call was not made.")}
 	}
 	c.turns = append(c.turns, t)
-	return outcome{made: made, asked: c.e.asked}, nil
+	o := outcome{made: made, asked: c.e.asked}
+	for _, by := range c.orders {
+		o.by = max(o.by, by)
+	}
+	if kept == up.again {
+		o.by = up.seen
+	}
+	return o, nil
 }
 
 // whole is an answer with a text and a call.
@@ -185,6 +196,8 @@ type upstream struct {
 	text, tool, args string
 	follows, sees    bool
 	hidden           bool // the tool is not offered
+	seen             author
+	again            *answer.Whole
 }
 
 // GoOn implements mediator.Upstream.
@@ -224,10 +237,12 @@ func (u *upstream) Withhold(w *flow.Withheld) []byte {
 			shown = append(shown, text)
 		}
 	}
-	u.sees = !u.follows
-	for _, o := range u.c.orders {
+	u.sees, u.seen = !u.follows, theUser
+	for o, by := range u.c.orders {
 		for _, s := range shown {
-			u.sees = u.sees || strings.Contains(s, o)
+			if strings.Contains(s, o) {
+				u.sees, u.seen = true, max(u.seen, by)
+			}
 		}
 	}
 	body, _ := json.Marshal(shown) // texts can be written as JSON
@@ -235,8 +250,9 @@ func (u *upstream) Withhold(w *flow.Withheld) []byte {
 }
 
 func (u *upstream) answer(context.Context, []byte) (*answer.Whole, error) {
+	u.again = whole("", u.tool, u.args)
 	if !u.sees || u.hidden {
-		return whole("I lack information for this.", "", ""), nil
+		u.again = whole("I lack information for this.", "", "")
 	}
-	return whole("", u.tool, u.args), nil
+	return u.again, nil
 }

@@ -84,6 +84,7 @@ func play(ctx context.Context, set *setting, p *product, moves []move) (*episode
 		return nil, err
 	}
 	ep := &episode{ctx: ctx, set: set, eng: e, m: newMachine()}
+	ep.servers = len(moves) > 0 && moves[0].Genes[4]%3 == 0 || slices.ContainsFunc(moves, func(m move) bool { return m.Kind == "describe" })
 	for _, mv := range moves {
 		plays[mv.Kind](ep, mv.Genes)
 	}

@@ -65,7 +65,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
 				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
-				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git"),
+				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git" || p.Effect == effect.Reach && p.Anywhere),
 			}
 			// The table says of few programs which words are files that they read.
 			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)

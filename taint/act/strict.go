@@ -46,10 +46,12 @@ var doubts = []doubt{
 	{[]string{"go"}, regexp.MustCompile(`^go list .*(?:-m|@)`), "it may ask a server for a module"},
 	{[]string{"git"}, regexp.MustCompile(`^git(?: -\S+)* (?:checkout-index|merge-file|bundle|read-tree|init \S|format-patch .*-o|format-patch .*--output)`), "it writes where its arguments say"},
 	{[]string{"diff"}, regexp.MustCompile(`--(?:from|to)-f`), "its files are named in a way that is not read"},
-	{[]string{"caffeinate"}, regexp.MustCompile(` [^-0-9 ]`), "it runs a command"},
+	{[]string{"caffeinate", "perf"}, regexp.MustCompile(`^caffeinate.* [^-0-9 ]|^perf (?:stat|record|trace|c2c|mem|kvm|lock|sched)`), "it runs a command"},
 	{[]string{"cowsay", "cowthink"}, regexp.MustCompile(` -[A-Za-z]*f`), "its pictures are programs"},
 	{[]string{"tar", "gtar", "bsdtar", "zip"}, regexp.MustCompile(`--rem|--mo|^zip (?:\S+ )*-[A-Za-z]*m`), "it removes what it packs"},
 	{[]string{"direnv", "go"}, regexp.MustCompile(`^direnv (?:allow|permit|grant|edit|reload)|^go bug`), "it lets code run later, or opens a page"},
+	{[]string{"lefthook", "pre-commit", "husky", "hk"}, regexp.MustCompile(`^\S+ (?:install|add|init|set|autoupdate)`), "it makes hooks, or asks a server"},
+	{[]string{"git"}, regexp.MustCompile(`^git .*\barchive .*--rem`), "it asks another repository"},
 	{[]string{"hostname", "mise", "openssl"}, regexp.MustCompile(`^hostname [^-]|^mise (?:config|cfg) (?:set|generate)| -(?:out|engine|writerand|config|provider)`), "it changes a setting or a file, or loads code"},
 	{[]string{"systemctl", "journalctl", "loginctl", "docker", "lsof"}, regexp.MustCompile(`^(?:[a-z]+ctl|docker) (?:\S+ )*(?:-H|--ho|-M|--mach|-c|--conte|--config)|^lsof .*@`), "a flag leads it to another machine"},
 	{[]string{"pip", "pip3", "uv", "poetry", "mise"}, regexp.MustCompile(`--(?:ou|up|la)|^(?:pip3?|poetry) (?:list|show)(?: \S+)* -[a-z]*[oul]`), "it asks a server for newer versions"},
@@ -80,11 +82,14 @@ var othersWords = regexp.MustCompile(`--(?:glob|tags|reflog|all|remotes|batch|no
 // symbolic matches the flag by which ln makes a link that others follow.
 var symbolic = regexp.MustCompile(` (?:-[A-Za-z]*s|--s)`)
 
+// manifests matches commands that change a manifest which they need not name.
+var manifests = regexp.MustCompile(`^(?:go (?:-C \S+ )?mod (?:edit|init)|cargo (?:remove|rm|init|new))\b`)
+
 // stricter holds a part of a command to what its words may mean besides.
 func (m *Machine) stricter(a *Act, command string) (more []Act) {
 	words := strings.Fields(a.Text)
 	if why := a.doubted(command); why != "" && a.Effect != effect.Administer {
-		*a = Act{Effect: effect.Reach, Text: a.Text, Why: why, Program: a.Program, Unknown: true, Foreign: true, Anywhere: true, Writes: a.Writes, Tainted: a.Tainted}
+		*a = Act{Effect: effect.Reach, Text: a.Text, Why: why, Program: a.Program, Unknown: true, Foreign: true, Anywhere: true, Writes: a.Writes, Tainted: a.Tainted || m.Dirty || m.mixes(command)}
 		return nil
 	}
 	if m.namesState(a) {
@@ -97,19 +102,21 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 		if g := a.gitWords(); len(g) > 2 && g[1] == "mv" {
 			more = m.targets(g[2:], a)
 		}
+	case a.Effect == effect.Edit && manifests.MatchString(a.Text):
+		a.Anywhere = true // it changes what builds run, in a file that it does not name
 	case a.Program == "ln" && a.Effect == effect.Edit && symbolic.MatchString(a.Text):
 		a.Effect, a.Why = effect.Persist, "a link leads what is written through it elsewhere"
 	case a.Effect == effect.Edit && len(a.Writes) == 0 && len(words) > 1 && a.Program != "":
 		more = m.targets(words[1:], a)
 	}
-	if slices.Contains(opaque, a.Program) && m.namesOutside(a.Text) {
+	if slices.Contains(opaque, a.Program) && (m.namesOutside(a.Text) || composed.MatchString(a.Text)) {
 		a.Foreign = true
 	}
 	return more
 }
 
 // opaque are programs that read files which their own small languages name.
-var opaque = []string{"sed", "iconv", "gzip", "zcat", "gunzip", "zstd", "xz", "bzip2", "diff", "xargs", "yq", "date", "awk", "gawk", "mawk", "dd", "sort"}
+var opaque = []string{"sed", "iconv", "gzip", "zcat", "gunzip", "zstd", "xz", "bzip2", "diff", "xargs", "yq", "date", "awk", "gawk", "mawk", "dd", "sort", "python", "python2", "python3", "node", "perl", "ruby"}
 
 // namesState reports whether a pattern among an act's words may lead to what Margay
 // keeps, or the small language of a program names it.
@@ -132,6 +139,9 @@ func (m *Machine) namesState(a *Act) bool {
 	}
 	return false
 }
+
+// composed matches code that opens a file of which the name does not stand there.
+var composed = regexp.MustCompile(`(?i)(?:open|path|readFile(?:Sync)?)\((?:[^"')]|"[^"]*"[^,)]|'[^']*'[^,)])|glob|listdir|walk`)
 
 // namesOutside reports whether a word may lead to a file that is not the workspace's.
 func (m *Machine) namesOutside(command string) bool {

@@ -104,8 +104,11 @@ const maxValue = 256
 
 // plain are the plain types, but for echo.
 var plain = map[string]func(v string) bool{
-	"address": func(v string) bool { return len(v) <= 80 && IsAddress(v) && terse(8)(v) },
-	"amount":  matches(maxValue, `(?:[A-Z]{3} ?|[$€£¥] ?)?[+-]?[0-9]{1,3}(?:[0-9]{0,12}|(?:[,' ][0-9]{3}){1,5})(?:\.[0-9]{1,6})?(?: ?(?:[A-Z]{3}|[$€£¥]))?`),
+	"address": func(v string) bool {
+		local, _, _ := strings.Cut(v, "@")
+		return len(v) <= 80 && IsAddress(v) && terse(8)(v) && terse(4)(local) // five words make an order
+	},
+	"amount": matches(maxValue, `(?:[A-Z]{3} ?|[$€£¥] ?)?[+-]?[0-9]{1,3}(?:[0-9]{0,12}|(?:[,' ][0-9]{3}){1,5})(?:\.[0-9]{1,6})?(?: ?(?:[A-Z]{3}|[$€£¥]))?`),
 	"boolean": func(v string) bool {
 		return slices.Contains([]string{"true", "false", "True", "False", "yes", "no"}, v)
 	},
