@@ -53,6 +53,7 @@ type engine struct {
 	*mediator.Engine
 	yes   bool // the user's answer to the call under way
 	asked bool
+	lets  bool // the question said that a yes lets builds and tests run
 }
 
 func (p *product) open() (*engine, error) {
@@ -71,6 +72,9 @@ func (p *product) open() (*engine, error) {
 	}
 	cfg.Desk = confirm.New(confirm.Config{Store: store, Sealer: &keys, Limit: time.Hour, Asked: func(q *confirm.Question) {
 		e.asked = true
+		for _, d := range q.Deeds {
+			e.lets = e.lets || strings.Contains(d.Why, "a yes holds for builds and tests")
+		}
 		a := confirm.Deny
 		if e.yes {
 			a = confirm.Once
@@ -140,7 +144,7 @@ func (c *chat) answers(ctx context.Context, text, tool, args string, follows boo
 	if turn.Denied() {
 		return outcome{}, fmt.Errorf("the request was denied: %s", turn.Decision.Why())
 	}
-	c.e.yes, c.e.asked = !follows, false
+	c.e.yes, c.e.asked, c.e.lets = !follows, false, false
 	up := &upstream{c: c, text: text, tool: tool, args: args, follows: follows}
 	kept, looked, err := turn.Whole(ctx, whole(text, tool, args), up, up.answer)
 	if err != nil {
