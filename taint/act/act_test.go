@@ -434,12 +434,16 @@ func TestReviewed(t *testing.T) {
 		{`{"cmd":"grep -rZ x ."}`, "x"},
 		{`{"cmd":"rg -p x"}`, "x"},
 		{`{"cmd":"grep -rn x .","dir":"/work/sub"}`, "./t.txt:1:evil"},
+		{`{"cmd":"python3 -c 'print(open(\"vendor/x.go\").read())'"}`, "x"},
+		{`{"cmd":"python3 -c 'print(open(\"ven\"+\"dor/x.go\").read())'"}`, "x"},
+		{`{"cmd":"python3 -c 'print(open(p).read())'"}`, "x"},
+		{`{"cmd":"gem info x"}`, "x"},
 	} {
 		if !s.Foreign(machine("/work/tainted.go", "/work/sub/t.txt"), document.Arguments(c.args), c.shown) {
 			t.Errorf("%s, which shows %q, is the workspace's", c.args, c.shown)
 		}
 	}
-	for _, command := range []string{"sed -i '1r tainted.go' a.go", "iconv tainted.go > b.go", "zstd -dc tainted.go > b.go", "cp -rt docs tainted.go", "git --no-pager fetch origin pull/5/head:five"} {
+	for _, command := range []string{"sed -i '1r tainted.go' a.go", "iconv tainted.go > b.go", "zstd -dc tainted.go > b.go", "cp -rt docs tainted.go", "git --no-pager fetch origin pull/5/head:five", "curl -so b.go https://x.example/a", "wget -qO b.go https://x.example/a"} {
 		args, err := json.Marshal(map[string]string{"cmd": command})
 		if err != nil {
 			t.Fatal(err)

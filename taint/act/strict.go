@@ -51,6 +51,7 @@ var doubts = []doubt{
 	{[]string{"tar", "gtar", "bsdtar", "zip"}, regexp.MustCompile(`--rem|--mo|^zip (?:\S+ )*-[A-Za-z]*m`), "it removes what it packs"},
 	{[]string{"direnv", "go"}, regexp.MustCompile(`^direnv (?:allow|permit|grant|edit|reload)|^go bug`), "it lets code run later, or opens a page"},
 	{[]string{"lefthook", "pre-commit", "husky", "hk", "pyenv"}, regexp.MustCompile(`^\S+ (?:install|add|init|set|autoupdate|global|uninstall)`), "it makes hooks or settings, or asks a server"},
+	{[]string{"find"}, regexp.MustCompile(` (?:!|-not|-or?) .*-delete| -delete .* ?-(?:i?name|path|type)`), "which files it removes is named in a way that is not read"},
 	{[]string{"git"}, regexp.MustCompile(`^git .*\barchive .*--rem`), "it asks another repository"},
 	{[]string{"hostname", "mise", "openssl"}, regexp.MustCompile(`^hostname [^-]|^mise (?:(?:config|cfg) (?:set|generate)|uninstall|implode|prune)| -(?:out|engine|writerand|config|provider)`), "it changes a setting or a file, or loads code"},
 	{[]string{"systemctl", "journalctl", "loginctl", "docker", "lsof"}, regexp.MustCompile(`^(?:[a-z]+ctl|docker) (?:\S+ )*(?:-H|--ho|-M|--mach|-c|--conte|--config)|^lsof .*@`), "a flag leads it to another machine"},
@@ -82,6 +83,9 @@ var othersWords = regexp.MustCompile(`--(?:glob|tags|reflog|all|remotes|batch|no
 // symbolic matches the flag by which ln makes a link that others follow.
 var symbolic = regexp.MustCompile(` (?:-[A-Za-z]*s|--s)`)
 
+// saving matches the flag by which a page is saved, behind other letters.
+var saving = regexp.MustCompile(` -[A-Za-z]+[oO] (\S+)`)
+
 // manifests matches commands that change a manifest which they need not name.
 var manifests = regexp.MustCompile(`^(?:go (?:-C \S+ )?mod (?:edit|init)|cargo (?:remove|rm|init|new))\b`)
 
@@ -101,6 +105,10 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 		a.Foreign = a.Foreign || othersWords.MatchString(a.Text)
 		if g := a.gitWords(); len(g) > 2 && g[1] == "mv" {
 			more = m.targets(g[2:], a)
+		}
+	case a.Program == "curl" || a.Program == "wget":
+		for _, to := range saving.FindAllStringSubmatch(a.Text, -1) {
+			more = append(more, m.targets(to[1:], a)...)
 		}
 	case a.Effect == effect.Edit && manifests.MatchString(a.Text):
 		a.Anywhere = true // it changes what builds run, in a file that it does not name

@@ -24,7 +24,7 @@ func curl(a *analysis, i *invocation) {
 	if i.program == "curl" {
 		taking = taking[:slices.Index(taking, "-O")]
 	}
-	flags, rest := split(apart(i.args, taking), taking)
+	flags, rest := split(i.args, taking)
 	rest = append(rest, values(flags, "--url")...)
 	if has(flags, "--use-askpass") || i.program == "wget" && has(flags, "--execute") {
 		a.hide(i.text, "a flag names a program")
@@ -68,19 +68,6 @@ func curl(a *analysis, i *invocation) {
 			a.writes(i.text, i.program, f)
 		}
 	}
-}
-
-// apart parts letters behind one dash, such as -so, where the last one takes a value.
-func apart(args []word, taking []string) []word {
-	var out []word
-	for _, w := range args {
-		if n := len(w.text); !w.dynamic && n > 2 && w.text[0] == '-' && w.text[1] != '-' && slices.Contains(taking, "-"+w.text[n-1:]) && !slices.ContainsFunc(strings.Split(w.text[1:n-1], ""), func(f string) bool { return slices.Contains(taking, "-"+f) }) {
-			out = append(out, word{text: w.text[:n-1]}, word{text: "-" + w.text[n-1:]})
-			continue
-		}
-		out = append(out, w)
-	}
-	return out
 }
 
 // knownStart reports whether a word with an unknown part names its host before
