@@ -151,7 +151,11 @@ var allowed = map[string][]string{
 	"internal/app/child":     {"internal/problem"},
 	"internal/app/harness":   {},
 	"internal/app/localsock": {},
-	"internal/app/watch":     {},
+	"internal/app/servers":   {},
+	"internal/app/drafts": {
+		"internal/app/child", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",
+		"internal/cli", "internal/problem", "internal/strictjson", "taint/effect", "taint/pack",
+	},
 	"internal/app": {
 		"internal/app/config", "internal/app/decisions",
 		"internal/app/doctor", "internal/app/environ", "internal/app/evidence", "internal/app/front", "internal/app/invocation",
@@ -164,7 +168,7 @@ var allowed = map[string][]string{
 	"internal/app/front": {
 		"internal/address",
 		"confirm", "flow", "hook", "internal/app/child", "internal/app/config", "internal/app/environ", "internal/app/harness",
-		"internal/app/invocation", "internal/app/localsock", "internal/app/mediation", "internal/app/serve", "internal/app/state", "internal/app/watch", "internal/cli", "internal/problem",
+		"internal/app/invocation", "internal/app/localsock", "internal/app/mediation", "internal/app/serve", "internal/app/servers", "internal/app/state", "internal/app/watch", "internal/cli", "internal/problem",
 		"mcpproxy", "mediator/audit", "secret", "secret/recognise", "store/memory", "mcpproxy/pin",
 	},
 	"internal/app/decisions": {
@@ -177,7 +181,7 @@ var allowed = map[string][]string{
 	},
 	"internal/app/policies": {
 		"declassify/rubriclint", "declassify/smt/z3", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation",
-		"internal/app/rubrics", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
+		"internal/app/drafts", "internal/app/rubrics", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
 		"store/memory", "taint/act", "taint/document", "taint/observe", "taint/pack",
 	},
 	"internal/app/trust": {

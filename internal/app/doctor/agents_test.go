@@ -91,7 +91,7 @@ func TestHooksAndServers(t *testing.T) {
 				list = "[mcp_servers.a]\ncommand = \"COMMAND\"\n"
 			}
 			f.Routes = map[string]string{"https://docs.example/mcp": "http://" + c.Listen + "/mcp/docs"}
-			b, _, err := f.Wrap([]byte(strings.Replace(list, "COMMAND", filepath.ToSlash(margay), 1)), filepath.ToSlash(program), nil)
+			b, _, err := f.Wrap([]byte(strings.Replace(list, "COMMAND", filepath.ToSlash(margay), 1)), filepath.ToSlash(program), nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestProgramOfServer(t *testing.T) {
 	places, margay := home(t)
 	missing := filepath.Join(places.Home, "nowhere")
 	file := places.Servers()[0]
-	b, _, err := file.Wrap([]byte(`{"mcpServers":{"a":{"command":"`+filepath.ToSlash(missing)+`","args":["passkey"],"env":{"K":"envkey"}},"b":{"command":"margay-no-such-server"}}}`), filepath.ToSlash(margay), nil)
+	b, _, err := file.Wrap([]byte(`{"mcpServers":{"a":{"command":"`+filepath.ToSlash(missing)+`","args":["passkey"],"env":{"K":"envkey"}},"b":{"command":"margay-no-such-server"}}}`), filepath.ToSlash(margay), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,17 +15,17 @@ import (
 	"github.com/margaydev/margay/internal/app/child"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/localsock"
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/serve"
-	"github.com/margaydev/margay/internal/app/state"
+	"github.com/margaydev/margay/internal/app/servers"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/mcpproxy"
-	"github.com/margaydev/margay/mcpproxy/pin"
 	"github.com/margaydev/margay/store/memory"
 )
 
 type mcpFlags struct {
-	name                                string
+	name, pack                          string
 	noImport, observe, quiet, denyTools bool
 }
 
@@ -53,6 +50,10 @@ Margay keeps hashes of the descriptions and schemas of the server's tools. It
 reports a tool that changes, or refuses it with --deny-changed-tools. It
 recognises the server by its --name, or else by its command line.
 
+With taint.mode, calls are held to the pack that describes the server's tools:
+--pack, or that of taint.servers, or the built-in pack of a published server that
+the command starts. Without one they are calls of unknown tools.
+
 Margay passes on the server's standard error and exit code, and signals.`,
 		Example: "  margay mcp -- npx -y @modelcontextprotocol/server-everything\n  margay mcp --name files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs",
 		Args:    mcpArgs,
@@ -62,11 +63,13 @@ Margay passes on the server's standard error and exit code, and signals.`,
 	}
 	c.Flags().SetInterspersed(false)
 	c.Flags().StringVar(&f.name, "name", "", "`name` of the server in the log, by which Margay recognises its tools")
+	c.Flags().StringVar(&f.pack, "pack", "", "`name` of the pack that describes the server's tools (default by taint.servers, or by the command of a known server)")
+	cli.Complete(c, "pack", mediation.ServerPacks)
 	c.Flags().BoolVar(&f.denyTools, "deny-changed-tools", false, "refuse tools whose description or schema has changed (mcp.changed_tools: deny)")
 	c.Flags().BoolVar(&f.noImport, "no-import", false, "do not protect the credentials of environment and .env files")
 	c.Flags().BoolVar(&f.observe, "observe", false, "report findings and change nothing")
 	c.Flags().BoolVar(&f.quiet, "quiet", false, "print nothing of Margay's own but errors")
-	c.AddCommand(a.mcpWrapCommand(), a.mcpForgetCommand())
+	c.AddCommand(a.mcpWrapCommand(), servers.ForgetCommand(a.App))
 	return c
 }
 
@@ -80,32 +83,6 @@ func mcpArgs(c *cobra.Command, args []string) error {
 		return problem.Usage("put -- before the server's command: margay mcp -- "+args[0], "unknown subcommand %q of margay mcp", args[0])
 	}
 	return nil
-}
-
-// launchers are programs whose first argument says which server runs.
-var launchers = []string{"npx", "npm", "bunx", "bun", "pnpm", "yarn", "uvx", "uv", "pipx", "node", "deno", "python", "python3", "docker", "podman", "go"}
-
-// serverName returns the name of a server in the log, and its identity: the given
-// name, or else its command line.
-func serverName(name string, args []string) (shown, identity string) {
-	if name != "" {
-		return name, "stdio\x00" + name
-	}
-	shown = filepath.Base(args[0])
-	if slices.Contains(launchers, strings.TrimSuffix(shown, ".exe")) {
-		for _, arg := range args[1:] {
-			if !strings.HasPrefix(arg, "-") && arg != "run" && arg != "exec" && arg != "x" {
-				shown = filepath.Base(arg)
-				break
-			}
-		}
-	}
-	if len(shown) > 64 || strings.ContainsFunc(shown, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.@", r))
-	}) {
-		shown = "mcp-server"
-	}
-	return shown, "command\x00" + strings.Join(args, "\x00")
 }
 
 // stdioGrace is how long to wait for the end of a server's output after the server
@@ -122,6 +99,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	name, identity := servers.Name(f.name, args)
 	if len(f.name) > 64 || strings.ContainsFunc(f.name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return problem.Usage("such as --name files", "--name is a word of at most 64 characters")
 	}
@@ -142,7 +120,9 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	name, identity := serverName(f.name, args)
+	if err := mediation.BindServer(&c.Taint, name, f.pack, servers.Pack(args)); err != nil {
+		return err
+	}
 	recorder := serve.Record(c, st, nil, log)
 	if recorder != nil {
 		defer recorder.Close()
@@ -205,47 +185,4 @@ func ofRun() func(ctx context.Context) (net.Conn, error) {
 		return nil
 	}
 	return func(ctx context.Context) (net.Conn, error) { return localsock.Dial(ctx, socket) }
-}
-
-func (a *app) mcpForgetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "forget (NAME | -- COMMAND [ARG...])",
-		Short: "Accept the tools of an MCP server as they are now",
-		Long: `Forget the tools of an MCP server: Margay keeps them as the server lists them
-next time. Name the server as with margay mcp --name, by its command line, or as
-in mcp.servers.`,
-		Example: "  margay mcp forget files\n  margay mcp forget -- npx -y @modelcontextprotocol/server-everything",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 || c.ArgsLenAtDash() < 0 && len(args) > 1 {
-				return problem.Usage("margay mcp forget NAME, or margay mcp forget -- COMMAND", "name one server")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.WithState(cmd.Context(), func(c *config.Config, st *state.State) error {
-				name := args[0]
-				if cmd.ArgsLenAtDash() == 0 {
-					name = ""
-				}
-				_, id := serverName(name, args)
-				ids := []string{id}
-				if s, ok := c.MCP.Servers[name]; ok {
-					ids = append(ids, serve.Identity(name, &s))
-				}
-				n := 0
-				for _, id := range ids {
-					k, err := st.Store.Unpin(cmd.Context(), pin.Server(serve.PinKey(&st.Keys), id))
-					if err != nil {
-						return problem.Failure(a.Hint, "%w", err)
-					}
-					n += k
-				}
-				text := "forgotten; Margay remembers the next list of its tools"
-				if n == 0 {
-					text = "no tools of this server were remembered"
-				}
-				return a.Print(map[string]any{"forgotten": n > 0}, func(w io.Writer) { cli.Fprintf(w, "%s\n", text) })
-			})
-		},
-	}
 }

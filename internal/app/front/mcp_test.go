@@ -12,35 +12,6 @@ import (
 	"github.com/margaydev/margay/internal/problem"
 )
 
-func TestServerName(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"npx", "-y", "@modelcontextprotocol/server-everything", "--x"}, "server-everything"},
-		{[]string{"/usr/bin/uvx", "mcp-server-git"}, "mcp-server-git"},
-		{[]string{"docker", "run", "-i", "--rm", "mcp/fetch"}, "fetch"},
-		{[]string{"/opt/servers/files", "/srv"}, "files"},
-		{[]string{"node", "--token=x y"}, "node"},
-		{[]string{"node", "a b"}, "mcp-server"},
-	} {
-		shown, id := serverName("", c.args)
-		if shown != c.want {
-			t.Errorf("%v is %s, want %s", c.args, shown, c.want)
-		}
-		if _, other := serverName("", append(c.args, "more")); other == id {
-			t.Errorf("%v is the same with another argument", c.args)
-		}
-		if _, named := serverName("n", c.args); named == id {
-			t.Errorf("%v is the same with a name", c.args)
-		}
-	}
-	_, a := serverName("n", []string{"x"})
-	if _, b := serverName("n", []string{"y"}); a != b {
-		t.Error("a name does not make it the same server")
-	}
-}
-
 func TestFamilyFromEnv(t *testing.T) {
 	t.Setenv(config.EnvTrajectory, "01ARZ3NDEKTSV4RRFFQ69G5FAV")
 	if id, err := familyFromEnv(); err != nil || id != "01ARZ3NDEKTSV4RRFFQ69G5FAV" {

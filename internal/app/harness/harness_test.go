@@ -46,12 +46,12 @@ func TestWrap(t *testing.T) {
 		{"all inline", tomlFile(), "mcp_servers = { a = { command = \"s\" } }", "mcp_servers = { a = { command = " + m + ", args = [\"mcp\", \"--\", \"s\"] } }"},
 		{"elsewhere", tomlFile(), "[other.mcp_servers.a]\ncommand = \"s\"", "[other.mcp_servers.a]\ncommand = \"s\""},
 	} {
-		got, _, err := c.file.Wrap([]byte(c.before), margay, nil)
+		got, _, err := c.file.Wrap([]byte(c.before), margay, nil, nil)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.name, err, got, c.want)
 			continue
 		}
-		again, _, err := c.file.Wrap(got, margay, nil)
+		again, _, err := c.file.Wrap(got, margay, nil, nil)
 		if err != nil || !bytes.Equal(again, got) {
 			t.Errorf("%s: wrapping twice: %v\n%s", c.name, err, again)
 		}
@@ -64,7 +64,7 @@ func TestWrap(t *testing.T) {
 
 func TestWrapWithFlags(t *testing.T) {
 	f := jsonFile()
-	got, _, err := f.Wrap([]byte(`{"mcpServers":{"a":{"command":"s"}}}`), margay, []string{"--state-dir", "/s"})
+	got, _, err := f.Wrap([]byte(`{"mcpServers":{"a":{"command":"s"}}}`), margay, []string{"--state-dir", "/s"}, nil)
 	if want := `"args": ["--state-dir", "/s", "mcp", "--", "s"]`; err != nil || !strings.Contains(string(got), want) {
 		t.Fatalf("%v: %s", err, got)
 	}
@@ -84,11 +84,11 @@ func TestRoutes(t *testing.T) {
 		{tomlFile(), "[mcp_servers.a]\nurl = 'https://mcp.example/mcp' # x\n", "[mcp_servers.a]\nurl = \"http://127.0.0.1:7878/mcp/x\" # x\n"},
 	} {
 		c.file.Routes = routes
-		got, servers, err := c.file.Wrap([]byte(c.before), margay, nil)
+		got, servers, err := c.file.Wrap([]byte(c.before), margay, nil, nil)
 		if err != nil || string(got) != c.want || servers[0].State != Wrapped || len(servers) > 1 && servers[1].State != Remote {
 			t.Errorf("%v, %v\n%s", err, servers, got)
 		}
-		if again, servers, err := c.file.Wrap(got, margay, nil); err != nil || !bytes.Equal(again, got) || servers[0].State != Already {
+		if again, servers, err := c.file.Wrap(got, margay, nil, nil); err != nil || !bytes.Equal(again, got) || servers[0].State != Already {
 			t.Errorf("twice: %v, %v\n%s", err, servers, again)
 		}
 		back, servers, err := c.file.Unwrap(got)
@@ -115,7 +115,7 @@ func TestRefused(t *testing.T) {
 		{tomlFile(), "[mcp_servers"},
 		{tomlFile(), "a = " + strings.Repeat("[", 100000)},
 	} {
-		got, _, err := c.file.Wrap([]byte(c.text), margay, nil)
+		got, _, err := c.file.Wrap([]byte(c.text), margay, nil, nil)
 		if err == nil {
 			t.Errorf("%.60s became %.60s", c.text, got)
 		}
@@ -127,7 +127,7 @@ func TestErrorsQuoteNothing(t *testing.T) {
 	const secret = "hunter2hunter2"
 	for _, f := range []*File{jsonFile(), tomlFile()} {
 		for _, text := range []string{secret, `{"mcpServers": ` + secret + `}`, `{"a":"` + secret + `}`, "a = " + secret} {
-			if _, _, err := f.Wrap([]byte(text), margay, nil); err == nil || strings.Contains(err.Error(), secret) {
+			if _, _, err := f.Wrap([]byte(text), margay, nil, nil); err == nil || strings.Contains(err.Error(), secret) {
 				t.Errorf("%q: %v", text, err)
 			}
 		}
@@ -183,7 +183,7 @@ func document(t *rapid.T) string {
 func TestWrapAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, before := jsonFile(), []byte(document(t))
-		after, servers, err := f.Wrap(before, margay, nil)
+		after, servers, err := f.Wrap(before, margay, nil, nil)
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, before)
 		}
@@ -192,7 +192,7 @@ func TestWrapAnything(t *testing.T) {
 				t.Fatal("nothing was wrapped")
 			}
 		}
-		if again, _, err := f.Wrap(after, margay, nil); err != nil || !bytes.Equal(again, after) {
+		if again, _, err := f.Wrap(after, margay, nil, nil); err != nil || !bytes.Equal(again, after) {
 			t.Fatalf("twice: %v\n%s\n%s", err, after, again)
 		}
 		if !slices.ContainsFunc(servers, func(s Server) bool { return s.State == Already }) {
@@ -210,11 +210,11 @@ func FuzzWrap(f *testing.F) {
 	f.Add([]byte("mcp_servers = { a.command = \"\"\"x\"\"\" }"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, file := range []*File{jsonFile(), tomlFile()} {
-			after, _, err := file.Wrap(b, margay, nil)
+			after, _, err := file.Wrap(b, margay, nil, nil)
 			if err != nil {
 				continue
 			}
-			if again, _, err := file.Wrap(after, margay, nil); err != nil || !bytes.Equal(again, after) {
+			if again, _, err := file.Wrap(after, margay, nil, nil); err != nil || !bytes.Equal(again, after) {
 				t.Fatalf("twice: %v\n%q\n%q", err, after, again)
 			}
 			if back, _, err := file.Unwrap(after); err != nil || file.same(b, back, file.unwrapped) != nil {

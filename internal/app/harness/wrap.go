@@ -22,6 +22,7 @@ type server struct {
 	args    []string
 	argsAt  []span
 	list    int                 // the offset behind the bracket of args; 0 for none
+	flags   []string            // of margay mcp, where it is wrapped
 	without func(string) string // how to write args if there are none
 }
 
@@ -30,6 +31,8 @@ type Server struct {
 	Name   string `json:"name"` // its path in the file, such as mcpServers.files
 	State  State  `json:"state"`
 	Detail string `json:"detail,omitempty"`
+	// Flags are those of margay mcp that name the server and its pack.
+	Flags []string `json:"flags,omitempty"`
 }
 
 // State is what became of a server.
@@ -69,8 +72,10 @@ func (s *server) wrapped() (int, bool) {
 }
 
 // Wrap returns the file's content b in which margay runs every server that is a
-// program, and what became of each. flags go between margay and mcp.
-func (f *File) Wrap(b []byte, margay string, flags []string) ([]byte, []Server, error) {
+// program, and what became of each. flags go between margay and mcp, and those that
+// named returns for a server's name and command between mcp and the command; named
+// may be nil.
+func (f *File) Wrap(b []byte, margay string, flags []string, named func(name string, command []string) []string) ([]byte, []Server, error) {
 	return f.rewrite(b, func(s *server) ([]splice, State) {
 		if !s.local {
 			return f.route(s, f.Routes)
@@ -79,7 +84,10 @@ func (f *File) Wrap(b []byte, margay string, flags []string) ([]byte, []Server, 
 			return nil, Already
 		}
 		var head []string
-		for _, a := range append(slices.Clone(flags), "mcp", "--") {
+		if named != nil {
+			s.flags = named(s.path[len(s.path)-1], append([]string{s.program}, s.args...))
+		}
+		for _, a := range slices.Concat(flags, []string{"mcp"}, s.flags, []string{"--"}) {
 			head = append(head, quoted(a))
 		}
 		head = append(head, string(s.command.of(b)))
@@ -163,6 +171,7 @@ func (f *File) rewrite(b []byte, how func(*server) ([]splice, State)) ([]byte, [
 		default:
 			var edits []splice
 			edits, one.State = how(s)
+			one.Flags = s.flags
 			switch {
 			case s.local:
 				one.Detail = Shown(filepath.Base(s.program))

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,6 +127,48 @@ func Policy(t *config.Taint) (*taint.Policy, error) {
 		return nil, problem.Usage(taintHint, "taint.packs: %w", err)
 	}
 	return p, nil
+}
+
+// BindServer makes the pack of a server that the user names, or else one that is
+// known by its command, hold for the server under its name. What the configuration
+// says of the name goes before what is known. Errors are of type *problem.Error.
+func BindServer(t *config.Taint, name, named, known string) error {
+	of := named
+	if of == "" {
+		if of = known; of == "" || t.Servers[name] != "" {
+			return nil
+		}
+	}
+	packs, _ := Packs(t.Packs) // Policy says what can't be loaded
+	var p *pack.Pack
+	for _, one := range packs {
+		if one.Kind == pack.Server && (one.Name == of || one.For == of) {
+			p = one
+		}
+	}
+	switch {
+	case p == nil && named == "":
+		return nil // packs of a suite took its place
+	case p == nil:
+		return problem.Usage("packs of servers are: "+strings.Join(ServerPacks(), " ")+", and those of taint.packs", "unknown pack of a server %s", named)
+	case p.For == name:
+		return nil // it is bound by that name
+	}
+	if t.Servers = maps.Clone(t.Servers); t.Servers == nil {
+		t.Servers = map[string]string{}
+	}
+	t.Servers[name] = of
+	return nil
+}
+
+// ServerPacks are the servers that built-in packs describe.
+func ServerPacks() (out []string) {
+	for _, name := range pack.Names() {
+		if p, err := pack.Builtin(name); err == nil && p.Kind == pack.Server {
+			out = append(out, p.For)
+		}
+	}
+	return out
 }
 
 // NotLoaded is a pack that can't be read.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/drafts"
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/state"
@@ -42,7 +43,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Long:    "Check packs, and explain which labels the results of tools get and what calls need. docs/packs.md lists the packs that come with Margay; docs/format/pack.md is for packs of your own.",
 		Example: "  margay policy explain --tool WebFetch",
 	}
-	c.AddCommand(a.policyLint(), a.policyExplain())
+	c.AddCommand(a.policyLint(), a.policyExplain(), drafts.Command(a.App, nil))
 	return c
 }
 
