@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/margaydev/margay/internal/app/recorded"
 	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/places"
@@ -52,7 +53,7 @@ func (e *engines) engineFor(ctx context.Context, s *Session, said []places.Tool)
 	if err != nil {
 		return nil, nil, err
 	}
-	book := newMachine(s, e.trusted)
+	book := recorded.Machine(s, &keys, e.trusted)
 	for _, t := range said {
 		if err := book.Say(ctx, t); err != nil {
 			return nil, nil, err

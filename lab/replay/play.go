@@ -12,6 +12,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/app/recorded"
 	"github.com/margaydev/margay/lab/dojo/known"
 	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/mediator"
@@ -104,9 +105,9 @@ type user struct {
 func play(ctx context.Context, e *engines, mode string, s *Session, r reader, u *user) (*outcome, error) {
 	p := &player{mode: mode, subagents: e.subagents, reader: r, user: u, goal: map[flow.ToolCall]bool{}, dropped: map[string]bool{}, out: outcome{session: s}}
 	for i := range s.Goal {
-		p.goal[s.Goal[i].proposed("")] = true
+		p.goal[s.Goal[i].Proposed("")] = true
 	}
-	for _, t := range s.offers() {
+	for _, t := range s.Offers() {
 		p.offered = append(p.offered, flow.OfferedTool{Name: t})
 	}
 	err := p.open(ctx, e)
@@ -143,11 +144,6 @@ func (p *player) run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// proposed is a call as the engine takes it.
-func (c *Call) proposed(id string) flow.ToolCall {
-	return flow.ToolCall{ID: id, Name: c.Name, Arguments: session.Arguments(string(c.Args))}
 }
 
 // open makes the engine: that of margay serve, with no rules for secrets, since
@@ -220,7 +216,7 @@ func (p *player) step(ctx context.Context, at int, m *Message) error {
 	}
 	p.asked, p.firsts = nil, nil
 	a := &again{p: p, m: m}
-	first := whole(m.Text, m.Calls)
+	first := recorded.Whole(m.Text, m.Calls)
 	kept, looked, err := turn.Whole(ctx, first, a, a.answer)
 	switch {
 	case err != nil:
@@ -231,24 +227,6 @@ func (p *player) step(ctx context.Context, at int, m *Message) error {
 	made := p.keep(m, kept, &looked)
 	p.count(at, m, made, a)
 	return nil
-}
-
-// whole is an answer with a text and calls.
-func whole(text string, calls []Call) *answer.Whole {
-	w := &answer.Whole{}
-	add := func(f flow.Field, tool, text string) int {
-		id := len(w.Texts)
-		w.Texts = append(w.Texts, flow.Text{ID: id, Text: text, Field: f, Tool: tool, Path: func() string { return "answer" }})
-		return id
-	}
-	if text != "" {
-		w.Says = []int{add(flow.FieldContent, "", text)}
-	}
-	for i := range calls {
-		c := &calls[i]
-		w.Calls = append(w.Calls, answer.ToolCallText{Name: c.Name, Arguments: add(flow.FieldToolArguments, c.Name, string(c.Args))})
-	}
-	return w
 }
 
 // refusal stands in the conversation for a call that was not made. The engine's
@@ -294,7 +272,7 @@ func (p *player) count(at int, m *Message, made []bool, a *again) {
 	}
 	question := false
 	for i := range m.Calls {
-		c := call{ToolCall: m.Calls[i].proposed(""), message: at, made: made[i]}
+		c := call{ToolCall: m.Calls[i].Proposed(""), message: at, made: made[i]}
 		c.attacker = p.goal[c.ToolCall]
 		c.clearance = p.policy.Clear(c.ToolCall, p.spoken)
 		if k := slices.Index(p.asked, c.ToolCall); k >= 0 {
@@ -389,14 +367,14 @@ func (a *again) answer(context.Context, []byte) (*answer.Whole, error) {
 	a.requests++
 	a.barred = false
 	if a.note = a.can(); a.note != "" {
-		return whole(lacking, nil), nil
+		return recorded.Whole(lacking, nil), nil
 	}
 	a.note = "the step was made again, and its call may still not be made unasked"
 	text := ""
 	if a.knows().Answer(a.m.Text) { // what it said may follow from what is hidden
 		text = a.m.Text
 	}
-	return whole(text, a.m.Calls), nil
+	return recorded.Whole(text, a.m.Calls), nil
 }
 
 // can returns why the recorded calls can't be had from the request; empty if

@@ -14,19 +14,7 @@
 // session's goal. A call that is not made leaves the conversation, with its
 // result; the recorded session goes on.
 //
-// # The format
-//
-// A file has a session on each line, as JSON; one whose name ends in .gz is
-// compressed:
-//
-//	{"id": "…", "suite": "claude", "tools": ["Read", …], "packs": ["claude-code"],
-//	 "trusted": ["/home/dev/src"], "cwd": "/home/dev/src",
-//	 "goal": [{"name": "Bash", "args": {…}}],
-//	 "messages": [{"role": "user", "text": "…"},
-//	              {"role": "assistant", "text": "…", "calls": [{"id": "…", "name": "…", "args": {…}}]},
-//	              {"role": "tool", "text": "…", "callid": "…", "tool": "…"}]}
-//
-// Only messages is required. Fields that are not known are errors.
+// The format of the files is in internal/app/recorded.
 package replay
 
 import (
@@ -40,9 +28,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/margaydev/margay/internal/app/recorded"
 	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/taint/effect"
+)
+
+// What a file has: internal/app/recorded.
+type (
+	Session = recorded.Session
+	Message = recorded.Message
+	Call    = recorded.Call
 )
 
 // Files are the sets of recorded sessions that are taken where none is named.
@@ -87,12 +83,12 @@ func (o *Options) read() (all []*Session, source string, err error) {
 			return nil, "", err
 		}
 		defer f.Close()
-		all, err = Read(f, name, o.N)
+		all, err = recorded.Read(f, name, o.N)
 		return all, "lab/replay/testdata/" + name, err
 	}
 	var names []string
 	for _, f := range o.Files {
-		some, err := ReadFile(f, o.N)
+		some, err := recorded.ReadFile(f, o.N)
 		if err != nil {
 			return nil, "", err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/app/recorded"
 	"github.com/margaydev/margay/mediator"
 )
 
@@ -86,6 +87,6 @@ func (p *player) delegated(ctx context.Context, m *Message) error {
 		{Role: flow.RoleAssistant, Calls: []flow.TurnCall{{ID: "1", Name: "Read", Arguments: string(read)}}},
 		{Role: flow.RoleTool, Result: "1", Parts: []int{1}},
 	}})
-	_, _, err = turn.Whole(ctx, whole(said, nil), nil, nil)
+	_, _, err = turn.Whole(ctx, recorded.Whole(said, nil), nil, nil)
 	return err
 }

@@ -32,7 +32,7 @@ type replayOptions struct {
 const replayLong = `Replay recorded sessions of agents through the engine that holds tool calls to
 what they may follow from, and count the calls that a person would be asked
 about. A FILE has one session a line, as JSON; one that ends in .gz is compressed
-(the package comment of lab/replay has the format). A name without a folder is
+(the package comment of internal/app/recorded has the format). A name without a folder is
 also looked for in $MARGAY_DATA; without FILE, the sets there are taken.
 
 Rows are modes. In all, no step is made again. In replay, a step that is made

@@ -1,4 +1,17 @@
-package replay
+// Package recorded reads recorded sessions of agents.
+//
+// A file has a session on each line, as JSON; one whose name ends in .gz is
+// compressed:
+//
+//	{"id": "…", "suite": "claude", "tools": ["Read", …], "packs": ["claude-code"],
+//	 "trusted": ["/home/dev/src"], "cwd": "/home/dev/src",
+//	 "goal": [{"name": "Bash", "args": {…}}],
+//	 "messages": [{"role": "user", "text": "…"},
+//	              {"role": "assistant", "text": "…", "calls": [{"id": "…", "name": "…", "args": {…}}]},
+//	              {"role": "tool", "text": "…", "callid": "…", "tool": "…"}]}
+//
+// Only messages is required. Fields that are not known are errors.
+package recorded
 
 import (
 	"bufio"
@@ -15,6 +28,8 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
+	"github.com/margaydev/margay/mediator/answer"
+	"github.com/margaydev/margay/mediator/session"
 )
 
 // Session is a recorded session: one line of a file.
@@ -36,9 +51,9 @@ type Session struct {
 	Provenance
 }
 
-// offers are the tools that the model is offered: those that it calls, where the
+// Offers are the tools that the model is offered: those that it calls, where the
 // record does not say.
-func (s *Session) offers() []string {
+func (s *Session) Offers() []string {
 	if len(s.Tools) > 0 {
 		return s.Tools
 	}
@@ -80,6 +95,29 @@ type Call struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`
 	Args json.RawMessage `json:"args"`
+}
+
+// Proposed is the call as the engine takes it.
+func (c *Call) Proposed(id string) flow.ToolCall {
+	return flow.ToolCall{ID: id, Name: c.Name, Arguments: session.Arguments(string(c.Args))}
+}
+
+// Whole is an answer with a text and calls.
+func Whole(text string, calls []Call) *answer.Whole {
+	w := &answer.Whole{}
+	add := func(f flow.Field, tool, text string) int {
+		id := len(w.Texts)
+		w.Texts = append(w.Texts, flow.Text{ID: id, Text: text, Field: f, Tool: tool, Path: func() string { return "answer" }})
+		return id
+	}
+	if text != "" {
+		w.Says = []int{add(flow.FieldContent, "", text)}
+	}
+	for i := range calls {
+		c := &calls[i]
+		w.Calls = append(w.Calls, answer.ToolCallText{Name: c.Name, Arguments: add(flow.FieldToolArguments, c.Name, string(c.Args))})
+	}
+	return w
 }
 
 // fields are those of Session, for people.

@@ -1,23 +1,25 @@
-package replay
+package recorded
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/mediator/places"
+	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store/memory"
 )
 
-// newMachine is the computer that a session was recorded on, as far as the record
-// says: its folders are those that the session trusts, and labels follow the files
-// that its calls write.
-func newMachine(s *Session, trusted bool) *places.Book {
-	c := places.Config{Store: memory.New(), Keys: &keys, Dir: s.Cwd, Home: homeOf(s.Cwd)}
+// Machine is the computer that a session was recorded on, as far as the record
+// says: workspaces are roots and, with trusted, the folders that the session
+// trusts, and labels follow the files that its calls write.
+func Machine(s *Session, keys *secret.Keys, trusted bool, roots ...string) *places.Book {
+	c := places.Config{Store: memory.New(), Keys: keys, Roots: roots, Dir: s.Cwd, Home: homeOf(s.Cwd)}
 	if c.Home != "" {
 		c.State = []string{c.Home + "/.config/margay", c.Home + "/.local/share/margay"}
 	}
 	if trusted {
-		c.Roots = s.Trusted
+		c.Roots = slices.Concat(roots, s.Trusted)
 	}
 	return places.New(c)
 }
