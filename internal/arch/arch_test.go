@@ -151,15 +151,29 @@ var allowed = map[string][]string{
 	"internal/app/child":     {"internal/problem"},
 	"internal/app/harness":   {},
 	"internal/app/localsock": {},
-	"internal/app/servers":   {},
+	"internal/app/recorded": {
+		"flow", "internal/strictjson", "mediator/answer", "mediator/places", "mediator/session", "secret", "store/memory",
+	},
+	"internal/app/servers": {
+		"internal/app/config", "internal/app/invocation", "internal/app/serve", "internal/app/state", "internal/cli", "internal/problem", "mcpproxy/pin",
+	},
 	"internal/app/drafts": {
 		"internal/app/child", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",
 		"internal/cli", "internal/problem", "internal/strictjson", "taint/effect", "taint/pack",
 	},
+	"internal/app/simulate": {
+		"confirm", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/recorded", "internal/app/state",
+		"internal/cli", "internal/problem", "mediator", "mediator/answer", "mediator/session", "secret", "secret/recognise", "store/memory", "taint/effect",
+	},
+	"internal/app/status": {
+		"confirm", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/mediation", "internal/app/state",
+		"internal/cli", "internal/problem", "mediator/places", "store", "store/sqlite",
+	},
+	"internal/app/watch": {},
 	"internal/app": {
 		"internal/app/config", "internal/app/decisions",
 		"internal/app/doctor", "internal/app/environ", "internal/app/evidence", "internal/app/front", "internal/app/invocation",
-		"internal/app/keys", "internal/app/policies", "internal/app/rubrics", "internal/app/serve", "internal/app/state", "internal/app/trust", "internal/app/values",
+		"internal/app/keys", "internal/app/policies", "internal/app/rubrics", "internal/app/serve", "internal/app/state", "internal/app/status", "internal/app/trust", "internal/app/values",
 		"internal/cli", "internal/problem", "rubric", "secret/recognise",
 	},
 	"internal/app/invocation": {
@@ -181,7 +195,7 @@ var allowed = map[string][]string{
 	},
 	"internal/app/policies": {
 		"declassify/rubriclint", "declassify/smt/z3", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation",
-		"internal/app/drafts", "internal/app/rubrics", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
+		"internal/app/drafts", "internal/app/rubrics", "internal/app/simulate", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
 		"store/memory", "taint/act", "taint/document", "taint/observe", "taint/pack",
 	},
 	"internal/app/trust": {

@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/internal/app/drafts"
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/mediation"
+	"github.com/margaydev/margay/internal/app/simulate"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
@@ -43,7 +44,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Long:    "Check packs, and explain which labels the results of tools get and what calls need. docs/packs.md lists the packs that come with Margay; docs/format/pack.md is for packs of your own.",
 		Example: "  margay policy explain --tool WebFetch",
 	}
-	c.AddCommand(a.policyLint(), a.policyExplain(), drafts.Command(a.App, nil))
+	c.AddCommand(a.policyLint(), a.policyExplain(), drafts.Command(a.App, nil), simulate.Command(a.App))
 	return c
 }
 
