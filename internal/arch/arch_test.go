@@ -159,7 +159,7 @@ var allowed = map[string][]string{
 	},
 	"internal/app/drafts": {
 		"internal/app/child", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",
-		"internal/cli", "internal/problem", "internal/strictjson", "taint/effect", "taint/pack",
+		"internal/cli", "internal/problem", "internal/strictjson", "taint/effect", "taint/pack", "taint/suggest",
 	},
 	"internal/app/simulate": {
 		"confirm", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/recorded", "internal/app/state",

@@ -19,6 +19,7 @@ import (
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/pack"
+	"github.com/margaydev/margay/taint/suggest"
 )
 
 // Suggester proposes what a tool does, from its name and its definition as the
@@ -29,6 +30,15 @@ type Suggester func(name string, definition json.RawMessage) (e effect.Effect, f
 // server's, so that they loosen nothing.
 func Cautious(string, json.RawMessage) (effect.Effect, bool, string) {
 	return effect.Reach, true, "nobody has said yet what it does"
+}
+
+// Proposed holds a tool to as much as Cautious does, and says what it seems to do by
+// its definition: whoever reviews the draft decides.
+func Proposed(name string, definition json.RawMessage) (effect.Effect, bool, string) {
+	e, foreign, why := Cautious(name, definition)
+	t := suggest.Definition(name, definition)
+	p := suggest.Propose(&t)
+	return e, foreign, fmt.Sprintf("%s; by its definition it seems to %s (%.0f %%)", why, p.Effect, 100*p.Confidence)
 }
 
 // Bounds of a list of tools. A pack has at most 300 tools.

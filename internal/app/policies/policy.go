@@ -44,7 +44,7 @@ func (a *app) policyCommand() *cobra.Command {
 		Long:    "Check packs, and explain which labels the results of tools get and what calls need. docs/packs.md lists the packs that come with Margay; docs/format/pack.md is for packs of your own.",
 		Example: "  margay policy explain --tool WebFetch",
 	}
-	c.AddCommand(a.policyLint(), a.policyExplain(), drafts.Command(a.App, nil), simulate.Command(a.App))
+	c.AddCommand(a.policyLint(), a.policyExplain(), drafts.Command(a.App, drafts.Proposed), simulate.Command(a.App))
 	return c
 }
 
