@@ -164,13 +164,16 @@ var (
 const (
 	maxDigits = 12
 	maxWord   = 20
+	maxCode   = 10
 )
 
 var (
 	// word is one word, or two that are joined.
 	word = regexp.MustCompile(`\A(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,20})(?:[_ -][A-Za-z]?[a-z]{1,20})?\z`)
-	// numbered is what services name things by: a few letters and digits, in parts.
-	numbered = regexp.MustCompile(`\A#?[A-Za-z0-9]+(?:[_:#-][A-Za-z0-9]+){0,7}\z`)
+	// numbered is a word with a number, as services name things.
+	numbered = regexp.MustCompile(`\A#?(?:[A-Za-z]{1,12}[_:#-]?)?[0-9]{1,12}\z`)
+	// mixed is what services draw: letters and digits, in few parts.
+	mixed = regexp.MustCompile(`\A#?[A-Za-z0-9]+(?:[_:#-][A-Za-z0-9]+){0,4}\z`)
 	// led is what leads to an account by its form.
 	led = regexp.MustCompile(`\A(?:0x[0-9a-fA-F]{16,}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?i:bc1[0-9a-z]{20,})|[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30})\z`)
 )
@@ -210,15 +213,30 @@ func lastOf(keys [][]string) (string, bool) {
 	return w[len(w)-1], true
 }
 
-// drawn reports whether a value looks like what a service numbers things by: it has
-// digits, or is one word of capitals where codes are, and few letters that make
-// words.
+// drawn reports whether a value looks like what a service numbers things by: a word
+// with a number, a digest, or letters among at least as many digits, of which at most
+// one run is as long as a word; or one word of capitals where codes are.
 func drawn(v, last string) bool {
-	if len(v) > 64 || !numbered.MatchString(v) {
+	if len(v) > 40 && !isHash(v) || !mixed.MatchString(v) {
 		return false
 	}
-	if !strings.ContainsAny(v, "0123456789") {
-		return (last == "code" || last == "codes" || last == "coupon" || last == "voucher" || last == "promo") && len(v) <= maxWord && strings.ToUpper(v) == v && !strings.ContainsAny(v, "_-:")
+	letters, digits, run, words := 0, 0, 0, 0
+	for _, c := range []byte(v) {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+			run = 0
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+			letters++
+			if run++; run == 3 {
+				words++
+			}
+		default:
+			run = 0
+		}
 	}
-	return isHash(v) || isRandom(v) || terse(2)(v)
+	if digits == 0 {
+		return (last == "code" || last == "codes" || last == "coupon" || last == "voucher" || last == "promo") && len(v) <= maxCode && strings.ToUpper(v) == v && letters == len(v)
+	}
+	return isHash(v) || numbered.MatchString(v) || letters <= digits && words <= 1
 }

@@ -205,23 +205,29 @@ func terseParts(v string) bool {
 }
 
 // isRandom reports whether an identifier looks drawn: digits among its
-// letters, and no run of small letters as long as a word.
+// letters, no run of small letters as long as a word, and at most two that can be
+// spoken.
 func isRandom(v string) bool {
-	digits, run := 0, 0
-	for _, c := range []byte(v) {
-		switch {
-		case c >= '0' && c <= '9':
-			digits++
-			run = 0
-		case c >= 'a' && c <= 'z':
-			if run++; run > 7 {
+	digits, run, spoken := 0, "", 0
+	for i := range len(v) + 1 {
+		c := byte(0)
+		if i < len(v) {
+			c = v[i]
+		}
+		if c >= 'a' && c <= 'z' {
+			if run += string(c); len(run) > 7 {
 				return false
 			}
-		default:
-			run = 0
+			continue
+		}
+		if len(run) > 2 && strings.ContainsAny(run, "aeiouy") {
+			spoken++
+		}
+		if run = ""; c >= '0' && c <= '9' {
+			digits++
 		}
 	}
-	return digits*14 >= len(v)
+	return digits*14 >= len(v) && spoken <= 2
 }
 
 // small are the words of names that are written small.
