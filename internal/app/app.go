@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/policies"
 	"github.com/margaydev/margay/internal/app/serve"
+	"github.com/margaydev/margay/internal/app/status"
 	"github.com/margaydev/margay/internal/app/trust"
 	"github.com/margaydev/margay/internal/app/values"
 	"github.com/margaydev/margay/internal/cli"
@@ -49,7 +50,7 @@ func (a *app) root() *cobra.Command {
 	root.PersistentFlags().StringVar(&a.Config, "config", "", "configuration `file` (default $XDG_CONFIG_HOME/margay/config.yaml)")
 	root.PersistentFlags().StringVar(&a.StateDir, "state-dir", "", "`folder` for keys and database (default $XDG_DATA_HOME/margay)")
 	root.PersistentFlags().BoolVar(&a.NewState, "new-state", false, "accept that the database of these keys is lost, and start with nothing registered")
-	root.AddCommand(a.doctorCommand(), a.configCommand(), a.versionCommand(), a.consoleCommand())
+	root.AddCommand(a.doctorCommand(), a.configCommand(), a.versionCommand(), a.consoleCommand(), status.Command(a.App))
 	for _, commands := range []func(*invocation.App) []*cobra.Command{
 		front.Commands, decisions.Commands, evidence.Commands, policies.Commands, trust.Commands, values.Commands,
 	} {

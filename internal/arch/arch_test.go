@@ -166,8 +166,8 @@ var allowed = map[string][]string{
 		"internal/cli", "internal/problem", "mediator", "mediator/answer", "mediator/session", "secret", "secret/recognise", "store/memory", "taint/effect",
 	},
 	"internal/app/status": {
-		"confirm", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/mediation", "internal/app/state",
-		"internal/cli", "internal/problem", "mediator/places", "store", "store/sqlite",
+		"confirm", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/mediation",
+		"internal/app/state", "internal/cli", "internal/problem", "store", "taint/effect",
 	},
 	"internal/app/watch": {},
 	"internal/app": {

@@ -36,24 +36,9 @@ func checkAgents(c *config.Config, dir string, cs *checkups) {
 
 // each looks at the files that exist, and at each once.
 func each(files []harness.File, name string, cs *checkups, look func(*harness.File, []byte, *checkups) error) {
-	seen := map[string]bool{}
-	for i := range files {
-		f := &files[i]
-		if seen[f.Path] {
-			continue
-		}
-		seen[f.Path] = true
-		was, err := f.Read()
-		if err == nil && (!was.Exists || len(strings.TrimSpace(string(was.Bytes))) == 0) {
-			continue
-		}
-		if err == nil {
-			err = look(f, was.Bytes, cs)
-		}
-		if err != nil {
-			cs.add(name, Warn, "correct the file", "%s: %s can't be read: %v", f.Program, f.Path, err)
-		}
-	}
+	harness.Each(files, func(f *harness.File, b []byte) error { return look(f, b, cs) }, func(f *harness.File, err error) {
+		cs.add(name, Warn, "correct the file", "%s: %s can't be read: %v", f.Program, f.Path, err)
+	})
 }
 
 func hooks(f *harness.File, b []byte, cs *checkups) error {

@@ -166,18 +166,13 @@ func configured(f func(*harness.File, *harness.Start)) error {
 		return problem.Failure("is HOME set?", "%w", err)
 	}
 	files := places.Servers()
-	for i := range files {
-		was, err := files[i].Read()
-		if err != nil || !was.Exists {
-			continue // margay doctor says which can't be read
-		}
-		all, err := files[i].Starts(was.Bytes)
+	harness.Each(files, func(file *harness.File, b []byte) error {
+		all, err := file.Starts(b)
 		for j := range all {
-			if err == nil {
-				f(&files[i], &all[j])
-			}
+			f(file, &all[j])
 		}
-	}
+		return err
+	}, func(*harness.File, error) {}) // margay doctor says which can't be read
 	return nil
 }
 
