@@ -34,12 +34,14 @@ import (
 	"github.com/margaydev/margay/taint/effect"
 )
 
-// What a file has: internal/app/recorded.
-type (
-	Session = recorded.Session
-	Message = recorded.Message
-	Call    = recorded.Call
-)
+// Session is a recorded session.
+type Session = recorded.Session
+
+// Message is what somebody said in a session.
+type Message = recorded.Message
+
+// Call is a call of a tool.
+type Call = recorded.Call
 
 // Files are the sets of recorded sessions that are taken where none is named.
 var Files = []string{"coding-dev.jsonl.gz", "toolemu-dev.jsonl.gz"}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/taint/effect"
@@ -47,7 +48,9 @@ const (
 	maxArgs  = 128
 	maxName  = 128
 	maxList  = 8 << 20 // bytes
-	maxShown = 300     // characters of a description
+	maxWhy   = 300     // characters of a reason
+	maxShown = 2000    // characters of a description
+	maxTexts = 300_000 // characters of all descriptions
 )
 
 // Tool is a tool as its server lists it.
@@ -174,10 +177,14 @@ func (d *drafter) head() {
 
 func (d *drafter) tool(t *Tool) {
 	e, foreign, why := d.Suggest(t.Name, t.Definition)
-	why = cutTo(plain(why), maxShown)
+	why = cutTo(plain(why), maxWhy)
 	d.line("  # %s: %s, since %s.", strconv.Quote(t.Name), e, why)
 	if t.description != "" {
-		d.line("  # It says: %s", strconv.Quote(cutTo(t.description, maxShown)))
+		shown := cutTo(t.description, min(maxShown, maxTexts/len(d.tools)))
+		d.line("  # It says: %s", strconv.Quote(shown))
+		if more := utf8.RuneCountInString(t.description) - utf8.RuneCountInString(shown); more > 0 {
+			d.line("  # %d MORE CHARACTERS of its description are not shown here: read them.", more+1)
+		}
 	}
 	for _, note := range d.notes(t) {
 		d.line("  # %s", note)
@@ -208,11 +215,11 @@ func (d *drafter) tool(t *Tool) {
 func fits(args []string) bool {
 	seen := map[string]bool{}
 	for _, a := range args {
-		if low := strings.ToLower(a); a == "" || seen[low] {
+		low := strings.ToLower(a)
+		if low == "" || seen[low] {
 			return false
-		} else {
-			seen[low] = true
 		}
+		seen[low] = true
 	}
 	return len(args) <= maxArgs
 }

@@ -96,3 +96,24 @@ func TestSlug(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a server lists, a draft is refused, or loads with each of its tools.
+func FuzzDraft(f *testing.F) {
+	f.Add([]byte(`{"tools":[{"name":"get","description":"Reads.","inputSchema":{"properties":{"id":{},"url":{}}},"annotations":{"readOnlyHint":true}}]}`))
+	f.Add([]byte(`[{"name":"a\u200b","description":"x\u2028y"}]`))
+	f.Add([]byte(`{"result":{"tools":[{"name":"a","inputSchema":{"properties":{"A":{},"a":{}}}}]}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		tools, err := Parse(b)
+		if err != nil {
+			return
+		}
+		out, err := Draft(tools, Options{Server: string(b), Source: "a test"})
+		if err != nil {
+			return
+		}
+		p, err := pack.Load("draft", out)
+		if err != nil || len(p.Tools) != len(tools) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	})
+}
