@@ -119,6 +119,6 @@ func (m *Model) add(z []float64, x []Feature, head int) {
 		for _, f := range x {
 			sum += float64(f.Value) * float64(w[f.At])
 		}
-		z[i] += sum * m.Step[head+i]
+		z[i] += sum * m.Step[head+i] //nolint:gosec // z is that of the head
 	}
 }

@@ -65,7 +65,6 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 	return t, nil
 }
 
-// digestKey keys the digests of calls.
 // Suggest proposes what a tool does that nothing is known of. It is the suggested
 // answer to a question, and decides nothing.
 func Suggest(tool string, says []string) effect.Profile {
@@ -73,6 +72,7 @@ func Suggest(tool string, says []string) effect.Profile {
 	return effect.Profile{Effect: p.Effect, Open: p.Open}
 }
 
+// digestKey keys the digests of calls.
 func digestKey(k *secret.Keys) taint.Key {
 	h := hmac.New(sha256.New, k.Pseudonym[:])
 	h.Write([]byte("margay call digests v1"))

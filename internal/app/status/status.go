@@ -50,6 +50,7 @@ type Status struct {
 	NotRead   []string   `json:"not_read"` // files of agents that can't be read
 	Folders   int        `json:"trusted_folders"`
 	Files     int        `json:"strangers_files"`
+	Tools     int        `json:"tools"` // without a pack, of which the user said what they do
 	Questions *Questions `json:"questions,omitempty"`
 }
 
@@ -239,9 +240,12 @@ func (s *Status) stored(ctx context.Context, c *config.Config, since time.Time) 
 	}
 	s.Folders = len(c.Taint.Workspaces)
 	for i := range all {
-		if all[i].Trusted {
+		switch {
+		case all[i].Trusted:
 			s.Folders++
-		} else {
+		case all[i].Tool != nil:
+			s.Tools++
+		default:
 			s.Files++
 		}
 	}
@@ -249,7 +253,7 @@ func (s *Status) stored(ctx context.Context, c *config.Config, since time.Time) 
 	if s.Files > 0 {
 		next = "margay trust files"
 	}
-	s.add("folders", folderState(s.Folders), next, "%s trusted; strangers had a part in %s", invocation.Count(s.Folders, "folder"), invocation.Count(s.Files, "known file"))
+	s.add("folders", folderState(s.Folders), next, "%s trusted; strangers had a part in %s; you said what %s without a pack does", invocation.Count(s.Folders, "folder"), invocation.Count(s.Files, "known file"), invocation.Count(s.Tools, "tool"))
 	desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
 	rows, err := desk.Rows(ctx, true, store.MaxQuestions)
 	if err != nil {
