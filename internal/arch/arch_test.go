@@ -163,7 +163,7 @@ var allowed = map[string][]string{
 	},
 	"internal/app/simulate": {
 		"confirm", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/recorded", "internal/app/state",
-		"internal/cli", "internal/problem", "mediator", "mediator/answer", "mediator/session", "secret", "secret/recognise", "store/memory", "taint/effect",
+		"internal/cli", "internal/problem", "mediator", "mediator/answer", "mediator/session", "secret", "secret/recognise", "store/memory", "taint/effect", "taint/pack",
 	},
 	"internal/app/status": {
 		"confirm", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/mediation",

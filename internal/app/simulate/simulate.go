@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/taint/pack"
 )
 
 type flags struct {
@@ -56,6 +57,7 @@ are asked about, or denied.`,
 	}
 	c.Flags().StringVar(&f.before, "before", "", "configuration `file` to compare with")
 	c.Flags().StringArrayVar(&f.packs, "packs", nil, "`name` or file of a pack to add to taint.packs; repeatable")
+	cli.CompleteBy(c, "packs", cobra.FixedCompletions(pack.Names(), cobra.ShellCompDirectiveDefault))
 	c.Flags().IntVarP(&f.n, "lines", "n", 0, "how many sessions of each file, from its start; 0 for all")
 	c.Flags().BoolVar(&f.distrusting, "no-trusted", false, "do not trust the folders that sessions name as trusted, only those of taint.workspaces")
 	return c
