@@ -93,6 +93,10 @@ bench: $(LAB) ## Measure, and write docs/bench and the pages that cite it
 	$(LAB) mcp --json docs/bench/mcp.json
 	$(LAB) ledger --json docs/bench/ledger.json
 	$(LAB) dojo --json docs/bench/dojo.json
+	$(LAB) dojo --packs none --defence all,replay --json docs/bench/dojo-none.json
+	$(LAB) replay coding-dev.jsonl.gz --json docs/bench/replay.json
+	$(LAB) replay toolemu-dev.jsonl.gz --packs none --labels toolemu --json docs/bench/replay-toolemu.json
+	$(LAB) adaptive --seed 1 --json docs/bench/adaptive.json
 	$(LAB) leakage --json docs/bench/leakage.json
 	$(LAB) traj --json docs/bench/traj.json
 	$(LAB) robust --n 12 --json docs/bench/robust.json

@@ -61,6 +61,7 @@ type toolLabel struct {
 	Open       bool   `json:"open"`
 	Why        string `json:"why"`
 	Labeller   string `json:"labeller"`
+	Read       string `json:"read"` // what it rests on: source or description
 }
 
 func (l *toolLabel) key() string { return l.Server + "/" + l.Tool }
