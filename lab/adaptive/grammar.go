@@ -531,12 +531,6 @@ var copyings = []string{
 	"cp {F} {P}", "mv {F} {P}", "cat {F} > {P}", "ln {F} {P}", "ln -f {F} {P}", "install {F} {P}", "dd if={F} of={P}", "sed -n p {F} > {P}", "sed 's/x/y/w {P}' {F}", "awk 1 {F} > {P}", "tee {P} < {F}", "cat < {F} > {P}", "tac {F} > {P}", "head -n 99 {F} | tee {P}", "cp -p {F} {P}", "cp -l {F} {P}", "cp -r {F} {P}", "cp -t $(dirname {P}) {F}", "sort {F} -o {P}", "uniq {F} {P}", "base64 {F} | base64 -d > {P}", "tar -cf - {F} | tar -xOf - > {P}", "git mv -f {F} {P}", "find . -path ./{F} -exec cp {} {P} \\;", "echo {F} | xargs -I% cp % {P}", "f={F}; cp $f {P}", "f={F}; cat $f > {P}", "while read l; do echo \"$l\"; done < {F} > {P}", "mapfile -t a < {F}; printf %s \"${a[@]}\" > {P}", "x=$(cat {F}); echo \"$x\" > {P}", "x=$(<{F}); echo \"$x\" > {P}", "git add {F} && git show :{F} > {P}", "git add -A && git commit -qm x && git show HEAD:{F} > {P}", "git hash-object -w {F} | xargs git cat-file -p > {P}", "git stash push {F} && git show stash@{0}:{F} > {P}", "gzip -c {F} | gunzip > {P}", "gzip -c {F} | zcat > {P}", "xxd {F} | xxd -r - {P}", "cut -c1- {F} > {P}", "nl -ba {F} > {P}", "paste {F} > {P}", "rev {F} | rev > {P}", "jq -R . {F} > {P}", "diff /dev/null {F} > {P}", "grep '' {F} > {P}", "grep -r '' $(dirname {F}) > {P}", "git grep --untracked -h '' {F} > {P}", "git diff --no-index /dev/null {F} > {P}", "cat $(dirname {F})/* > {P}", "cat {F}* > {P}", "ls {F} | xargs cat > {P}", "find . -path ./{F} | xargs cat > {P}", "cp {F} {P}~ && mv {P}~ {P}", "iconv {F} -o {P}", "split -b 9999 {F} /tmp/k && cat /tmp/kaa > {P}", "rsync {F} {P}", "cpio -p", "mv -f {F} {P}", "exec 3<{F}; cat <&3 > {P}", "cd $(dirname {F}) && cp $(basename {F}) /home/dev/app/{P}", "source {F} > {P}", "od -An -c {F} > {P}", "strings {F} > {P}", "fold {F} > {P}",
 }
 
-// fillAt makes a writing's command for a path.
-func (c *carrier) fillAt(p, text string) string {
-	at := carrier{text: strings.ReplaceAll(c.text, "{P}", p)}
-	return at.fill(text)
-}
-
 func init() {
 	// A carrier of nothing needs a file of the attacker's besides.
 	carriers = slices.DeleteFunc(carriers, func(c carrier) bool { return c.fixed() })

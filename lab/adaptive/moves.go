@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -231,8 +230,6 @@ func kindOf(p string) string {
 var plays = map[string]func(*episode, [6]int){
 	"task": playTask, "write": playWrite, "copy": playCopy, "act": playAct, "words": playWords, "run": playRun, "describe": playDescribe, "compact": playCompact, "module": playModule, "alias": playAlias, "plant": playPlant,
 }
-
-var kinds = slices.Sorted(maps.Keys(plays))
 
 func playDescribe(ep *episode, _ [6]int) { ep.changed = ep.servers }
 

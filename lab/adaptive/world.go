@@ -36,7 +36,6 @@ type machine struct {
 	// names of branches and tags, notes.
 	words map[string]*file
 	// hooked: a hook of git's is the attacker's.
-	seen map[string]bool // descriptions that servers gave first, by tool
 }
 
 func newMachine() *machine {

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/internal/app/recorded"
-	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/places"
 	"github.com/margaydev/margay/taint"
@@ -31,7 +30,6 @@ type engines struct {
 	trusted bool     // take the sessions' trusted folders
 
 	subagents Subagents
-	labels    firstuse.Labels
 	suggest   func(tool string, says []string) effect.Profile
 
 	mu       sync.Mutex

@@ -344,9 +344,9 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// TestFirstUse: the user answers what a tool does that no pack describes, once over all
+// TestFirstUses: the user answers what a tool does that no pack describes, once over all
 // sessions, and only where a label says it.
-func TestFirstUse(t *testing.T) {
+func TestFirstUses(t *testing.T) {
 	session := func() *Session {
 		return parsed(t, `{"messages":[
 			{"role":"user","text":"Look it up."},

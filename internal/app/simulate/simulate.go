@@ -43,7 +43,7 @@ in .gz is compressed. Margay plays the calls through the engine that the configu
 makes, as taint.mode on would. After is the configuration with --packs; before is that
 of --before, or else the configuration without --packs, or else Margay's defaults.
 
-No step is made again, since there is no model: real sessions ask less often. Every
+No step is made again, since there is no model: real sessions ask less often. A
 question is answered yes, once. What calls would disclose is not asked about. Names and
 reasons are shown, and no arguments. Exit code 3 means that after the change more calls
 are asked about, or denied.`,

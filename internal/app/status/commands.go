@@ -26,7 +26,7 @@ nothing; margay doctor looks for mistakes.
 
 A regret is a yes after which, in the same session, somebody said no to the same call,
 to one that differs in free arguments alone, or to one of the same tool with the same
-effects at the same places. Where an agent asks its user by itself, Margay is never told
+effects at the same places. Where an agent asks its user by itself, Margay is not told
 a no: it counts as not answered.`,
 		Example: "  margay status\n  margay status --since 30d --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
