@@ -29,7 +29,7 @@ func Unknown(s *Scheme, tool, text string, own bool) Result {
 			continue
 		}
 		a := forms{out.Worst, make([]bool, len(d.Nodes)), annotator{o: &Observation{Scheme: s, Tool: tool, Text: text}, scheme: s, doc: d, structure: label.Label{Confidentiality: s.Private}}}
-		if !a.look(0, nil) {
+		if !a.look(0, name{}) {
 			break // it is all words
 		}
 		a.value(0, "")
@@ -57,18 +57,35 @@ type forms struct {
 	annotator
 }
 
-// look finds what carries no instruction in a value; keys are the words of the names
-// that lead to it. It reports whether something does not.
-func (a *forms) look(n int, keys [][]string) bool {
+// name is what the names say that lead to a value.
+type name struct {
+	given bool
+	leads bool   // to what an act must not be led to
+	last  string // word of the innermost
+}
+
+// below is what the name of a member says, below another.
+func (n name) below(key string) name {
+	w := wordsOf(key)
+	out := name{given: true, leads: n.leads || len(w) > maxNameWords}
+	for _, s := range w[:min(len(w), maxNameWords)] {
+		out.leads, out.last = out.leads || slices.Contains(leading, s), s
+	}
+	return out
+}
+
+// look finds what carries no instruction in a value, by the names that lead to it. It
+// reports whether something does not.
+func (a *forms) look(n int, by name) bool {
 	d := &a.doc.Nodes[n]
 	if a.doc.Leaf(n) {
-		a.inert[n] = d.Kind != document.Null && d.Plain && inert(d, keys)
+		a.inert[n] = d.Kind != document.Null && d.Plain && by.inert(d)
 		return a.inert[n]
 	}
 	for c := n + 1; c < d.Next; c = a.doc.Nodes[c].Next {
-		under := keys
+		under := by
 		if d.Kind == document.Dict {
-			under = append(slices.Clip(keys), wordsOf(a.doc.Nodes[c].Key))
+			under = by.below(a.doc.Nodes[c].Key)
 		}
 		if a.look(c, under) {
 			a.inert[n] = true
@@ -108,16 +125,24 @@ const (
 	maxNameBytes = 32
 )
 
-// plainName reports whether a key is a name as programs give them.
+// plainName reports whether a key is a name as programs give them: one word, or a few
+// of which the last says what kind of a value it is.
 func plainName(key string, words []string) bool {
-	return len(words) > 0 && len(words) <= maxNameWords && len(key) <= maxNameBytes && madeOf(key, "_-")
+	if len(words) == 0 || len(words) > maxNameWords || len(key) > maxNameBytes || !madeOf(key, "_-") {
+		return false
+	}
+	last := words[len(words)-1]
+	return len(words) == 1 || slices.Contains(naming, last) || slices.Contains(ranking, last) || slices.Contains(plainly, last) || slices.Contains([]string{"is", "has"}, words[0])
 }
 
 // wordsOf are the words of a name, in lower case: guestId, guest_id and guest-id have
-// two.
+// two. Of a long name there are more than count.
 func wordsOf(key string) []string {
 	var out []string
 	start, lower := 0, false
+	if len(key) > 4*maxNameBytes {
+		return make([]string, maxNameWords+1)
+	}
 	add := func(end int) {
 		if end > start {
 			out = append(out, strings.ToLower(key[start:end]))
@@ -158,18 +183,30 @@ var (
 	ranking = []string{
 		"status", "state", "type", "kind", "category", "level", "mode", "currency", "unit", "units", "priority", "severity", "visibility", "result", "direction", "format",
 	}
+	// plainly are last words of names of counts, times and measures.
+	plainly = []string{
+		"count", "counts", "quantity", "size", "length", "index", "position", "page", "pages", "limit", "offset", "rating", "score", "rank", "age", "year", "month", "day", "hour",
+		"minute", "second", "seconds", "minutes", "hours", "days", "date", "dates", "time", "times", "timestamp", "at", "on", "until", "since", "start", "end", "due", "duration",
+		"latitude", "longitude", "width", "height", "weight", "temperature", "percent", "percentage", "ratio", "available", "enabled", "disabled", "active", "completed", "done", "success", "now",
+	}
+	// choices are words of which values of such a choice are made.
+	choices = setOf("open opened closed active inactive enabled disabled pending done completed complete incomplete running stopped started not in on off of progress review " +
+		"approved rejected accepted declined confirmed cancelled canceled failed success successful succeeded ok error warning info debug critical high medium low normal urgent none draft " +
+		"published private public internal archived deleted new old available unavailable busy free paid unpaid due overdue refunded shipped delivered returned processing queued waiting " +
+		"scheduled expired valid invalid verified unverified online offline locked unlocked up down true false yes no unknown default custom standard basic premium monthly yearly weekly " +
+		"daily hourly one two three first last read unread sent received todo blocked ready resolved unresolved merged todo backlog user admin member guest owner viewer editor group team " +
+		"file folder directory image video audio text document link page post comment message event task issue order item product light thermostat camera lock sensor switch speaker " +
+		"flight hotel accommodation car train bus usd eur gbp jpy chf cad aud inr cny kg g lb m km cm mm mi ft c f celsius fahrenheit percent json xml csv html pdf png jpg")
 )
 
 // Bounds of values that carry no instruction.
 const (
 	maxDigits = 12
-	maxWord   = 20
+	maxChoice = 32
 	maxCode   = 10
 )
 
 var (
-	// word is one word, or two that are joined.
-	word = regexp.MustCompile(`\A(?:[A-Z]?[a-z]{1,20}|[A-Z]{1,20})(?:[_ -][A-Za-z]?[a-z]{1,20})?\z`)
 	// numbered is a word with a number, as services name things.
 	numbered = regexp.MustCompile(`\A#?(?:[A-Za-z]{1,12}[_:#-]?)?[0-9]{1,12}\z`)
 	// mixed is what services draw: letters and digits, in few parts.
@@ -180,37 +217,48 @@ var (
 
 // inert reports whether a scalar carries no instruction: by its form alone, or by
 // its form and its name.
-func inert(d *document.Node, keys [][]string) bool {
-	for _, w := range keys {
-		if slices.ContainsFunc(w, func(s string) bool { return slices.Contains(leading, s) }) {
-			return false
-		}
-	}
+func (by name) inert(d *document.Node) bool {
 	v := d.Value
-	if d.Kind == document.Boolean || v == "" || plain["boolean"](v) || plain["datetime"](v) || plain["date"](v) || plain["time"](v) {
-		return true
-	}
-	if len(v) > maxValue || len(keys) == 0 || led.MatchString(v) || idnumber.Card([]byte(v)) {
+	if by.leads {
 		return false
 	}
-	last, _ := lastOf(keys)
-	named := slices.Contains(naming, last)
+	if d.Kind == document.Boolean || v == "" || plain["boolean"](v) || moment(v) {
+		return true
+	}
+	if len(v) > maxValue || !by.given || led.MatchString(v) || idnumber.Card([]byte(v)) {
+		return false
+	}
+	named := slices.Contains(naming, by.last)
 	if document.IsNumber(v) {
 		return d.Kind == document.Number || named && len(v) <= maxDigits
 	}
 	if named {
-		return drawn(v, last)
+		return drawn(v, by.last)
 	}
-	return slices.Contains(ranking, last) && len(v) <= 2*maxWord && word.MatchString(v)
+	return slices.Contains(ranking, by.last) && len(v) <= maxChoice && chosen(v)
 }
 
-// lastOf is the last word of the innermost name.
-func lastOf(keys [][]string) (string, bool) {
-	w := keys[len(keys)-1]
-	if len(w) == 0 {
-		return "", false
+func setOf(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
 	}
-	return w[len(w)-1], true
+	return out
+}
+
+// moment reports whether a value is a date, a time, or both.
+func moment(v string) bool {
+	if len(v) < 4 || len(v) > 40 || !strings.ContainsAny(v, "0123456789") || !strings.ContainsAny(v, "-:/. ") && len(v) != 8 {
+		return false // most values are none, and trying all layouts takes long
+	}
+	return plain["datetime"](v) || plain["date"](v) || plain["time"](v)
+}
+
+// chosen reports whether a value is one of a choice: one to three words, each of them
+// known.
+func chosen(v string) bool {
+	words := strings.FieldsFunc(strings.ToLower(v), func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
+	return len(words) > 0 && len(words) <= 3 && !slices.ContainsFunc(words, func(w string) bool { return !choices[w] })
 }
 
 // drawn reports whether a value looks like what a service numbers things by: a word

@@ -62,10 +62,10 @@ func Fetches(args *document.Tree) bool {
 }
 
 // scheme matches the start of an address with a scheme, anywhere in a text.
-var scheme = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}:)?//[^\s/]|\b(?:data|javascript|mailto|file|tel|sms):|\bwww\.`)
+var scheme = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}:)?//[^\s/]|\b(?:data|javascript|mailto|file|tel|sms):|\bwww\.|:%2f%2f|%3a(?:%2f|/){2}|\\\\[\pL0-9]|^[^\s@:/]{1,64}@[^\s@:/]{1,255}:\S`)
 
 // hostLike matches a text that is a host, with or without a port and a path.
-var hostLike = regexp.MustCompile(`(?i)^(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)+[a-z]{2,24}\.?(?::[0-9]{1,5})?(?:[/?#]\S*)?$`)
+var hostLike = regexp.MustCompile(`(?i)^(?:[\pL0-9_][\pL\pM0-9_-]{0,62}[.。．｡])+[\pL][\pL\pM0-9-]{1,62}\.?(?::[0-9]{1,5})?(?:[/?#]\S*)?$`)
 
 // Leads reports whether a text is or holds an address that a program may open.
 func Leads(v string) bool {

@@ -26,6 +26,13 @@ func TestOf(t *testing.T) {
 		{effect.Profile{}, `{"q":"10.0.0.1"}`, effect.Reach, "10.0.0.1", false},
 		{effect.Profile{}, `{"q":"[::1]:80"}`, effect.Reach, "[::1]:80", false},
 		{effect.Profile{}, `{"q":"localhost:8080"}`, effect.Reach, "localhost:8080", false},
+		{effect.Profile{}, `{"q":"git@evil.example:x/y"}`, effect.Reach, "git@evil.example:x/y", false},
+		{effect.Profile{}, `{"q":"\\\\evil\\share"}`, effect.Reach, `\\evil\share`, false},
+		{effect.Profile{}, `{"q":"https%3A%2F%2Fevil.example"}`, effect.Reach, "https%3A%2F%2Fevil.example", false},
+		{effect.Profile{}, `{"q":"münchen.exämple/x"}`, effect.Reach, "münchen.exämple/x", false},
+		{effect.Profile{}, `{"q":"evil。example"}`, effect.Reach, "evil。example", false},
+		{effect.Profile{}, `{"q":"bob@corp.example"}`, effect.Observe, "", false},
+		{effect.Profile{}, `{"q":"v1.2.3 at 10:30, 50%"}`, effect.Observe, "", false},
 		{effect.Profile{}, `{"file":"notes.md"}`, effect.Reach, "notes.md", false}, // Moldova's
 		{effect.Profile{}, `{"file":"notes.txt"}`, effect.Observe, "", false},
 		{effect.Profile{Open: true}, `{"package":"left-pad"}`, effect.Reach, "left-pad", false},
