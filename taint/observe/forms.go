@@ -65,9 +65,9 @@ type name struct {
 }
 
 // below is what the name of a member says, below another.
-func (n name) below(key string) name {
+func (by name) below(key string) name {
 	w := wordsOf(key)
-	out := name{given: true, leads: n.leads || len(w) > maxNameWords}
+	out := name{given: true, leads: by.leads || len(w) > maxNameWords}
 	for _, s := range w[:min(len(w), maxNameWords)] {
 		out.leads, out.last = out.leads || slices.Contains(leading, s), s
 	}
