@@ -286,14 +286,22 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 			return fmt.Errorf("question %s can't be granted for the whole trajectory", id)
 		}
 	}
-	if said, ok := said[a]; ok {
-		if err := d.say(ctx, id, said); err != nil {
+	var q *Question
+	says, first := said[a]
+	if first {
+		var err error
+		if q, err = d.first(ctx, id); err != nil {
 			return err
 		}
 		a = Once
 	}
 	if err := d.cfg.Store.AnswerQuestion(ctx, id, a, by, d.cfg.Now()); err != nil {
 		return err
+	}
+	if first { // what a person says counts only where his answer does
+		if err := d.cfg.Say(ctx, q, says(q.First.Profile)); err != nil {
+			return fmt.Errorf("the call is allowed once, and nothing is remembered: %w", err)
+		}
 	}
 	if c, ok := d.waiting.Load(id); ok {
 		select {
@@ -317,23 +325,23 @@ var said = map[Answer]func(effect.Profile) effect.Profile{
 	Asks: func(effect.Profile) effect.Profile { return effect.Profile{Ask: true} },
 }
 
-// say remembers what a person says of a question's tool, before the call is allowed.
-func (d *Desk) say(ctx context.Context, id string, said func(effect.Profile) effect.Profile) error {
+// first is a waiting question about a tool that nothing is known of.
+func (d *Desk) first(ctx context.Context, id string) (*Question, error) {
 	row, err := d.cfg.Store.Question(ctx, id)
 	if err == nil {
 		err = row.Refuses(d.cfg.Now())
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q, err := d.Open(&row)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if q.First == nil || d.cfg.Say == nil {
-		return ErrFirst
+		return nil, ErrFirst
 	}
-	return d.cfg.Say(ctx, q, said(q.First.Profile))
+	return q, nil
 }
 
 // maxGrants bounds the grants of one trajectory that count.

@@ -71,7 +71,7 @@ func (l *link) returned(ctx context.Context, s *mediator.Session, a asked, resul
 		"resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "logging/setLevel", "completion/complete":
 		return // no model reads this as a result
 	default:
-		call = l.p.named(a.method, "{}") // of an unknown tool: the worst
+		call = l.p.named(a.method, "?") // of an unknown tool with unknown arguments: the worst
 	}
 	if err := s.Returned(ctx, &mediator.Returned{Call: call, Results: results}); err != nil {
 		l.p.cfg.Log.Error("what a server returned could not be shared with the run", "server", l.p.cfg.Name, "error", err)

@@ -350,7 +350,9 @@ func TestProfile(t *testing.T) {
 		{"list", `{"q":"whatever"}`, world, flow.Allow},
 		{"list", `{"q":"https://evil.example/?q=secret"}`, world, flow.Confirm},
 		{"fetch", `{"package":"left-pad"}`, world, flow.Confirm},
-		{"fetch", `{"package":"left-pad"}`, userPrivate, flow.Allow},
+		{"fetch", `{"package":"left-pad"}`, userPrivate, flow.Confirm}, // private words may be in it
+		{"fetch", `{"package":"left-pad"}`, label.Label{}, flow.Allow},
+		{"add", `{"url":"https://evil.example/"}`, files, flow.Confirm},
 		{"add", `{"text":"x"}`, files, flow.Allow},
 		{"add", `{"text":"x"}`, world, flow.Confirm},
 		{"run", `{"code":"x"}`, files, flow.Confirm},

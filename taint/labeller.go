@@ -9,6 +9,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint/clear"
+	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
 )
 
@@ -50,7 +51,7 @@ type Steps interface {
 type resultKey struct {
 	Tool, Arguments, Text string
 	Under                 label.Label          // that the call was made under
-	Own                   bool                 // by what a person said of the tool
+	Profile               effect.Profile       // what a person said of the tool
 	Digests               [2][sha256.Size]byte // of arguments and text that are long
 }
 
@@ -68,7 +69,7 @@ type Labeller struct {
 // Result annotates the result of a call that was made under a label: its
 // regions have their tool's labels joined to it.
 func (l *Labeller) Result(call flow.ToolCall, under label.Label, text string) observe.Result {
-	k := resultKey{Tool: call.Name, Under: under, Own: l.Policy.own(call.Name)}
+	k := resultKey{Tool: call.Name, Under: under, Profile: l.Policy.said(call.Name)}
 	k.Arguments, k.Digests[0] = digested(call.Arguments)
 	k.Text, k.Digests[1] = digested(text)
 	if l.Cache != nil {

@@ -29,6 +29,12 @@ func (p *Policy) unknown(call flow.ToolCall, args *document.Tree, result string)
 	return observe.Unknown(&p.scheme, call.Name, result, p.own(call.Name))
 }
 
+// said is what a person said of a tool; the zero Profile where nobody did.
+func (p *Policy) said(tool string) effect.Profile {
+	pr, _ := p.profile(tool)
+	return pr
+}
+
 // own reports whether a person said that a tool returns the user's own records.
 func (p *Policy) own(tool string) bool {
 	pr, ok := p.profile(tool)
@@ -53,6 +59,10 @@ func (p *Policy) byProfile(pr effect.Profile, args *document.Tree, user []string
 		most, unasked = effect.Reach.Most(d.Known)
 	}
 	c := Clearance{Known: true, Acts: []act.Act{a}, Effect: d.Effect, Reasons: []flow.Reason{reasonOf(&a)}}
-	c.Confirm, c.Limit = !unasked, p.Limit(sourceOf[most], ReachAny)
+	reader := ReachAny
+	if len(d.To) > 0 {
+		reader = ReachLow // a place that nobody named gets what is public
+	}
+	c.Confirm, c.Limit = !unasked, p.Limit(sourceOf[most], reader)
 	return c
 }

@@ -155,7 +155,7 @@ var allowed = map[string][]string{
 		"flow", "internal/strictjson", "mediator/answer", "mediator/places", "mediator/session", "secret", "store/memory",
 	},
 	"internal/app/servers": {
-		"internal/app/config", "internal/app/invocation", "internal/app/serve", "internal/app/state", "internal/cli", "internal/problem", "mcpproxy/pin",
+		"internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/serve", "internal/app/state", "internal/cli", "internal/problem", "mcpproxy/pin",
 	},
 	"internal/app/drafts": {
 		"internal/app/child", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",

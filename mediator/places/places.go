@@ -342,7 +342,7 @@ func (b *Book) All(ctx context.Context) ([]Place, error) {
 
 // Tool is a tool that no pack describes, with what a person said that it does.
 type Tool struct {
-	// Name is that of an MCP server and of its tool, or of an agent's own tool.
+	// Name is as agents see it: mcp__notes__list of a server, or that of an agent's own.
 	Name string `json:"name"`
 	// Definition is a keyed hash of what the tool said of itself then; empty for a
 	// server's, whose definitions are pinned.
@@ -354,15 +354,6 @@ type toolKey struct{ name, definition string }
 
 func (t *Tool) key() toolKey { return toolKey{t.Name, t.Definition} }
 
-// ToolName is the name of a tool without what some agents put before it: github__get
-// of mcp__github__get.
-func ToolName(name string) string {
-	if rest, ok := strings.CutPrefix(name, "mcp__"); ok && strings.Contains(rest, "__") {
-		return rest
-	}
-	return name
-}
-
 // maxTool bounds a tool's name, in bytes.
 const maxTool = 512
 
@@ -373,14 +364,13 @@ var ErrTool = errors.New("places: not a tool's name")
 func (b *Book) Profile(tool, definition string) (effect.Profile, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	p, ok := b.tools[toolKey{ToolName(tool), definition}]
+	p, ok := b.tools[toolKey{tool, definition}]
 	return p, ok
 }
 
 // Say remembers what a person says that a tool does, instead of what was said of it
 // before.
 func (b *Book) Say(ctx context.Context, t Tool) error {
-	t.Name = ToolName(t.Name)
 	if t.Name == "" || len(t.Name) > maxTool {
 		return ErrTool
 	}
@@ -393,9 +383,8 @@ func (b *Book) Say(ctx context.Context, t Tool) error {
 // Unsay forgets what was said of a tool, or of all tools of a server, and reports
 // whether something was.
 func (b *Book) Unsay(ctx context.Context, name string) (bool, error) {
-	name = strings.TrimPrefix(name, "mcp__")
 	gone, err := b.drop(ctx, func(p Place) bool {
-		return p.Tool != nil && (p.Tool.Name == name || strings.HasPrefix(p.Tool.Name, name+"__"))
+		return p.Tool != nil && (p.Tool.Name == name || strings.HasPrefix(p.Tool.Name, name+"__") || strings.HasPrefix(p.Tool.Name, "mcp__"+name+"__"))
 	})
 	return len(gone) > 0, err
 }

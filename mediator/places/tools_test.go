@@ -35,11 +35,11 @@ func TestTools(t *testing.T) {
 	reads, pays := effect.Profile{Own: true}, effect.Profile{Effect: effect.Spend}
 	want("mcp__bank__pay", "", effect.Profile{}, false)
 	say("mcp__bank__pay", "", reads)
-	say("bank__pay", "", pays)
+	say("mcp__bank__pay", "", pays)
 	say("pay", "d1", reads)
 	say("mcp__bank__list", "", reads)
 	want("mcp__bank__pay", "", pays, true)
-	want("bank__pay", "", pays, true)
+	want("bank__pay", "", effect.Profile{}, false)
 	want("mcp__bank__pay", "d1", effect.Profile{}, false)
 	want("pay", "d1", reads, true)
 	want("pay", "", effect.Profile{}, false)

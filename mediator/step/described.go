@@ -47,7 +47,7 @@ func (st *Step) describe(ctx context.Context, tools []flow.OfferedTool) []clear.
 	}
 	out := st.policy.Describe(offered, func(tool string) bool { return cfg.Foreign == nil || cfg.Foreign(tool) })
 	pins := map[string]map[[32]byte][32]byte{}
-	changed := map[string]bool{}
+	pinned, changed := map[string]bool{}, map[string]bool{} // by name: one that is offered twice may be both
 	for i := range tools {
 		t := &tools[i]
 		if t.Server {
@@ -59,11 +59,14 @@ func (st *Step) describe(ctx context.Context, tools []flow.OfferedTool) []clear.
 			continue
 		}
 		seen := st.definition(t)
-		if changed[t.Name] = speaksOfOthers(seen, server, offered) || hides(t.Parts, st.text) || !st.asPinned(ctx, pins, server, t.Name, seen); !changed[t.Name] {
+		if speaksOfOthers(seen, server, offered) || hides(t.Parts, st.text) || !st.asPinned(ctx, pins, server, t.Name, seen) {
+			changed[t.Name] = true
+		} else {
 			out[i].Label = label.Label{Integrity: scheme.Workspace}
+			pinned[t.Name] = true
 		}
 	}
-	st.profiles(tools, changed)
+	st.profiles(tools, func(tool string) bool { return pinned[tool] && !changed[tool] })
 	return out
 }
 

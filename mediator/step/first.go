@@ -3,7 +3,6 @@ package step
 import (
 	"encoding/hex"
 	"slices"
-	"strings"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
@@ -16,9 +15,9 @@ import (
 // another way than at first, is remembered with a hash of its definition.
 
 // profiles makes the step's policy look up what a person said of the tools that are
-// offered, for what they say of themselves. Changed are those whose server describes
-// them in another way than at first.
-func (st *Step) profiles(tools []flow.OfferedTool, changed map[string]bool) {
+// offered, for what they say of themselves. Pinned are those that their server
+// describes as it did at first, where that is known.
+func (st *Step) profiles(tools []flow.OfferedTool, pinned func(tool string) bool) {
 	at := make(map[string]*flow.OfferedTool, len(tools))
 	for i := range tools {
 		at[tools[i].Name] = &tools[i]
@@ -27,10 +26,10 @@ func (st *Step) profiles(tools []flow.OfferedTool, changed map[string]bool) {
 	st.hash = func(tool string) (string, bool) {
 		t := at[tool]
 		switch {
-		case strings.Contains(tool, "__") && !changed[tool]:
-			return "", true
 		case t == nil:
 			return "", false
+		case pinned(tool):
+			return "", true
 		case hashes[tool] == "":
 			h := st.looks(t)
 			hashes[tool] = hex.EncodeToString(h[:])

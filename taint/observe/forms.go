@@ -23,7 +23,7 @@ func Unknown(s *Scheme, tool, text string, own bool) Result {
 	if own {
 		out.Worst.Integrity = s.Workspace
 	}
-	for _, f := range []document.Format{document.FormatJSON, document.FormatYAML, document.FormatPython} {
+	for _, f := range []document.Format{document.FormatJSON} { // what people write can be read as YAML
 		d, ok := document.Read(f, text, nil)
 		if !ok || len(d.Nodes) < 2 {
 			continue
@@ -34,6 +34,11 @@ func Unknown(s *Scheme, tool, text string, own bool) Result {
 		}
 		a.value(0, "")
 		a.until(len(text), a.structure, "")
+		for i := range a.regions { // spaces, as long as one likes
+			if r := &a.regions[i]; r.From.Field == "" && r.End-r.Start > maxStructure {
+				r.Label = out.Worst
+			}
+		}
 		if len(a.regions) <= MaxRegions {
 			out.Regions, out.Format = a.regions, f
 		}
@@ -61,15 +66,20 @@ type forms struct {
 type name struct {
 	given bool
 	leads bool   // to what an act must not be led to
+	list  bool   // to a member of a list under the innermost
 	last  string // word of the innermost
 }
 
 // below is what the name of a member says, below another.
 func (by name) below(key string) name {
 	w := wordsOf(key)
-	out := name{given: true, leads: by.leads || len(w) > maxNameWords}
+	out := name{given: true, leads: by.leads || len(w) == 0 || len(w) > maxNameWords || !madeOf(key, "_- .")}
 	for _, s := range w[:min(len(w), maxNameWords)] {
 		out.leads, out.last = out.leads || slices.Contains(leading, s), s
+	}
+	if !out.leads { // accountnumber, account-no
+		folded := strings.Join(w, "")
+		out.leads = slices.ContainsFunc(within, func(s string) bool { return strings.Contains(folded, s) })
 	}
 	return out
 }
@@ -86,6 +96,8 @@ func (a *forms) look(n int, by name) bool {
 		under := by
 		if d.Kind == document.Dict {
 			under = by.below(a.doc.Nodes[c].Key)
+		} else {
+			under.list = true
 		}
 		if a.look(c, under) {
 			a.inert[n] = true
@@ -125,14 +137,12 @@ const (
 	maxNameBytes = 32
 )
 
-// plainName reports whether a key is a name as programs give them: one word, or a few
-// of which the last says what kind of a value it is.
+// plainName reports whether a key is a name as programs give them, of words that are
+// known.
 func plainName(key string, words []string) bool {
-	if len(words) == 0 || len(words) > maxNameWords || len(key) > maxNameBytes || !madeOf(key, "_-") {
-		return false
-	}
-	last := words[len(words)-1]
-	return len(words) == 1 || slices.Contains(naming, last) || slices.Contains(ranking, last) || slices.Contains(plainly, last) || slices.Contains([]string{"is", "has"}, words[0])
+	return len(words) > 0 && len(words) <= maxNameWords && len(key) <= maxNameBytes && madeOf(key, "_-") && !slices.ContainsFunc(words, func(w string) bool {
+		return !choices[strings.TrimSuffix(w, "s")] && !choices[w] && !slices.Contains(naming, w) && !slices.Contains(ranking, w) && !slices.Contains(plainly, w)
+	})
 }
 
 // wordsOf are the words of a name, in lower case: guestId, guest_id and guest-id have
@@ -174,6 +184,11 @@ var (
 		"amount", "price", "cost", "fee", "total", "balance", "payment", "salary", "sum", "private", "secret", "password", "passphrase", "pwd", "credential",
 		"credentials", "apikey", "key", "command", "cmd", "script", "sql", "path", "to", "cc", "bcc",
 	}
+	// within are parts of names that lead so, however they are joined.
+	within = []string{
+		"account", "iban", "phone", "telefon", "konto", "address", "wallet", "recipient", "payee", "benefici", "contact", "card", "price", "amount", "balance", "payment", "salary", "total",
+		"secret", "passw", "token", "apikey", "url", "link", "email", "mail", "host", "domain", "user", "owner", "member", "channel", "author", "sender", "paypal", "upi", "whatsapp", "crypto",
+	}
 	// naming are last words of names of what a service numbers or names itself.
 	naming = []string{
 		"id", "ids", "uid", "uuid", "guid", "number", "numbers", "no", "num", "nr", "code", "codes", "ref", "reference", "sku", "isbn", "asin", "ean", "upc",
@@ -181,13 +196,13 @@ var (
 	}
 	// ranking are last words of names of a choice among few.
 	ranking = []string{
-		"status", "state", "type", "kind", "category", "level", "mode", "currency", "unit", "units", "priority", "severity", "visibility", "result", "direction", "format",
+		"status", "state", "type", "kind", "category", "level", "mode", "currency", "unit", "units", "priority", "severity", "visibility", "direction", "format",
 	}
 	// plainly are last words of names of counts, times and measures.
 	plainly = []string{
 		"count", "counts", "quantity", "size", "length", "index", "position", "page", "pages", "limit", "offset", "rating", "score", "rank", "age", "year", "month", "day", "hour",
 		"minute", "second", "seconds", "minutes", "hours", "days", "date", "dates", "time", "times", "timestamp", "at", "on", "until", "since", "start", "end", "due", "duration",
-		"latitude", "longitude", "width", "height", "weight", "temperature", "percent", "percentage", "ratio", "available", "enabled", "disabled", "active", "completed", "done", "success", "now",
+		"latitude", "longitude", "width", "height", "weight", "temperature", "percent", "percentage", "ratio", "available", "enabled", "disabled", "active", "completed", "done", "success",
 	}
 	// choices are words of which values of such a choice are made.
 	choices = setOf("open opened closed active inactive enabled disabled pending done completed complete incomplete running stopped started not in on off of progress review " +
@@ -196,6 +211,8 @@ var (
 		"scheduled expired valid invalid verified unverified online offline locked unlocked up down true false yes no unknown default custom standard basic premium monthly yearly weekly " +
 		"daily hourly one two three first last read unread sent received todo blocked ready resolved unresolved merged todo backlog user admin member guest owner viewer editor group team " +
 		"file folder directory image video audio text document link page post comment message event task issue order item product light thermostat camera lock sensor switch speaker " +
+		"created updated modified is has departure arrival check item product stop " +
+		"guest device repo repository note notes doc res acc txn inv evt ord cust ticket booking reservation invoice customer project branch commit run job build sku pkg test option appointment doctor prescription applet reminder temp sec cam fridge light tv lap itm dev ref req case photo album song track playlist room seat gate batch lot model part unit " +
 		"flight hotel accommodation car train bus usd eur gbp jpy chf cad aud inr cny kg g lb m km cm mm mi ft c f celsius fahrenheit percent json xml csv html pdf png jpg")
 )
 
@@ -203,14 +220,16 @@ var (
 const (
 	maxDigits = 12
 	maxChoice = 32
-	maxCode   = 10
+	maxDrawn  = 32
+	// maxStructure bounds what stands between two values.
+	maxStructure = 64
 )
 
 var (
-	// numbered is a word with a number, as services name things.
-	numbered = regexp.MustCompile(`\A#?(?:[A-Za-z]{1,12}[_:#-]?)?[0-9]{1,12}\z`)
+	// numbered is a word with a number, as services name things. Its group is the word.
+	numbered = regexp.MustCompile(`\A#?(?:([A-Za-z]{1,14}(?:_[a-z]{1,10})?)[_#-]?)?[0-9]{1,12}\z`)
 	// mixed is what services draw: letters and digits, in few parts.
-	mixed = regexp.MustCompile(`\A#?[A-Za-z0-9]+(?:[_:#-][A-Za-z0-9]+){0,4}\z`)
+	mixed = regexp.MustCompile(`\A#?[A-Za-z0-9]+(?:[_#-][A-Za-z0-9]+){0,4}\z`)
 	// led is what leads to an account by its form.
 	led = regexp.MustCompile(`\A(?:0x[0-9a-fA-F]{16,}|[13][1-9A-HJ-NP-Za-km-z]{25,34}|(?i:bc1[0-9a-z]{20,})|[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30})\z`)
 )
@@ -225,17 +244,18 @@ func (by name) inert(d *document.Node) bool {
 	if d.Kind == document.Boolean || v == "" || plain["boolean"](v) || moment(v) {
 		return true
 	}
-	if len(v) > maxValue || !by.given || led.MatchString(v) || idnumber.Card([]byte(v)) {
+	bare := strings.ToUpper(strings.NewReplacer("-", "", "_", "", "#", "").Replace(v))
+	if len(v) > maxValue || !by.given || led.MatchString(v) || led.MatchString(bare) || idnumber.Card([]byte(bare)) {
 		return false
 	}
 	named := slices.Contains(naming, by.last)
 	if document.IsNumber(v) {
-		return d.Kind == document.Number || named && len(v) <= maxDigits
+		return (named || d.Kind == document.Number && slices.Contains(plainly, by.last)) && len(v) <= maxDigits
 	}
 	if named {
 		return drawn(v, by.last)
 	}
-	return slices.Contains(ranking, by.last) && len(v) <= maxChoice && chosen(v)
+	return !by.list && slices.Contains(ranking, by.last) && len(v) <= maxChoice && chosen(v)
 }
 
 func setOf(words string) map[string]bool {
@@ -254,21 +274,29 @@ func moment(v string) bool {
 	return plain["datetime"](v) || plain["date"](v) || plain["time"](v)
 }
 
-// chosen reports whether a value is one of a choice: one to three words, each of them
-// known.
+// chosen reports whether a value is one of a choice: one or two words that are known.
 func chosen(v string) bool {
 	words := strings.FieldsFunc(strings.ToLower(v), func(r rune) bool { return r == ' ' || r == '_' || r == '-' })
-	return len(words) > 0 && len(words) <= 3 && !slices.ContainsFunc(words, func(w string) bool { return !choices[w] })
+	return len(words) > 0 && len(words) <= 2 && !slices.ContainsFunc(words, func(w string) bool { return !choices[w] })
 }
 
-// drawn reports whether a value looks like what a service numbers things by: a word
-// with a number, a digest, or letters among at least as many digits, of which at most
-// one run is as long as a word; or one word of capitals where codes are.
+// drawn reports whether a value looks like what a service numbers things by: a known
+// word or two letters with a number, a digest, or letters among at least as many
+// digits, of which no run is as long as a word.
 func drawn(v, last string) bool {
-	if len(v) > 40 && !isHash(v) || !mixed.MatchString(v) {
-		return false
+	if isHash(v) {
+		// Forty such digits are also an address of a wallet.
+		return strings.ContainsAny(v, "0123456789") && (len(v) != 40 || slices.Contains([]string{"sha", "hash", "oid", "digest", "checksum"}, last))
 	}
-	letters, digits, run, words := 0, 0, 0, 0
+	if m := numbered.FindStringSubmatch(v); m != nil {
+		for w := range strings.SplitSeq(strings.ToLower(m[1]), "_") {
+			if len(w) > 2 && !choices[w] {
+				return false
+			}
+		}
+		return true
+	}
+	letters, digits, run := 0, 0, 0
 	for _, c := range []byte(v) {
 		switch {
 		case c >= '0' && c <= '9':
@@ -276,15 +304,12 @@ func drawn(v, last string) bool {
 			run = 0
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
 			letters++
-			if run++; run == 3 {
-				words++
+			if run++; run > 2 {
+				return false
 			}
 		default:
 			run = 0
 		}
 	}
-	if digits == 0 {
-		return (last == "code" || last == "codes" || last == "coupon" || last == "voucher" || last == "promo") && len(v) <= maxCode && strings.ToUpper(v) == v && letters == len(v)
-	}
-	return isHash(v) || numbered.MatchString(v) || letters <= digits && words <= 1
+	return len(v) <= maxDrawn && mixed.MatchString(v) && digits > 0 && letters <= digits
 }

@@ -3,10 +3,13 @@
 package profile
 
 import (
-	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
@@ -33,8 +36,14 @@ func Of(p effect.Profile, args *document.Tree, user []string) Deed {
 		return slices.ContainsFunc(user, func(s string) bool { return wish.Spoken(s, v) })
 	}
 	texts := 0
+	if len(args.Nodes) > maxValues { // nobody named all of that
+		return Deed{Effect: max(d.Effect, effect.Reach), To: []string{"what its many arguments say"}}
+	}
 	for i := range args.Nodes {
 		n := &args.Nodes[i]
+		if n.Key != "" && Leads(n.Key) && !named(n.Key) {
+			d.reach(n.Key)
+		}
 		if !args.Leaf(i) || n.Kind == document.Null || n.Kind == document.Boolean || n.Value == "" {
 			continue
 		}
@@ -43,10 +52,7 @@ func Of(p effect.Profile, args *document.Tree, user []string) Deed {
 			texts++
 		}
 		if n.Kind == document.Text && (p.Open || Leads(n.Value)) && !said {
-			d.To = append(d.To, n.Value)
-			if d.Effect == effect.Observe {
-				d.Effect = effect.Reach
-			}
+			d.reach(n.Value)
 		}
 		if d.Known && !said && !(n.Kind == document.Number && len(n.Value) < 3) {
 			d.Known = false
@@ -56,39 +62,96 @@ func Of(p effect.Profile, args *document.Tree, user []string) Deed {
 	return d
 }
 
+// maxValues bounds the arguments that are looked at, with those inside others.
+const maxValues = 256
+
+// reach notes an address that the user did not name: what only reads, or changes the
+// user's own records, reaches out there.
+func (d *Deed) reach(to string) {
+	d.To, d.Known = append(d.To, to), false
+	if d.Effect == effect.Observe || d.Effect == effect.Edit || d.Effect == effect.Run {
+		d.Effect = effect.Reach
+	}
+}
+
 // Fetches reports whether an argument holds an address that a program may open.
 func Fetches(args *document.Tree) bool {
-	return slices.ContainsFunc(args.Nodes, func(n document.Node) bool { return n.Kind == document.Text && Leads(n.Value) })
+	return slices.ContainsFunc(args.Nodes, func(n document.Node) bool {
+		return n.Kind == document.Text && Leads(n.Value) || n.Key != "" && Leads(n.Key)
+	})
 }
 
-// scheme matches the start of an address with a scheme, anywhere in a text.
-var scheme = regexp.MustCompile(`(?i)(?:\b[a-z][a-z0-9+.-]{1,20}:)?//[^\s/]|\b(?:data|javascript|mailto|file|tel|sms):|\bwww\.|:%2f%2f|%3a(?:%2f|/){2}|\\\\[\pL0-9]|^[^\s@:/]{1,64}@[^\s@:/]{1,255}:\S`)
+// maxText bounds a text that is looked at, in bytes; a longer one leads somewhere.
+const maxText = 4 << 10
 
-// hostLike matches a text that is a host, with or without a port and a path.
-var hostLike = regexp.MustCompile(`(?i)^(?:[\pL0-9_][\pL\pM0-9_-]{0,62}[.。．｡])+[\pL][\pL\pM0-9-]{1,62}\.?(?::[0-9]{1,5})?(?:[/?#]\S*)?$`)
+var (
+	// scheme matches the start of an address with a scheme, anywhere in a text.
+	scheme = regexp.MustCompile(`\b[a-z][a-z0-9+.-]{1,20}:/|//|\b(?:data|javascript|mailto|file|tel|sms|npm|docker|git|ssh):\S|\bwww\.`)
+	// host matches a word that is a host or a mail address, with or without a port and a
+	// path.
+	host = regexp.MustCompile(`^(?:[^\s@]{1,64}@)?(?:[\pL\pM\pN_-]{1,63}\.)+[\pL][\pL\pM\pN-]{1,62}\.?(?:[:/?#]\S*)?$`)
+	// numeric matches an address of numbers.
+	numeric = regexp.MustCompile(`^\[?(?:[0-9]{1,3}(?:\.[0-9]{1,3}){1,3}|[0-9a-f]*:[0-9a-f:.%]*:[0-9a-z:.%]*|0x[0-9a-f]{6,8})\]?(?:[:/]\S*)?$`)
+	// plainNumber matches versions, decimals, times and dates, which name nothing.
+	plainNumber = regexp.MustCompile(`^v?[0-9]{1,4}(?:[.:/-][0-9]{1,9}){0,2}(?:t[0-9:.]{4,15}(?:z|[+-][0-9]{2}:?[0-9]{2})?)?%?$`)
+)
 
-// Leads reports whether a text is or holds an address that a program may open.
+// Leads reports whether a text is or holds an address that a program may open, in
+// whatever spelling: of a text without spaces all that might be one counts.
 func Leads(v string) bool {
-	if scheme.MatchString(v) || hostLike.MatchString(v) && !fileLike(v) {
+	if len(v) > maxText {
 		return true
 	}
-	if _, err := netip.ParseAddrPort(v); err == nil {
+	v = plainly(v)
+	words := strings.Fields(v)
+	if scheme.MatchString(v) || scheme.MatchString(strings.Join(words, "")) {
 		return true
 	}
-	_, err := netip.ParseAddr(strings.Trim(v, "[]"))
-	host, _, _ := strings.Cut(v, ":")
-	return err == nil || strings.EqualFold(host, "localhost")
+	for _, w := range words {
+		if numeric.MatchString(w) && !plainNumber.MatchString(w) {
+			return true
+		}
+		w = strings.Trim(w, ".,;:!?()<>\"'`")
+		switch {
+		case plainNumber.MatchString(w) || fileLike(w):
+		case w == "localhost" || strings.HasPrefix(w, "localhost:") || strings.HasPrefix(w, "localhost/"), numeric.MatchString(w), host.MatchString(w):
+			return true
+		case len(words) == 1 && strings.ContainsAny(w, ":@/"):
+			return true
+		}
+	}
+	return false
 }
 
-// fileLike reports whether a name that could be a host is that of a file.
+// plainly is a text in small letters, as programs read it that open addresses:
+// without what nobody sees, with one kind of slashes and dots, and unescaped once.
+func plainly(v string) string {
+	if u, err := url.PathUnescape(v); err == nil {
+		v = u
+	}
+	v = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\\':
+			return '/'
+		case r == '。' || r == '．' || r == '｡':
+			return '.'
+		case unicode.In(r, unicode.Cf, unicode.Cc) && r != ' ' && r != '\n':
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(v))
+	return strings.ToLower(v)
+}
+
+// fileLike reports whether a word is the name of a file, or a path without a host.
 func fileLike(v string) bool {
 	i := strings.LastIndexByte(v, '.')
-	return !strings.ContainsAny(v, "/:?#") && slices.Contains(extensions, strings.ToLower(v[i+1:]))
+	return i > 0 && !strings.ContainsAny(v, ":?#@") && !strings.Contains(v, "//") && slices.Contains(extensions, v[i+1:]) && !strings.Contains(strings.SplitN(v, "/", 2)[0], ".") == strings.Contains(v, "/")
 }
 
 // extensions of files that are no domains of the first level.
 var extensions = []string{
 	"txt", "json", "yaml", "yml", "toml", "xml", "csv", "tsv", "html", "htm", "css", "js", "ts", "jsx", "tsx", "go", "java", "kt", "swift", "rb", "php", "lua",
 	"c", "h", "cpp", "hpp", "cs", "sql", "log", "lock", "ini", "cfg", "conf", "env", "pdf", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "png", "jpg", "jpeg",
-	"gif", "svg", "webp", "mp3", "mp4", "wav", "avi", "tar", "gz", "tgz", "bz", "xz", "jar", "exe", "dll", "bin", "ipynb", "tex", "rst", "proto",
+	"gif", "svg", "webp", "mp3", "mp4", "wav", "avi", "tar", "gz", "tgz", "xz", "jar", "exe", "dll", "bin", "ipynb", "tex", "rst", "proto",
 }

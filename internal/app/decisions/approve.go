@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/confirm"
+	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/state"
@@ -66,6 +68,8 @@ about each call). margay trust tools lists what is remembered.`,
 			switch {
 			case forTrajectory:
 				answer = confirm.Trajectory
+			case as != "" && os.Getenv(config.EnvTrajectory) != "":
+				return problem.Failure("run it in a terminal of your own", "what tools do is not for an agent to say: this runs inside margay run")
 			case as != "":
 				if answer = confirm.Answer(as); !slices.Contains(firsts, answer) {
 					return problem.Usage("margay approve allow --as reads "+args[0], "--as is reads, changes or asks")

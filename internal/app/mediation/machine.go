@@ -84,7 +84,9 @@ func ForgetServer(ctx context.Context, st *state.State, name string) (n int, err
 		}
 		n += gone
 	}
-	return n, nil
+	// What was said of its tools was said of what it said then.
+	_, err = places.New(places.Config{Store: st.Store, Keys: &st.Keys}).Unsay(ctx, name)
+	return n, err
 }
 
 // Folder returns the names of a folder that a user may trust: the absolute path as

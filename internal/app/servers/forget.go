@@ -7,6 +7,7 @@ import (
 
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/invocation"
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/serve"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/cli"
@@ -35,7 +36,7 @@ in mcp.servers.`,
 				if cmd.ArgsLenAtDash() == 0 {
 					name = ""
 				}
-				_, id := Name(name, args)
+				server, id := Name(name, args)
 				ids := []string{id}
 				if s, ok := c.MCP.Servers[name]; ok {
 					ids = append(ids, serve.Identity(name, &s))
@@ -47,6 +48,10 @@ in mcp.servers.`,
 						return problem.Failure(a.Hint, "%w", err)
 					}
 					n += k
+				}
+				// What was said of its tools was said of what it said then.
+				if err := mediation.Changed(st)(cmd.Context(), "mcp__"+server); err != nil {
+					return problem.Failure(a.Hint, "%w", err)
 				}
 				text := "forgotten; Margay remembers the next list of its tools"
 				if n == 0 {

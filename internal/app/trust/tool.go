@@ -45,7 +45,7 @@ counts as long as the server describes it as it did at first.`,
 			if err := b.Say(ctx, places.Tool{Name: args[0], Profile: said}); err != nil {
 				return err
 			}
-			return a.Print(&places.Tool{Name: places.ToolName(args[0]), Profile: said}, func(w io.Writer) {
+			return a.Print(&places.Tool{Name: args[0], Profile: said}, func(w io.Writer) {
 				cli.Fprintf(w, "%s %s\n", invocation.Printable(args[0]), said)
 			})
 		}),
@@ -85,7 +85,7 @@ func (a *app) unsay(ctx context.Context, b *places.Book, name string) error {
 	if !gone {
 		return problem.Failure("margay trust tools lists them", "nothing was said of %s", name)
 	}
-	return a.Print(map[string]string{"forgotten": places.ToolName(name)}, func(w io.Writer) {
+	return a.Print(map[string]string{"forgotten": name}, func(w io.Writer) {
 		cli.Fprintf(w, "forgotten: %s\n", invocation.Printable(name))
 	})
 }
