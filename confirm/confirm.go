@@ -312,8 +312,8 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 	return nil
 }
 
-// said are what answers say that a tool does, given what it seems to do. None takes
-// its results for the user's own: a claim of the tool's is no reason to.
+// said are what answers say that a tool does, given what it seems to do. None makes its
+// results the user's own records: the tool's word does not prove that.
 var said = map[Answer]func(effect.Profile) effect.Profile{
 	Reads: func(p effect.Profile) effect.Profile { return effect.Profile{Open: p.Open} },
 	Changes: func(p effect.Profile) effect.Profile {

@@ -23,29 +23,24 @@ func Unknown(s *Scheme, tool, text string, own bool) Result {
 	if own {
 		out.Worst.Integrity = s.Workspace
 	}
-	for _, f := range []document.Format{document.FormatJSON} { // what people write can be read as YAML
-		d, ok := document.Read(f, text, nil)
-		if !ok || len(d.Nodes) < 2 {
-			continue
-		}
-		a := forms{out.Worst, make([]bool, len(d.Nodes)), annotator{o: &Observation{Scheme: s, Tool: tool, Text: text}, scheme: s, doc: d, structure: label.Label{Confidentiality: s.Private}}}
-		if !a.look(0, name{}) {
-			break // it is all words
-		}
-		a.value(0, "")
-		a.until(len(text), a.structure, "")
-		for i := range a.regions { // spaces, as long as one likes
-			if r := &a.regions[i]; r.From.Field == "" && r.End-r.Start > maxStructure {
-				r.Label = out.Worst
-			}
-		}
-		if len(a.regions) <= MaxRegions {
-			out.Regions, out.Format = a.regions, f
-		}
-		break
+	out.Regions = whole(text, out.Worst, tool)
+	d, ok := document.Read(document.FormatJSON, text, nil) // what people write can be read as YAML
+	if !ok || len(d.Nodes) < 2 {
+		return out
 	}
-	if out.Regions == nil {
-		out.Regions = whole(text, out.Worst, tool)
+	a := forms{out.Worst, make([]bool, len(d.Nodes)), annotator{o: &Observation{Scheme: s, Tool: tool, Text: text}, scheme: s, doc: d, structure: label.Label{Confidentiality: s.Private}}}
+	if !a.look(0, name{}) { // it is all words
+		return out
+	}
+	a.value(0, "")
+	a.until(len(text), a.structure, "")
+	for i := range a.regions { // spaces, as long as one likes
+		if r := &a.regions[i]; r.From.Field == "" && r.End-r.Start > maxStructure {
+			r.Label = out.Worst
+		}
+	}
+	if len(a.regions) <= MaxRegions {
+		out.Regions, out.Format = a.regions, document.FormatJSON
 	}
 	return out
 }

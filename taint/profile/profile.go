@@ -37,7 +37,8 @@ func Of(p effect.Profile, args *document.Tree, user []string) Deed {
 	}
 	texts := 0
 	if len(args.Nodes) > maxValues { // nobody named all of that
-		return Deed{Effect: max(d.Effect, effect.Reach), To: []string{"what its many arguments say"}}
+		d.reach("what its many arguments say")
+		return d
 	}
 	for i := range args.Nodes {
 		n := &args.Nodes[i]

@@ -40,9 +40,9 @@ SERVER is the server's name in the configuration of an agent (Claude Code, Claud
 Desktop, Cursor, VS Code, Codex). Margay starts it, asks for its tools, calls none of
 them, and ends it. --tools reads a saved answer to tools/list instead.
 
-A draft is no policy until taint.packs names it. What a server says of its tools is
-shown in comments and loosens nothing: each tool is drafted as reaching out, so that
-calls ask once strangers had a part in the conversation. Hidden characters, and names
+A draft has no effect until you add it to taint.packs. The server's own words appear
+only as comments, and loosen nothing: each tool is drafted as one that reaches out, so
+its calls ask once the conversation holds strangers' text. Hidden characters, and names
 of other tools in a description, are pointed out. Correct the effects, then check the
 pack with margay policy lint.`,
 		Example: "  margay policy draft notes --output notes.yaml\n  margay policy draft --tools tools.json --name notes\n  margay policy draft -- npx -y @example/notes-server",

@@ -43,8 +43,9 @@ in .gz is compressed. Margay plays the calls through the engine that the configu
 makes, as taint.mode on would. After is the configuration with --packs; before is that
 of --before, or else the configuration without --packs, or else Margay's defaults.
 
-No step is made again, since there is no model: real sessions ask less often. A
-question is answered yes, once. What calls would disclose is not asked about. Names and
+There is no model here that could try another way after a refusal, so real sessions
+ask less often. Each question is answered yes, once. Questions about what a call
+would disclose are left out. Names and
 reasons are shown, and no arguments. Exit code 3 means that after the change more calls
 are asked about, or denied.`,
 		Example: "  margay policy simulate sessions.jsonl.gz\n  margay policy simulate sessions.jsonl --packs notes.yaml\n  margay policy simulate sessions.jsonl --before old.yaml --json",
