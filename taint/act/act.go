@@ -105,6 +105,9 @@ type Act struct {
 	Program string
 	// Foreign: what it returns may hold the words of strangers.
 	Foreign bool
+	// Plain: what it returns are numbers, states, dates and hashes alone, whoever it
+	// comes from.
+	Plain bool
 	// Writes are the files that it changes; Anywhere: others, too.
 	Writes   []string
 	Anywhere bool
@@ -369,7 +372,7 @@ func foreign(a Act) bool {
 	if a.Tainted {
 		return true
 	}
-	return (a.Foreign || a.Effect == effect.Reach || a.Effect == effect.Spend || a.Effect == effect.Administer) && !a.synced()
+	return (a.Foreign || a.Effect == effect.Reach || a.Effect == effect.Spend || a.Effect == effect.Administer) && !a.Plain && !a.synced()
 }
 
 // synced reports whether an act is git's own exchange of named branches with what the

@@ -63,7 +63,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			p := &c.Parts[j]
 			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
-				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
+				Foreign: p.Foreign, Plain: p.Plain, Writes: p.Writes, Anywhere: p.Anywhere,
 				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git"),
 			}
 			// The table says of few programs which words are files that they read.
@@ -73,7 +73,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
 			}
 			out = append(append(out, more...), made)
-			if strings.HasPrefix(made.To, "forge:") {
+			if strings.HasPrefix(made.To, "forge") {
 				out = append(out, in.forge(&out[len(out)-1], command)...)
 			}
 		}
@@ -86,6 +86,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 
 var (
 	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
+	otherwise = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|_CONFIG_`)
 	elsewhere = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
 	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
@@ -133,6 +134,13 @@ func (a *Act) Checks() bool {
 // the command may lead it to another server, and what it downloads are files of
 // strangers.
 func (m *Machine) forge(a *Act, command string) (more []Act) {
+	client, maybe := strings.CutPrefix(a.To, "forge?")
+	if !maybe { // its words ask the clone's forge alone
+		if otherwise.MatchString(command) {
+			a.To = ""
+		}
+		return nil
+	}
 	words := strings.Fields(a.Text)
 	asks := len(words) > 1 && a.whole() && !elsewhere.MatchString(command) && !strings.ContainsAny(a.Text, "@")
 	for i, w := range words {
@@ -146,7 +154,7 @@ func (m *Machine) forge(a *Act, command string) (more []Act) {
 			asks = strings.Count(w, "/") < 2
 		}
 	}
-	if !asks {
+	if a.To = "forge:" + client; !asks {
 		a.To = ""
 	}
 	if !strings.Contains(a.Text, " download") {

@@ -54,6 +54,9 @@ type Part struct {
 	// Foreign: what the part prints may hold words of strangers: it used the
 	// network, or read files of theirs.
 	Foreign bool
+	// Plain: what it prints are numbers, states, dates and hashes alone, besides
+	// words of its own and of the command.
+	Plain bool
 	// Writes are the absolute paths of files that the part changes, as far as
 	// they are known; Anywhere: it may change others, too.
 	Writes   []string

@@ -70,7 +70,7 @@ func (a *analysis) add(p Part) {
 		q := &a.parts[i]
 		if q.Text == p.Text && q.Effect == p.Effect && q.To == p.To && q.Why == p.Why && slices.Equal(q.Writes, p.Writes) {
 			q.Foreign, q.Anywhere = q.Foreign || p.Foreign, q.Anywhere || p.Anywhere
-			q.Unknown, q.Hidden = q.Unknown || p.Unknown, q.Hidden || p.Hidden
+			q.Unknown, q.Hidden, q.Plain = q.Unknown || p.Unknown, q.Hidden || p.Hidden, q.Plain && p.Plain
 			return
 		}
 	}
@@ -105,6 +105,9 @@ func (a *analysis) source(text string, depth int) {
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		a.hide(text, "it can't be parsed")
+		if strings.Contains(strings.ToLower(text), "margay") { // another shell may read it
+			a.add(Part{Text: text, Effect: effect.Administer, Foreign: true, Why: "it can't be parsed, and names Margay"})
+		}
 		return
 	}
 	outer := a.depth
@@ -380,8 +383,16 @@ func (a *analysis) moved(to []word, from []string) []string {
 // declare analyses export, declare, local and readonly.
 func (a *analysis) declare(c *syntax.DeclClause) {
 	for _, as := range c.Args {
-		if as.Naked && as.Value != nil {
+		if as.Naked && as.Value != nil { // a quoted assignment, or a flag
 			a.inside(as.Value)
+			for _, w := range a.expand(as.Value) {
+				switch name, value, ok := strings.Cut(w.text, "="); {
+				case ok && !strings.HasPrefix(w.text, "$"):
+					a.set(name, []word{{value, w.dynamic, w.glob}})
+				case w.dynamic:
+					a.hide(c.Variant.Value+" "+w.text, "a variable names the variables that it sets")
+				}
+			}
 			continue
 		}
 		a.assign(as)
