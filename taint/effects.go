@@ -45,7 +45,7 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 		most, unasked := a.Effect.Most(known)
 		switch {
-		case known && (a.To == "forge:gh" || a.To == "forge:glab"):
+		case known && slices.Contains(forges, a.To):
 			most = effect.World // nobody but the forge learns what is asked for
 		case a.Effect == effect.Edit && (!p.follows() || a.Anywhere):
 			most = min(most, effect.Workspace)
@@ -167,8 +167,11 @@ func (p *Policy) listed(place string) bool {
 // named besides: the registry of its packages, and the forge that its clone came
 // from, where it is read.
 func givenPlace(n string) bool {
-	return strings.HasPrefix(n, "registry:") || n == "forge:gh" || n == "forge:glab"
+	return strings.HasPrefix(n, "registry:") || slices.Contains(forges, n)
 }
+
+// forges are what a command is about that only reads from where a clone came from.
+var forges = []string{"forge:gh", "forge:glab", "forge:git"}
 
 // workspaces reports whether a call's result holds nothing but what a folder
 // that the user trusts holds, and what its programs say of it.

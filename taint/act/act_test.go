@@ -15,7 +15,9 @@ func machine(tainted ...string) *Machine {
 	return &Machine{
 		Dir: "/work", Home: "/home/me",
 		Places:  workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
-		Tainted: func(p string) bool { return slices.Contains(tainted, p) },
+		Tainted: func(p string) bool {
+			return slices.ContainsFunc(tainted, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") })
+		},
 		Holds: func(dir string) bool {
 			return slices.ContainsFunc(tainted, func(f string) bool { return dir == "" || strings.HasPrefix(f, dir+"/") })
 		},

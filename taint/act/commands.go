@@ -69,8 +69,11 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			// The table says of few programs which words are files that they read.
 			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)
 			more := in.stricter(&made, command)
-			if made.Effect == effect.Run && !made.Tainted && !strings.Contains(command, "=") && made.compiles() {
-				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
+			switch {
+			case in.builds(&made, command):
+				made.Effect, made.Why = effect.Edit, "it compiles, formats or checks, and runs nothing of the workspace"
+			case made.Program == "git" && made.Effect == effect.Reach && !made.Unknown && made.whole() && asksOrigin.MatchString(made.Text) && !climbs(made.Text):
+				made.To = "forge:git"
 			}
 			out = append(append(out, more...), made)
 			if strings.HasPrefix(made.To, "forge") {
@@ -85,17 +88,10 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 }
 
 var (
-	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
 	otherwise = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|_CONFIG_`)
 	elsewhere = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
 	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
-
-// compiles reports whether an act of a toolchain runs none of the code that it
-// works on: go build and go vet do not by design, and a formatter has no reason to.
-func (a *Act) compiles() bool {
-	return a.whole() && compilers.MatchString(a.Text) && !strings.Contains(strings.ReplaceAll(a.Text, "/...", ""), "..")
-}
 
 // namesTouched reports whether a word of a command leads to a file that strangers
 // had a part in, or to a folder with one.
@@ -114,10 +110,10 @@ func (m *Machine) namesTouched(command string) bool {
 func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
 // checking matches commands that build, test, check or format by their names.
-var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: [A-Za-z0-9_./:@-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
+var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: -run [A-Za-z0-9_./|^$()*-]+| [A-Za-z0-9_./:@=,-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
 
 // plainFlags matches the words that such a command may have besides.
-var plainFlags = regexp.MustCompile(`^(?:[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n)|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
+var plainFlags = regexp.MustCompile(`^(?:[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags)|-(?:count|timeout|tags|parallel)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
 
 // Checks reports whether an act that runs code builds, tests, checks or formats, by
 // its name, or runs the hooks of the workspace: strangers gain nothing by choosing
