@@ -203,6 +203,18 @@ func (p *Policy) Taints(call flow.ToolCall, under label.Label) (files []string, 
 	return p.machine.Taints(acts, !p.InWorkspace(under))
 }
 
+// Scratch is what a call does to scratch files, were it made under a label.
+func (p *Policy) Scratch(call flow.ToolCall, under label.Label) act.Scratch {
+	t, args := p.tool(call)
+	out := act.Scratch{All: !p.follows() || t == nil || args == nil}
+	for i := 0; !out.All && i < len(t.Rules); i++ {
+		if spec := t.Rules[i].Spec; spec != nil {
+			out.Join(p.machine.Scratch(spec, args, !p.InWorkspace(under)))
+		}
+	}
+	return out
+}
+
 // InWorkspace reports whether nobody but the user and his workspace had a part in
 // what has a label. Making a step again without the workspace's text would leave
 // an agent nothing to work on.

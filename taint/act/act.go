@@ -29,6 +29,10 @@ type Machine struct {
 	// labels do not follow files, so that none may be written under strangers'
 	// influence unasked.
 	Tainted, Holds func(path string) bool
+	// Mine reports whether a scratch file was written whole by calls in which only
+	// the workspace had a part, and Built whether it is a program that such a call
+	// built; nil: none was.
+	Mine, Built func(path string) bool
 	// Version is another one after each change of what strangers had a part in.
 	Version int64
 	// MayRun reports whether a person let code run that strangers had a part in,
@@ -207,7 +211,7 @@ func read(m *Machine, p string) Act {
 	case workspace.Mediator:
 		a.Effect, a.Why, a.Foreign = effect.Administer, "it reads what Margay keeps", true
 	default:
-		a.Foreign = true
+		a.Foreign = z != workspace.Scratch || !m.mine(full)
 	}
 	return a
 }

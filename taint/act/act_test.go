@@ -14,7 +14,7 @@ import (
 func machine(tainted ...string) *Machine {
 	return &Machine{
 		Dir: "/work", Home: "/home/me",
-		Places:  workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
+		Places: workspace.New(workspace.Config{Roots: []string{"/work"}, Home: "/home/me", State: []string{"/home/me/.config/margay"}}),
 		Tainted: func(p string) bool {
 			return slices.ContainsFunc(tainted, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") })
 		},

@@ -111,7 +111,9 @@ func (m *Machine) namesOutside(command string) bool {
 		switch m.Places.Zone(full) {
 		case workspace.Own, workspace.Steering, workspace.System:
 		default:
-			return true
+			if !m.mine(full) {
+				return true
+			}
 		}
 	}
 	return false

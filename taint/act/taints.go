@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -29,7 +30,7 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 	}
 	slices.Sort(out)
 	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
-		if m.Places == nil {
+		if m.Places == nil || w == shell.Fresh || strings.HasPrefix(w, shell.Fresh+"/") { // no other command knows it
 			return true
 		}
 		z := m.Places.Zone(w)

@@ -21,7 +21,7 @@ func (a *analysis) reads(text, program string, files ...word) {
 			case workspace.Mediator:
 				a.add(Part{Text: text, Program: program, Effect: effect.Administer, Foreign: true, Why: "it reads what Margay keeps"})
 			default:
-				p.Foreign = true
+				p.Foreign = p.Foreign || at.zone != workspace.Scratch || at.some || a.m.Mine == nil || !a.m.Mine(at.full)
 			}
 		}
 	}

@@ -92,13 +92,8 @@ func remote(a *analysis, i *invocation) {
 // gh are the clients of forges.
 func gh(a *analysis, i *invocation) {
 	flags, rest := split(i.args, []string{"-R", "--repo", "--json", "-q", "--jq", "-t", "--template", "-L", "--limit", "-X", "--method", "-f", "-F", "--field", "--raw-field", "-H", "--header", "--title", "--body", "-b", "--body-file", "--base", "-B", "--head", "--job", "-s", "--state", "--label", "--search", "-S", "--input", "-a", "--assignee", "--author", "--milestone", "-w", "--workflow", "--branch", "--hostname", "--cache"})
-	group, verb := "", ""
-	if len(rest) > 0 {
-		group = rest[0].text
-	}
-	if len(rest) > 1 {
-		verb = rest[1].text
-	}
+	names := append(slices.Clone(rest), word{}, word{})
+	group, verb := names[0].text, names[1].text
 	p := i.part(effect.Reach, "it talks to a forge")
 	p.To = "forge?" + i.program // by its verb; who knows the command as a whole decides
 	if i.program == "gh" {

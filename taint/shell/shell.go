@@ -25,6 +25,10 @@ type Machine struct {
 	// Tainted says whether strangers had a part in a file, or in one of a folder;
 	// nil: in none.
 	Tainted func(path string) bool
+	// Mine says whether a scratch file was written by calls in which only the
+	// workspace had a part, and Built whether it is a program built from its sources;
+	// nil: none was.
+	Mine, Built func(path string) bool
 	// Above says whether a folder holds Margay's own; nil: none does.
 	Above func(path string) bool
 }

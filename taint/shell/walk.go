@@ -16,7 +16,7 @@ import (
 // Analyse says what a command does. It reads no file and runs nothing. Its work is
 // bounded by MaxBytes and MaxParts.
 func Analyse(command string, m *Machine) Command {
-	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}}
+	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}}
 	a.source(command, 0)
 	return a.done()
 }
@@ -24,7 +24,7 @@ func Analyse(command string, m *Machine) Command {
 // AnalyseArgs says what a program does that is started with arguments, without a
 // shell.
 func AnalyseArgs(args []string, m *Machine) Command {
-	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}}
+	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}}
 	words := make([]word, len(args))
 	for i, s := range args {
 		words[i] = word{text: s}
@@ -44,6 +44,7 @@ type analysis struct {
 	dirs  []string          // the folders that the shell may be in: a cd may fail
 	vars  map[string][]word // values of variables that are known; nil for others
 	funcs map[string]bool   // functions of the command's own
+	named map[string]bool   // names of all functions, also of those that stand for programs
 	parts []Part
 	depth int
 	over  bool // there were more parts than MaxParts
@@ -120,6 +121,10 @@ func (a *analysis) source(text string, depth int) {
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			if n.Name != nil {
+				a.named[n.Name.Value] = true
+			}
 		case *syntax.Comment:
 			// To a shell the line ends there all the same.
 			if strings.Contains(n.Text, "\\\n") || strings.HasSuffix(n.Text, "\\") {
