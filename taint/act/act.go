@@ -329,10 +329,12 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 	if m == nil || m.Places == nil || s.Strangers || s.Effect != nil && !m.inside(m.Dir) {
 		return true
 	}
-	if s.Shell != nil && !slices.ContainsFunc(texts(args, []document.Path{*s.Shell}), func(c string) bool { return !echoes(c, shown) }) {
-		return false
-	}
 	acts := s.Acts(m, args)
+	if s.Shell != nil {
+		if c := texts(args, []document.Path{*s.Shell}); len(c) == 1 && (echoes(c[0], shown) || slices.ContainsFunc(acts, foreign) && answered(acts, shown)) {
+			return false
+		}
+	}
 	if s.Shell != nil && slices.ContainsFunc(acts, foreign) && namesFiles(acts) {
 		// Of a search through a folder, what is shown says whose files it found.
 		exact := *m

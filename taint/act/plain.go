@@ -56,7 +56,7 @@ var asksOrigin = regexp.MustCompile(`^git (?:fetch(?: (?:-q|-v|--quiet|--verbose
 // numbers, dates and hashes.
 var (
 	decoration = regexp.MustCompile(`^(?:Chunk ID: [0-9a-f]{1,16}|Wall time:? [0-9.]{1,20} seconds|Process exited with code -?[0-9]{1,5}|Original token count: [0-9]{1,9}|Output:|Exit code [0-9]{1,3}|Script completed)$`)
-	values     = regexp.MustCompile(`^(?:(?:[0-9][0-9.:%+-]*|[0-9a-f]{40}|[0-9a-f]{64}|true|false|null|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9:]{4,5})|total)(?:\s+|$))+`)
+	values     = regexp.MustCompile(`^(?:(?:[0-9][0-9.:%+-]*|[0-9a-f]{40}|[0-9a-f]{64}|true|false|null|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9:]{4,5})|total|[-dlps][rwxsStT-]{9}[@+.]? +[0-9]+ [A-Za-z0-9_.-]+ +[A-Za-z0-9_.-]+ +[0-9.]+[BKMGT]? +[A-Z][a-z]{2} +[0-9]{1,2} +[0-9:]{4,5})(?:\s+|$))+`)
 )
 
 // Bounds of a result that says what its call says.
@@ -64,6 +64,30 @@ const (
 	maxPhrases = 3
 	maxValues  = 200
 )
+
+// tells matches commands of gh's that tell a forge something and print the address
+// of it, and told such an address and what gh says beside it.
+var (
+	tells  = regexp.MustCompile(`^gh (?:pr|issue) (?:create|comment|edit|review|ready|close|reopen)(?: |$)`)
+	hosted = regexp.MustCompile(`(?:-R|--repo)[ =]*\S+/\S+/`)
+	told   = regexp.MustCompile(`^(?:https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]+(?:#(?:issuecomment|discussion_r|pullrequestreview)-?[0-9]+)?|Warning: [0-9]{1,6} uncommitted changes?)$`)
+)
+
+// answered reports whether a result is the address of what a command told the clone's
+// forge, and all that strangers could have a part in.
+func answered(acts []Act, shown string) bool {
+	for i := range acts {
+		if a := &acts[i]; foreign(*a) && (a.Program != "gh" || a.Tainted || !tells.MatchString(a.Text) || hosted.MatchString(a.Text)) {
+			return false
+		}
+	}
+	for line := range strings.Lines(shown) {
+		if line = strings.TrimSpace(line); line != "" && !decoration.MatchString(line) && !told.MatchString(line) {
+			return false
+		}
+	}
+	return true
+}
 
 // echoes reports whether a result says nothing but what the command says: its lines
 // are phrases of the command, between numbers, dates and hashes. They are words of
