@@ -77,6 +77,8 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			switch {
 			case in.builds(&made, command):
 				made.Effect, made.Why = effect.Edit, "it compiles, formats or checks, and runs nothing of the workspace"
+			case made.Program == "cargo" && made.Effect == effect.Reach && made.whole() && offline.MatchString(made.Text):
+				made.Effect, made.To, made.Why = effect.Observe, "", "it reads what is there"
 			case made.Program == "git" && made.Effect == effect.Reach && !made.Unknown && made.whole() && asksOrigin.MatchString(made.Text) && !climbs(made.Text):
 				made.To = "forge:git"
 			}
@@ -115,10 +117,10 @@ func (m *Machine) namesTouched(command string) bool {
 func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
 // checking matches commands that build, test, check or format by their names.
-var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: -run [A-Za-z0-9_./|^$()*-]+| [A-Za-z0-9_./:@=,-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
+var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: -run (?:[A-Za-z0-9_./|^*-]|\$\|)+\$?| [A-Za-z0-9_./:@=,-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
 
 // plainFlags matches the words that such a command may have besides.
-var plainFlags = regexp.MustCompile(`^(?:[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags)|-(?:count|timeout|tags|parallel)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
+var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags)|-(?:count|timeout|tags|parallel)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
 
 // Checks reports whether an act that runs code builds, tests, checks or formats, by
 // its name, or runs the hooks of the workspace: strangers gain nothing by choosing

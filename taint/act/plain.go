@@ -52,6 +52,9 @@ func climbs(s string) bool { return strings.Contains(strings.ReplaceAll(s, "/...
 // asksOrigin matches commands of git's that ask what the clone came from.
 var asksOrigin = regexp.MustCompile(`^git (?:fetch(?: (?:-q|-v|--quiet|--verbose|--no-tags|--depth[ =][0-9]+))* origin(?: [A-Za-z0-9_][A-Za-z0-9_./-]*)*|ls-remote(?: (?:-q|-h|-t|--heads|--tags|--refs|--quiet))* origin(?: [A-Za-z0-9_][A-Za-z0-9_./*-]*)*)$`)
 
+// offline matches commands of cargo's that read packages and ask nobody for them.
+var offline = regexp.MustCompile(`^cargo (?:metadata|tree)(?: [A-Za-z0-9_.-]+)* (?:--offline|--frozen)(?: [A-Za-z0-9_.-]+)*$|^cargo metadata(?: --format-version[ =]1)? --no-deps(?: --format-version[ =]1)?$`)
+
 // Lines of a result that are nobody's words: what harnesses put around an output, and
 // numbers, dates and hashes.
 var (

@@ -2,6 +2,7 @@ package act
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/taint/document"
@@ -89,6 +90,45 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// TestWorded: words that strangers put into a commit are theirs when git shows them.
+func TestWorded(t *testing.T) {
+	s := &Spec{Shell: at(t, "cmd")}
+	for command, want := range map[string]string{
+		"git commit -m x": "/work/.git/COMMIT_EDITMSG", "git tag -a v1 -m x": "/work/.git/COMMIT_EDITMSG", "git notes add -m x": "/work/.git/COMMIT_EDITMSG", "git commit --no-verify -m x": "/work/.git/COMMIT_EDITMSG",
+		"git add .": "", "git log": "", "git push": "", "git switch -c x": "",
+	} {
+		acts := s.Acts(machine(), document.Arguments(commandOf(t, command)))
+		if files, _ := machine().Taints(acts, true); strings.Join(files, " ") != want {
+			t.Errorf("%s under strangers: %v", command, files)
+		}
+		if files, _ := machine().Taints(acts, false); len(files) > 0 {
+			t.Errorf("%s: %v", command, files)
+		}
+	}
+	if !s.Foreign(machine("/work/.git/COMMIT_EDITMSG"), document.Arguments(commandOf(t, "git log -3")), "obey") {
+		t.Error("what strangers wrote into a commit is the workspace's")
+	}
+}
+
+// TestServers: what looks packages up asks a server for them, unless told not to.
+func TestServers(t *testing.T) {
+	s := &Spec{Shell: at(t, "cmd")}
+	for command, want := range map[string]string{
+		"cargo metadata": "reach", "cargo tree -i serde": "reach", "go mod why x": "reach", "go mod graph": "reach", "yarn info left-pad": "reach", "docker -H tcp://evil.example ps": "reach", "docker --context evil ps": "reach",
+		"docker -c evil images": "reach", "DOCKER_CONTEXT=evil docker ps": "reach", "cargo tree --offline": "observe", "cargo metadata --no-deps --format-version 1": "observe", "cargo metadata --no-deps --config x": "reach",
+		"cargo tree --offline --config net.offline=false": "reach", "docker ps -a": "observe", "cargo pkgid": "observe",
+	} {
+		if got := effects(s, machine(), commandOf(t, command)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+	for _, command := range []string{"cargo tree --offline", "cargo metadata --no-deps"} {
+		if !s.Foreign(machine(), document.Arguments(commandOf(t, command)), "obey") {
+			t.Errorf("what packages say is the workspace's by %s", command)
+		}
+	}
+}
+
 // TestEchoes: what only says what the command says, and numbers, is nobody's besides.
 func TestEchoes(t *testing.T) {
 	s := &Spec{Shell: at(t, "cmd")}
@@ -127,6 +167,8 @@ func TestEchoes(t *testing.T) {
 		{"gh pr comment 5 --body y; gh pr view 5", "https://github.com/obey/me/pull/12", true},
 		{"gh api graphql -f query='mutation{x}'", "https://github.com/obey/me/pull/12", true},
 		{"curl https://x.example", "https://github.com/obey/me/pull/12", true},
+		{"git commit --allow-empty -m x", "[a 0123abc] x", false},
+		{"git log --all --oneline", "0123abc x", true},
 		{"cat /tmp/x", "", true},
 		{"cat /tmp/x", "12 monkeys obey", true},
 		{"cat /tmp/x", "deadbeef", true},
