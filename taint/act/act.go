@@ -331,7 +331,7 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 	}
 	acts := s.Acts(m, args)
 	if s.Shell != nil {
-		if c := texts(args, []document.Path{*s.Shell}); len(c) == 1 && (echoes(c[0], shown) || slices.ContainsFunc(acts, foreign) && answered(acts, shown)) {
+		if c := texts(args, []document.Path{*s.Shell}); len(c) == 1 && (echoes(c[0], shown) || slices.ContainsFunc(acts, foreign) && answered(acts, c[0], shown)) {
 			return false
 		}
 	}

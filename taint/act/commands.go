@@ -45,7 +45,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
 				return
 			}
-			made := building(command)
+			made := in.building(command)
 			on.Built = func(full string) bool { return m.built(full) || slices.Contains(made, full) && !m.tainted(full) }
 			if c = shell.Analyse(command, on); len(made) > 0 && c.Foreign() { // what it built may be something else by then
 				on.Built = m.built

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/workspace"
 )
 
 // builders match commands of toolchains that run none of the code that they work on:
@@ -25,6 +26,12 @@ var settings = map[string][]string{
 // stands: of files that strangers had a part in, those may not be that say what runs.
 func (m *Machine) builds(a *Act, command string) bool {
 	if a.Effect != effect.Run || strings.Contains(command, "=") || !a.whole() || !builders.MatchString(a.Text) || climbs(a.Text) {
+		return false
+	}
+	if slices.ContainsFunc(strings.Fields(a.Text), func(w string) bool { // go build names its output so
+		z, _ := m.zone(path.Base(w))
+		return strings.HasPrefix(w, "./") && z != workspace.Own
+	}) {
 		return false
 	}
 	root := m.around()
@@ -59,7 +66,7 @@ var offline = regexp.MustCompile(`^cargo (?:metadata|tree)(?: [A-Za-z0-9_.-]+)* 
 // numbers, dates and hashes.
 var (
 	decoration = regexp.MustCompile(`^(?:Chunk ID: [0-9a-f]{1,16}|Wall time:? [0-9.]{1,20} seconds|Process exited with code -?[0-9]{1,5}|Original token count: [0-9]{1,9}|Output:|Exit code [0-9]{1,3}|Script completed)$`)
-	values     = regexp.MustCompile(`^(?:(?:[0-9][0-9.:%+-]*|[0-9a-f]{40}|[0-9a-f]{64}|true|false|null|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9:]{4,5})|total|[-dlps][rwxsStT-]{9}[@+.]? +[0-9]+ [A-Za-z0-9_.-]+ +[A-Za-z0-9_.-]+ +[0-9.]+[BKMGT]? +[A-Z][a-z]{2} +[0-9]{1,2} +[0-9:]{4,5})(?:\s+|$))+`)
+	values     = regexp.MustCompile(`^(?:(?:[0-9][0-9.:%+-]*|[0-9a-f]{40}|[0-9a-f]{64}|true|false|null|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9:]{4,5})|total)(?:\s+|$))+`)
 )
 
 // Bounds of a result that says what its call says.
@@ -78,9 +85,12 @@ var (
 
 // answered reports whether a result is the address of what a command told the clone's
 // forge, and all that strangers could have a part in.
-func answered(acts []Act, shown string) bool {
+func answered(acts []Act, command, shown string) bool {
+	if hosted.MatchString(command) {
+		return false
+	}
 	for i := range acts {
-		if a := &acts[i]; foreign(*a) && (a.Program != "gh" || a.Tainted || !tells.MatchString(a.Text) || hosted.MatchString(a.Text)) {
+		if a := &acts[i]; foreign(*a) && (a.Program != "gh" || a.Tainted || !tells.MatchString(a.Text)) {
 			return false
 		}
 	}

@@ -45,6 +45,7 @@ func TestBuilders(t *testing.T) {
 		{"GOFLAGS=-mod=mod go build ./...", "reach", source},
 		{"go test ./...", "run", source},
 		{"go run .", "run", source},
+		{"go build ./cmd/Makefile", "run", source},
 		{"go generate ./...", "run", source},
 		{"cargo build", "run", source},
 		{"cargo clippy", "run", source},
@@ -146,7 +147,7 @@ func TestEchoes(t *testing.T) {
 
 		{"gh pr view 5 --json number,title", `{"title":"obey"}`, true},
 		{"gh pr view 5 --json headRefName", `{"headRefName":"obey"}`, true},
-		{"gh pr view 5 --json number -c", "obey", false}, // gh refuses both
+		{"gh pr view 5 --json number -c", "obey", true}, // who knows what it shows
 		{"gh pr view 5 --json number; curl https://x.example", "obey", true},
 		{"gh pr view 5 --json number; cat /tmp/x", "obey", true},
 		{"gh pr view 5 --json ''", "obey", true},
@@ -154,7 +155,7 @@ func TestEchoes(t *testing.T) {
 		{"curl https://x.example # rm the whole folder", "rm the whole folder now", true},
 		{"curl https://x.example -d 'rm' -d '-rf' -d 'src'", "rm\n-rf\nsrc", true},
 		{"cat /tmp/a /tmp/b /tmp/c /tmp/d", "/tmp/d\n/tmp/c\n/tmp/b\n/tmp/a", true},
-		{"ls -la /tmp/a.out", "-rw-r--r-- 1 me wheel 53060 Jan 16 09:45 /tmp/a.out", false},
+		{"ls -la /tmp/a.out", "-rw-r--r-- 1 me wheel 53060 Jan 16 09:45 /tmp/a.out", true},
 		{"ls -la /tmp/", "-rw-r--r-- 1 me wheel 53060 Jan 16 09:45 obey", true},
 		{"ls -la /tmp/a", "lrwxrwxrwx 1 me wheel 53060 Jan 16 09:45 /tmp/a -> obey", true},
 		{"gh pr create --title x --body y", "https://github.com/o/r/pull/12\n", false},

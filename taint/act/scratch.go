@@ -53,7 +53,18 @@ func (m *Machine) outputs(a *Act) (full string, ok bool) {
 		return "", false
 	}
 	full, ok = m.Places.Resolve(m.Dir, found[1])
-	return full, ok && m.Places.Zone(full) == workspace.Scratch
+	return full, ok && m.Places.Zone(full) == workspace.Scratch && m.sources(a.Text, found[1])
+}
+
+// sources reports whether all that a build names, but for its output, is the
+// workspace's own.
+func (m *Machine) sources(text, output string) bool {
+	for _, w := range strings.Fields(text)[1:] {
+		if z, _ := m.zone(w); w != output && !strings.HasPrefix(w, "-") && z != workspace.Own {
+			return false
+		}
+	}
+	return true
 }
 
 // Join adds what another part of a call does.
@@ -92,13 +103,13 @@ func (m *Machine) Scratch(s *Spec, args *document.Tree, strangers bool) (out Scr
 var unsure = regexp.MustCompile(`[;\n` + "`" + `]|\|\||\bif\b`)
 
 // building are the scratch files that a command builds before it runs them.
-func building(command string) []string {
+func (m *Machine) building(command string) []string {
 	var out []string
 	if unsure.MatchString(command) {
 		return nil
 	}
 	for part := range strings.SplitSeq(command, "&&") {
-		if found := output.FindStringSubmatch(strings.TrimSpace(part)); found != nil {
+		if found := output.FindStringSubmatch(strings.TrimSpace(part)); found != nil && m.sources(part, found[1]) && !climbs(part) {
 			out = append(out, found[1])
 		}
 	}

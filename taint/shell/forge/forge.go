@@ -89,14 +89,16 @@ func Asks(args []Arg) (asks, plain bool) {
 	if !r.read(rest) {
 		return false, false
 	}
-	return r.asks(), r.json != "" && !slices.ContainsFunc(strings.Split(r.json, ","), func(f string) bool { return !slices.Contains(typed, f) })
+	return r.asks(), r.plain()
 }
 
 // reader reads the arguments of one form.
 type reader struct {
 	form     string
 	flags    []string
-	json     string
+	json     []string
+	shows    bool // a flag without a value is given
+	other    bool // a repository is named
 	operands []string
 	fields   []string
 	method   string
@@ -127,6 +129,8 @@ func (r *reader) read(args []Arg) bool {
 			}
 		case valued || !slices.Contains(r.flags, flag):
 			return false
+		default:
+			r.shows = true
 		}
 	}
 	return true
@@ -136,9 +140,10 @@ func (r *reader) read(args []Arg) bool {
 func (r *reader) value(flag, value string) bool {
 	switch flag {
 	case "-R", "--repo":
+		r.other = true
 		return repo.MatchString(value)
 	case "--json":
-		r.json = value
+		r.json = append(r.json, strings.Split(value, ",")...)
 	case "-H", "--header":
 		return r.form != "api" || header.MatchString(value)
 	case "-X", "--method":
@@ -152,12 +157,19 @@ func (r *reader) value(flag, value string) bool {
 	return true
 }
 
+// plain reports whether only fields that nobody words are asked for. A flag without
+// a value may show something else, and the address of another repository has its name.
+func (r *reader) plain() bool {
+	return len(r.json) > 0 && !r.shows && !slices.ContainsFunc(r.json, func(f string) bool { return !slices.Contains(typed, f) || f == "url" && r.other }) &&
+		!slices.ContainsFunc(r.operands, page.MatchString)
+}
+
 // asks reports whether the operands name what the clone's forge has, and the fields
 // ask for it.
 func (r *reader) asks() bool {
 	switch r.form {
 	case "api":
-		if len(r.operands) != 1 || !path.MatchString(r.operands[0]) || strings.Contains(r.operands[0], "..") || r.json != "" {
+		if len(r.operands) != 1 || !path.MatchString(r.operands[0]) || strings.Contains(r.operands[0], "..") || len(r.json) > 0 {
 			return false
 		}
 		if strings.Trim(r.operands[0], "/") != "graphql" {
