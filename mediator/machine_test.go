@@ -51,6 +51,8 @@ func (m *computer) Taint(_ context.Context, files []string) error {
 	return m.err
 }
 
+func (*computer) Wrote(act.Scratch) {}
+
 func (m *computer) Approve(version int64) { m.approved = append(m.approved, version) }
 
 // coding is a session of a coding agent on a machine.

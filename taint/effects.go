@@ -45,7 +45,7 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 		most, unasked := a.Effect.Most(known)
 		switch {
-		case known && (a.To == "forge:gh" || a.To == "forge:glab"):
+		case known && slices.Contains(forges, a.To):
 			most = effect.World // nobody but the forge learns what is asked for
 		case a.Effect == effect.Edit && (!p.follows() || a.Anywhere):
 			most = min(most, effect.Workspace)
@@ -170,8 +170,11 @@ func (p *Policy) listed(place string) bool {
 // named besides: the registry of its packages, and the forge that its clone came
 // from, where it is read.
 func givenPlace(n string) bool {
-	return strings.HasPrefix(n, "registry:") || n == "forge:gh" || n == "forge:glab"
+	return strings.HasPrefix(n, "registry:") || slices.Contains(forges, n)
 }
+
+// forges are what a command is about that only reads from where a clone came from.
+var forges = []string{"forge:gh", "forge:glab", "forge:git"}
 
 // workspaces reports whether a call's result holds nothing but what a folder
 // that the user trusts holds, and what its programs say of it.
@@ -201,6 +204,18 @@ func (p *Policy) Taints(call flow.ToolCall, under label.Label) (files []string, 
 		}
 	}
 	return p.machine.Taints(acts, !p.InWorkspace(under))
+}
+
+// Scratch is what a call does to scratch files, were it made under a label.
+func (p *Policy) Scratch(call flow.ToolCall, under label.Label) act.Scratch {
+	t, args := p.tool(call)
+	out := act.Scratch{All: !p.follows() || t == nil || args == nil}
+	for i := 0; !out.All && i < len(t.Rules); i++ {
+		if spec := t.Rules[i].Spec; spec != nil {
+			out.Join(p.machine.Scratch(spec, args, !p.InWorkspace(under)))
+		}
+	}
+	return out
 }
 
 // InWorkspace reports whether nobody but the user and his workspace had a part in

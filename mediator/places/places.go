@@ -76,6 +76,7 @@ type Book struct {
 	tools    map[toolKey]effect.Profile
 	tainted  map[string]bool // files and folders that strangers had a part in
 	above    map[string]int  // how many of them are below a folder
+	scratch  map[string]bool // scratch files of calls' own; true for built programs
 	places   *workspace.Workspace
 }
 
@@ -188,7 +189,7 @@ func (b *Book) Now(ctx context.Context, dir string) (*act.Machine, error) {
 	defer b.mu.RUnlock()
 	return &act.Machine{
 		Dir: dir, Home: b.cfg.Home, Places: b.places, Tainted: b.Tainted, Holds: b.Holds, Version: b.version,
-		MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) }, Profile: b.Profile,
+		Mine: b.mine, Built: b.built, MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) }, Profile: b.Profile,
 	}, nil
 }
 
@@ -207,6 +208,41 @@ func (b *Book) Approve(version int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.approved = version
+}
+
+// maxScratch bounds the scratch files that are known.
+const maxScratch = 10_000
+
+// Wrote implements step.Machine. It holds for this process: after it, nobody knows
+// who wrote a scratch file.
+func (b *Book) Wrote(s act.Scratch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.scratch == nil || s.All || len(b.scratch) > maxScratch {
+		b.scratch = map[string]bool{}
+	}
+	for _, p := range s.Whole {
+		b.scratch[p] = slices.Contains(s.Built, p)
+	}
+	for _, p := range s.Lost {
+		delete(b.scratch, p)
+	}
+}
+
+// mine reports whether a scratch file was written by calls in which only the
+// workspace had a part.
+func (b *Book) mine(p string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	_, ok := b.scratch[p]
+	return ok
+}
+
+// built reports whether it is a program that such a call built.
+func (b *Book) built(p string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.scratch[p]
 }
 
 // Holds reports whether strangers had a part in a file or folder below a folder; of

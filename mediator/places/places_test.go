@@ -14,6 +14,7 @@ import (
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/store"
 	"github.com/margaydev/margay/store/memory"
+	"github.com/margaydev/margay/taint/act"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -178,5 +179,41 @@ func TestFails(t *testing.T) {
 	}
 	if err := b.Taint(ctx, []string{"/work/x"}); !errors.Is(err, store.ErrFull) || b.Tainted("/work/x") {
 		t.Errorf("one more than the bound: %v", err)
+	}
+}
+
+// TestScratch: scratch files of the agent's own are known until somebody else may
+// have written to them.
+func TestScratch(t *testing.T) {
+	b := book(memory.New())
+	known := func() (out string) {
+		m, err := b.Now(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []string{"/tmp/a", "/tmp/b"} {
+			if m.Mine(p) {
+				out += p
+			}
+			if m.Built(p) {
+				out += "*"
+			}
+		}
+		return out
+	}
+	for _, c := range []struct {
+		wrote act.Scratch
+		want  string
+	}{
+		{act.Scratch{}, ""},
+		{act.Scratch{Whole: []string{"/tmp/a", "/tmp/b"}, Built: []string{"/tmp/b"}}, "/tmp/a/tmp/b*"},
+		{act.Scratch{Lost: []string{"/tmp/a"}}, "/tmp/b*"},
+		{act.Scratch{Whole: []string{"/tmp/a", "/tmp/b"}, Lost: []string{"/tmp/a"}}, "/tmp/b"},
+		{act.Scratch{All: true, Whole: []string{"/tmp/a"}}, "/tmp/a"},
+		{act.Scratch{All: true}, ""},
+	} {
+		if b.Wrote(c.wrote); known() != c.want {
+			t.Errorf("after %+v: %s, want %s", c.wrote, known(), c.want)
+		}
 	}
 }

@@ -75,6 +75,8 @@ type Machine interface {
 	// machine is of another version then, also if it was known before, and if there
 	// are none: such files were moved.
 	Taint(ctx context.Context, files []string) error
+	// Wrote notes, before a call is made, what it does to scratch files.
+	Wrote(act.Scratch)
 	// Approve notes that a person let code run that strangers had a part in, as the
 	// machine was at a version.
 	Approve(version int64)
@@ -98,6 +100,9 @@ func (cfg *Taint) on(ctx context.Context, dir string) *taint.Policy {
 func (st *asker) mark(ctx context.Context, call flow.ToolCall, under label.Label) error {
 	call.Arguments = session.Arguments(call.Arguments)
 	files, moved := st.policy.Taints(call, under)
+	if m := st.policy.Machine(); m.Follows() {
+		st.cfg.Machine.Wrote(st.policy.Scratch(call, under))
+	}
 	if len(files) == 0 && !moved || st.cfg.Report {
 		return nil
 	}

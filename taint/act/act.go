@@ -29,6 +29,10 @@ type Machine struct {
 	// labels do not follow files, so that none may be written under strangers'
 	// influence unasked.
 	Tainted, Holds func(path string) bool
+	// Mine reports whether a scratch file was written whole by calls in which only
+	// the workspace had a part, and Built whether it is a program that such a call
+	// built; nil: none was.
+	Mine, Built func(path string) bool
 	// Version is another one after each change of what strangers had a part in.
 	Version int64
 	// MayRun reports whether a person let code run that strangers had a part in,
@@ -108,6 +112,9 @@ type Act struct {
 	Program string
 	// Foreign: what it returns may hold the words of strangers.
 	Foreign bool
+	// Plain: what it returns are numbers, states, dates and hashes alone, whoever it
+	// comes from.
+	Plain bool
 	// Writes are the files that it changes; Anywhere: others, too.
 	Writes   []string
 	Anywhere bool
@@ -207,7 +214,7 @@ func read(m *Machine, p string) Act {
 	case workspace.Mediator:
 		a.Effect, a.Why, a.Foreign = effect.Administer, "it reads what Margay keeps", true
 	default:
-		a.Foreign = true
+		a.Foreign = z != workspace.Scratch || !m.mine(full)
 	}
 	return a
 }
@@ -326,6 +333,11 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 		return true
 	}
 	acts := s.Acts(m, args)
+	if s.Shell != nil {
+		if c := texts(args, []document.Path{*s.Shell}); len(c) == 1 && (echoes(c[0], shown) || slices.ContainsFunc(acts, foreign) && answered(acts, c[0], shown)) {
+			return false
+		}
+	}
 	if s.Shell != nil && slices.ContainsFunc(acts, foreign) && namesFiles(acts) {
 		// Of a search through a folder, what is shown says whose files it found.
 		exact := *m
@@ -372,7 +384,7 @@ func foreign(a Act) bool {
 	if a.Tainted {
 		return true
 	}
-	return (a.Foreign || a.Effect == effect.Reach || a.Effect == effect.Spend || a.Effect == effect.Administer) && !a.synced()
+	return (a.Foreign || a.Effect == effect.Reach || a.Effect == effect.Spend || a.Effect == effect.Administer) && !a.Plain && !a.synced()
 }
 
 // synced reports whether an act is git's own exchange of named branches with what the

@@ -2,7 +2,6 @@ package act
 
 import (
 	"encoding/json"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ func (s *Spec) in(m *Machine, args *document.Tree) *Machine {
 func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 	in := s.in(m, args)
 	dir := in.Dir
-	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched}
+	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched, Mine: m.mine}
 	if m.Places != nil {
 		on.Zone, on.Above = m.Places.Zone, m.Places.Above
 	}
@@ -46,7 +45,12 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
 				return
 			}
-			c = shell.Analyse(command, on)
+			made := in.building(command)
+			on.Built = func(full string) bool { return m.built(full) || slices.Contains(made, full) && !m.tainted(full) }
+			if c = shell.Analyse(command, on); len(made) > 0 && c.Foreign() { // what it built may be something else by then
+				on.Built = m.built
+				c = shell.Analyse(command, on)
+			}
 		case document.List:
 			var words []string
 			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {
@@ -64,17 +68,22 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			p := &c.Parts[j]
 			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
-				Foreign: p.Foreign, Writes: p.Writes, Anywhere: p.Anywhere,
+				Foreign: p.Foreign, Plain: p.Plain, Writes: p.Writes, Anywhere: p.Anywhere,
 				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git" || p.Effect == effect.Reach && p.Anywhere),
 			}
 			// The table says of few programs which words are files that they read.
 			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)
 			more := in.stricter(&made, command)
-			if made.Effect == effect.Run && (!made.Tainted && !m.Follows() || !m.Dirty && !in.steered()) && !strings.Contains(command, "=") && made.compiles() {
-				made.Effect, made.Why = effect.Edit, "it compiles or formats, and runs nothing of the workspace"
+			switch {
+			case in.builds(&made, command):
+				made.Effect, made.Why = effect.Edit, "it compiles, formats or checks, and runs nothing of the workspace"
+			case made.Program == "cargo" && made.Effect == effect.Reach && made.whole() && offline.MatchString(made.Text):
+				made.Effect, made.To, made.Why = effect.Observe, "", "it reads what is there"
+			case made.Program == "git" && made.Effect == effect.Reach && !made.Unknown && made.whole() && asksOrigin.MatchString(made.Text) && !climbs(made.Text):
+				made.To = "forge:git"
 			}
 			out = append(append(out, more...), made)
-			if strings.HasPrefix(made.To, "forge:") {
+			if strings.HasPrefix(made.To, "forge") {
 				out = append(out, in.forge(&out[len(out)-1], command)...)
 			}
 		}
@@ -86,43 +95,10 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 }
 
 var (
-	compilers = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*)$`)
-	elsewhere = regexp.MustCompile(`(?i)HOST|_TOKEN|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])|_REPO\b|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
-	// anywhere is what of that counts wherever it stands in a command.
-	anywhere = regexp.MustCompile(`(?i)\b(?:env|export|declare|typeset|readonly|local)\b[^|;&]*["'\\$]|HOST|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])|_TOKEN|_REPO\b|--hostname|` + "`" + `|<\(`)
-	accepts  = regexp.MustCompile(` (?:-H|--header) Accept: application/(?:vnd\.github(?:\.[A-Za-z0-9-]+)*\+?)?(?:json|diff|patch|raw|html|text)?(?: |$)`)
-	saved    = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
+	otherwise = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|_CONFIG_|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])`)
+	elsewhere = regexp.MustCompile(otherwise.String() + `|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
+	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
-
-// compiles reports whether an act of a toolchain runs none of the code that it
-// works on: go build and go vet do not by design, and a formatter has no reason to.
-func (a *Act) compiles() bool {
-	return a.whole() && compilers.MatchString(a.Text) && !strings.Contains(strings.ReplaceAll(a.Text, "/...", ""), "..")
-}
-
-// steering are files by which a folder, or one above it, chooses what a toolchain runs.
-var steering = []string{
-	"rust-toolchain", "rust-toolchain.toml", ".cargo", ".cargo/config", ".cargo/config.toml", "Cargo.toml", "rustfmt.toml", ".rustfmt.toml",
-	"go.mod", "go.work", "vendor", ".envrc", ".tool-versions", "mise.toml", ".mise.toml", ".config/mise",
-}
-
-// steered reports whether strangers had a part in a file that chooses what a compiler
-// or formatter of the working directory runs, or may have had: in a folder as a whole,
-// or outside every workspace.
-func (m *Machine) steered() bool {
-	root := m.around()
-	if root == "" || !m.Follows() {
-		return true
-	}
-	for dir := m.Dir; ; dir = path.Dir(dir) {
-		if m.Tainted(dir) || slices.ContainsFunc(steering, func(name string) bool { return m.touched(path.Join(dir, name)) }) {
-			return true
-		}
-		if dir == "/" || dir == "." {
-			return false
-		}
-	}
-}
 
 // namesTouched reports whether a word of a command leads to a file that strangers
 // had a part in, or to a folder with one.
@@ -141,10 +117,10 @@ func (m *Machine) namesTouched(command string) bool {
 func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
 // checking matches commands that build, test, check or format by their names.
-var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: [A-Za-z0-9_./:@-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
+var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: -run (?:[A-Za-z0-9_./|^*-]|\$\|)+\$?| [A-Za-z0-9_./:@=,-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
 
 // plainFlags matches the words that such a command may have besides.
-var plainFlags = regexp.MustCompile(`^(?:[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n)|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
+var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags)|-(?:count|timeout|tags|parallel)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
 
 // Checks reports whether an act that runs code builds, tests, checks or formats, by
 // its name, or runs the hooks of the workspace: strangers gain nothing by choosing
@@ -157,23 +133,19 @@ func (a *Act) Checks() bool {
 		!slices.ContainsFunc(strings.Fields(a.Text)[1:], func(w string) bool { return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") })
 }
 
-// before is a command without what its first pipe leads to, where a program stands
-// before that alone: what reads its output can't change what it does.
-func before(command, program string) string {
-	left, right, ok := strings.Cut(command, "|")
-	if !ok || !strings.Contains(left, program) || strings.Contains(right, program) || strings.HasPrefix(right, "|") {
-		return command
-	}
-	return left
-}
-
 // forge looks closer at an act of a forge's client. It is known only where nothing in
 // the command may lead it to another server, and what it downloads are files of
 // strangers.
 func (m *Machine) forge(a *Act, command string) (more []Act) {
-	text := accepts.ReplaceAllString(a.Text, " ")
-	words := strings.Fields(text)
-	asks := len(words) > 1 && a.whole() && !anywhere.MatchString(command) && !elsewhere.MatchString(before(command, words[0])) && !elsewhere.MatchString(text) && !strings.ContainsAny(text, "@")
+	client, maybe := strings.CutPrefix(a.To, "forge?")
+	if !maybe { // its words ask the clone's forge alone
+		if otherwise.MatchString(command) {
+			a.To = ""
+		}
+		return nil
+	}
+	words := strings.Fields(a.Text)
+	asks := len(words) > 1 && a.whole() && !elsewhere.MatchString(command) && !strings.ContainsAny(a.Text, "@")
 	for i, w := range words {
 		switch {
 		case i == 0 || !asks:
@@ -185,7 +157,7 @@ func (m *Machine) forge(a *Act, command string) (more []Act) {
 			asks = strings.Count(w, "/") < 2 || w == "//" // jq's
 		}
 	}
-	if !asks {
+	if a.To = "forge:" + client; !asks {
 		a.To = ""
 	}
 	if !strings.Contains(a.Text, " download") {

@@ -78,7 +78,7 @@ var goVariables = regexp.MustCompile(`\b(?:GO(?:ENV|FLAGS|PROXY|PRIVATE|NOPROXY|
 
 // othersWords matches forms of git's by which it shows what others may have written,
 // though no name of theirs is there.
-var othersWords = regexp.MustCompile(`--(?:glob|tags|reflog|all|remotes|batch|no-index|contents|exclude)|for-each-ref|show-branch|@\{|(?:^| ):/| config .*(?:-f|--file)|ls-remote`)
+var othersWords = regexp.MustCompile(`--(?:glob|tags|reflog|all(?:[^o]|$)|remotes|batch|no-index|contents|exclude)|for-each-ref|show-branch|@\{|(?:^| ):/| config .*(?:-f|--file)|ls-remote`)
 
 // symbolic matches the flag by which ln makes a link that others follow.
 var symbolic = regexp.MustCompile(` (?:-[A-Za-z]*s|--s)`)
@@ -164,7 +164,9 @@ func (m *Machine) namesOutside(command string) bool {
 		switch m.Places.Zone(full) {
 		case workspace.Own, workspace.Steering, workspace.System:
 		default:
-			return true
+			if !m.mine(full) {
+				return true
+			}
 		}
 	}
 	return false

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -18,6 +19,9 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 		a := &acts[i]
 		words := a.gitWords()
 		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
+		if (from || strangers) && len(words) > 1 && a.Program == "git" && a.Effect != effect.Observe && slices.Contains(worded, words[1]) && m.around() != "" && !m.touched(m.around()) {
+			out = append(out, m.around()+"/.git/COMMIT_EDITMSG") // what git shows is theirs then
+		}
 		switch {
 		case a.Effect == effect.Observe:
 		case (a.fetched(from) || (from || strangers) && a.Effect == effect.Edit && slices.Contains(spreading, a.Program)) && m.around() != "":
@@ -29,7 +33,7 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 	}
 	slices.Sort(out)
 	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
-		if m.Places == nil {
+		if m.Places == nil || w == shell.Fresh || strings.HasPrefix(w, shell.Fresh+"/") { // no other command knows it
 			return true
 		}
 		z := m.Places.Zone(w)
@@ -39,6 +43,9 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 
 // keeping are commands of git's that leave the files of the workspace as they are.
 var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes", "gc", "format-patch"}
+
+// worded are commands of git's that keep words: messages, notes, names.
+var worded = []string{"commit", "tag", "notes", "merge", "revert", "am", "stash"}
 
 // spreading are programs that write parts of what they read to files that nobody
 // names.

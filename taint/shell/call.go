@@ -85,7 +85,7 @@ func (a *analysis) call(words []word, in input) {
 	if strings.Contains(program, "/") {
 		at := worst(a.find(name))
 		switch base := path.Base(program); {
-		case at.zone == workspace.Own, at.zone == workspace.Foreign && strings.Contains(at.full, "/node_modules/.bin/"), at.zone == workspace.Foreign && strings.Contains(at.full, "/bin/"):
+		case at.zone == workspace.Own, at.zone == workspace.Scratch && a.m.Built != nil && a.m.Built(at.full), at.zone == workspace.Foreign && strings.Contains(at.full, "/node_modules/.bin/"), at.zone == workspace.Foreign && strings.Contains(at.full, "/bin/"):
 			a.own(words, base, text, in, at.zone)
 			return
 		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && toolFolder(at.full):

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell/table"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -20,7 +21,7 @@ func (a *analysis) reads(text, program string, files ...word) {
 			case workspace.Mediator:
 				a.add(Part{Text: text, Program: program, Effect: effect.Administer, Foreign: true, Why: "it reads what Margay keeps"})
 			default:
-				p.Foreign = true
+				p.Foreign = p.Foreign || at.zone != workspace.Scratch || at.some || a.m.Mine == nil || !a.m.Mine(at.full)
 			}
 		}
 	}
@@ -70,15 +71,6 @@ func matchesDevice(full string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin"}, full) || strings.HasPrefix(full, "/dev/fd/")
 }
 
-// made are folders and files that a build makes again.
-var made = []string{
-	"node_modules", "target", "dist", "build", "out", "coverage", ".next", ".nuxt", ".turbo", ".cache", ".parcel-cache", "__pycache__", ".pytest_cache",
-	".mypy_cache", ".ruff_cache", ".tox", "htmlcov", "cdk.out", ".gradle", "DerivedData", "tmp", ".tmp",
-}
-
-// madeEndings are the endings of such files.
-var madeEndings = []string{".pyc", ".o", ".a", ".so", ".class", ".test", ".prof", ".out", ".log", ".tmp", ".orig", ".rej", ".bak", ".swp"}
-
 // removes adds a part that removes files.
 func (a *analysis) removes(text, program string, files ...word) {
 	for _, w := range files {
@@ -88,7 +80,7 @@ func (a *analysis) removes(text, program string, files ...word) {
 			p.Writes = []string{at.full}
 		}
 		base := path.Base(path.Clean("/" + w.text))
-		again := !w.dynamic && (slices.Contains(made, base) || slices.ContainsFunc(madeEndings, func(e string) bool { return strings.HasSuffix(base, e) }))
+		again := !w.dynamic && table.Rebuilt(base)
 		switch at.zone {
 		case workspace.Scratch:
 			if at.full != "" && strings.Count(at.full, "/") > 1 {

@@ -1,30 +1,17 @@
 package shell
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell/forge"
 	"github.com/margaydev/margay/taint/shell/table"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
-// local are hosts that are this machine, as every program reads them.
-var local = []string{"localhost", "127.0.0.1", "[::1]", "0.0.0.0"}
-
 func curl(a *analysis, i *invocation) {
-	taking := []string{
-		"-o", "--output", "-X", "--request", "-H", "--header", "-d", "--data", "--data-raw", "--data-binary", "--data-urlencode", "-F", "--form", "-u", "--user", "-A", "--user-agent", "-e", "--referer",
-		"-T", "--upload-file", "-K", "--config", "-x", "--proxy", "-b", "--cookie", "-c", "--cookie-jar", "-m", "--max-time", "--connect-timeout", "--retry", "-w", "--write-out", "--url", "-D", "--dump-header",
-		"--cacert", "--cert", "--key", "--resolve", "--connect-to", "--unix-socket", "-r", "--range", "--retry-delay", "--output-dir", "-E", "--max-redirs", "--json",
-		"-O", // wget's file
-		"-P", "--directory-prefix", "--post-data", "--post-file", "-i", "--input-file", "-a", "-U", "-t", "-T", "-Q", "-e", "--execute", "--use-askpass", "--method", "--body-data",
-	}
-	if i.program == "curl" {
-		taking = taking[:slices.Index(taking, "-O")]
-	}
-	flags, rest := split(i.args, taking)
+	flags, rest := split(i.args, table.Lookup(i.program).Taking)
 	rest = append(rest, values(flags, "--url")...)
 	if has(flags, "--use-askpass") || i.program == "wget" && has(flags, "--execute") {
 		a.hide(i.text, "a flag names a program")
@@ -33,11 +20,11 @@ func curl(a *analysis, i *invocation) {
 	p := i.part(effect.Reach, "it uses the network")
 	here, hosts := len(rest) > 0, []string(nil)
 	for _, w := range rest {
-		h := strings.ToLower(host(w.text))
+		h := strings.ToLower(table.Host(w.text))
 		if w.dynamic && !knownStart(w) {
 			h = ""
 		}
-		here = here && slices.Contains(local, h) && !strings.Contains(w.text, "@")
+		here = here && table.Local(h) && !strings.Contains(w.text, "@")
 		hosts = append(hosts, h)
 	}
 	if has(flags, "-K", "--config", "-x", "--proxy", "--resolve", "--connect-to", "-i", "--input-file", "-L", "--location") && here || slices.ContainsFunc(flags, func(w word) bool { return w.dynamic && !strings.Contains(w.text, "=") }) {
@@ -89,7 +76,7 @@ func remote(a *analysis, i *invocation) {
 	p := i.part(effect.Reach, "it reaches another machine")
 	for _, w := range rest {
 		if h, _, colon := strings.Cut(w.text, ":"); !w.dynamic && (i.program == "ssh" || colon) {
-			p.To = host(h)
+			p.To = table.Host(h)
 			break
 		}
 	}
@@ -105,15 +92,22 @@ func remote(a *analysis, i *invocation) {
 // gh are the clients of forges.
 func gh(a *analysis, i *invocation) {
 	flags, rest := split(i.args, []string{"-R", "--repo", "--json", "-q", "--jq", "-t", "--template", "-L", "--limit", "-X", "--method", "-f", "-F", "--field", "--raw-field", "-H", "--header", "--title", "--body", "-b", "--body-file", "--base", "-B", "--head", "--job", "-s", "--state", "--label", "--search", "-S", "--input", "-a", "--assignee", "--author", "--milestone", "-w", "--workflow", "--branch", "--hostname", "--cache"})
-	group, verb := "", ""
-	if len(rest) > 0 {
-		group = rest[0].text
-	}
-	if len(rest) > 1 {
-		verb = rest[1].text
-	}
+	names := append(slices.Clone(rest), word{}, word{})
+	group, verb := names[0].text, names[1].text
 	p := i.part(effect.Reach, "it talks to a forge")
-	p.To = "forge:" + i.program
+	p.To = "forge?" + i.program // by its verb; who knows the command as a whole decides
+	if i.program == "gh" {
+		args := make([]forge.Arg, len(i.args))
+		for k, w := range i.args {
+			args[k] = forge.Arg{Text: w.text, Known: !w.dynamic && !w.glob}
+		}
+		asks, plain := forge.Asks(args)
+		if asks {
+			p.To, p.Plain = "forge:gh", plain
+			a.add(p)
+			return
+		}
+	}
 	switch {
 	case slices.ContainsFunc(rest[:min(2, len(rest))], func(w word) bool { return w.dynamic }):
 		a.hide(i.text, "a variable names the subcommand")
@@ -228,7 +222,7 @@ func git(a *analysis, i *invocation) {
 			args = args[1:]
 		case w.text == "-c" && len(args) > 1:
 			key, v, _ := strings.Cut(strings.ToLower(args[1].text), "=")
-			if !slices.ContainsFunc(harmlessConfig, func(p string) bool { return strings.HasPrefix(key, p) }) && !(key == "core.pager" && v == "cat") || args[1].dynamic {
+			if !slices.ContainsFunc(table.HarmlessGit, func(p string) bool { return strings.HasPrefix(key, p) }) && !(key == "core.pager" && v == "cat") || args[1].dynamic {
 				a.hide(i.text, "a setting of git's may name a program")
 			}
 			args = args[1:]
@@ -249,13 +243,6 @@ func git(a *analysis, i *invocation) {
 	a.add(i.part(effect.Observe, "it prints its own help"))
 }
 
-// harmlessConfig are settings of git's that name no program.
-var harmlessConfig = []string{"user.name", "user.email", "color.", "core.quotepath", "core.autocrlf", "commit.gpgsign", "tag.gpgsign", "advice.", "init.defaultbranch", "diff.noprefix", "diff.renames", "log.", "pull.rebase", "rebase.auto", "merge.conflictstyle", "core.commentchar", "protocol.version", "gc.auto", "maintenance.auto", "safe.directory", "column.", "core.abbrev", "diff.context", "diff.algorithm", "http.lowspeed"}
-
-// others matches names of what others may have pushed or asked to merge, and mine
-// those of the branches that a clone itself came from.
-var others, mine = regexp.MustCompile(`(?:^|[^A-Za-z0-9_-])(?:origin|upstream|remotes|pull|pr)/|FETCH_HEAD|refs/(?:remotes|pull)`), regexp.MustCompile(`(?:^|[.:^])(?:refs/)?(?:remotes/)?origin/(?:main|master|trunk|develop|HEAD)(?:\.\.|[:^~]|$)`)
-
 func (a *analysis) git(i *invocation, sub string, args []word) {
 	flags, rest := split(args, []string{"-m", "--message", "-F", "--file", "-n", "--max-count", "--author", "--date", "-b", "-B", "-c", "-C", "--format", "--pretty", "-S", "-G", "-L", "--since", "--until", "--after", "--before", "--grep", "-o", "--onto", "-s", "--strategy", "-X", "--depth", "-u", "--source", "-t", "--exec", "-x", "--output", "--upload-pack", "--receive-pack", "-O", "--cleanup", "--diff-filter", "-U"})
 	if sub == "branch" || sub == "push" || sub == "stash" || sub == "log" || sub == "show" || sub == "diff" {
@@ -267,7 +254,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 	}
 	add := func(e effect.Effect, why string) { a.add(i.part(e, why)) }
 	foreign := slices.ContainsFunc(rest, func(w word) bool {
-		return w.dynamic || others.MatchString(mine.ReplaceAllString(w.text, " "))
+		return w.dynamic || table.Others.MatchString(table.Mine.ReplaceAllString(w.text, " "))
 	}) || has(flags, "--all", "--remotes", "-r") && sub != "branch"
 	foreign = foreign || sub == "branch" && has(flags, "-a", "-r", "--all", "--remotes")
 	observe := func() {
@@ -292,7 +279,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 			names = []string{"origin"}
 		}
 		if p.To = strings.Join(names, " "); strings.Contains(p.To, "://") || strings.Contains(p.To, "@") {
-			p.To = host(p.To) + " " + p.To
+			p.To = table.Host(p.To) + " " + p.To
 		}
 		a.add(p)
 	}

@@ -25,6 +25,10 @@ type Machine struct {
 	// Tainted says whether strangers had a part in a file, or in one of a folder;
 	// nil: in none.
 	Tainted func(path string) bool
+	// Mine says whether a scratch file was written by calls in which only the
+	// workspace had a part, and Built whether it is a program built from its sources;
+	// nil: none was.
+	Mine, Built func(path string) bool
 	// Above says whether a folder holds Margay's own; nil: none does.
 	Above func(path string) bool
 }
@@ -54,6 +58,9 @@ type Part struct {
 	// Foreign: what the part prints may hold words of strangers: it used the
 	// network, or read files of theirs.
 	Foreign bool
+	// Plain: what it prints are numbers, states, dates and hashes alone, besides
+	// words of its own and of the command.
+	Plain bool
 	// Writes are the absolute paths of files that the part changes, as far as
 	// they are known; Anywhere: it may change others, too.
 	Writes   []string

@@ -3,7 +3,6 @@ package shell
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
@@ -123,9 +122,7 @@ func find(a *analysis, i *invocation) {
 		case w.dynamic:
 			a.hide(i.text, "a variable holds an expression")
 		case w.text == "-delete":
-			named := slices.ContainsFunc(i.args, func(w word) bool {
-				return slices.ContainsFunc(madeEndings, func(e string) bool { return w.text == "*"+e }) || slices.Contains(made, strings.Trim(w.text, "*/"))
-			})
+			named := slices.ContainsFunc(i.args, func(w word) bool { return table.RebuiltPattern(w.text) })
 			for _, f := range from {
 				if at := worst(a.find(f)); named && (at.zone == workspace.Own || at.zone == workspace.Scratch || at.zone == workspace.Foreign) || at.zone == workspace.Scratch {
 					a.add(Part{Text: i.text, Program: i.program, Effect: effect.Edit, Anywhere: true, Why: "it removes what a build makes again"})
@@ -312,21 +309,4 @@ func goTool(a *analysis, i *invocation) {
 		}
 	}
 	a.listed(table.Lookup("go"), i)
-}
-
-// host is the host of an address, or the text itself.
-func host(s string) string {
-	if _, rest, ok := strings.Cut(s, "://"); ok {
-		s = rest
-	}
-	s, _, _ = strings.Cut(s, "/")
-	if at := strings.LastIndexByte(s, '@'); at >= 0 {
-		s = s[at+1:]
-	}
-	if h, port, ok := strings.Cut(s, ":"); ok {
-		if _, err := strconv.Atoi(port); err == nil {
-			return h
-		}
-	}
-	return s
 }

@@ -16,7 +16,7 @@ import (
 // Analyse says what a command does. It reads no file and runs nothing. Its work is
 // bounded by MaxBytes and MaxParts.
 func Analyse(command string, m *Machine) Command {
-	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}}
+	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}}
 	a.source(command, 0)
 	return a.done()
 }
@@ -24,7 +24,7 @@ func Analyse(command string, m *Machine) Command {
 // AnalyseArgs says what a program does that is started with arguments, without a
 // shell.
 func AnalyseArgs(args []string, m *Machine) Command {
-	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}}
+	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}}
 	words := make([]word, len(args))
 	for i, s := range args {
 		words[i] = word{text: s}
@@ -44,6 +44,7 @@ type analysis struct {
 	dirs  []string          // the folders that the shell may be in: a cd may fail
 	vars  map[string][]word // values of variables that are known; nil for others
 	funcs map[string]bool   // functions of the command's own
+	named map[string]bool   // names of all functions, also of those that stand for programs
 	parts []Part
 	depth int
 	over  bool // there were more parts than MaxParts
@@ -70,7 +71,7 @@ func (a *analysis) add(p Part) {
 		q := &a.parts[i]
 		if q.Text == p.Text && q.Effect == p.Effect && q.To == p.To && q.Why == p.Why && slices.Equal(q.Writes, p.Writes) {
 			q.Foreign, q.Anywhere = q.Foreign || p.Foreign, q.Anywhere || p.Anywhere
-			q.Unknown, q.Hidden = q.Unknown || p.Unknown, q.Hidden || p.Hidden
+			q.Unknown, q.Hidden, q.Plain = q.Unknown || p.Unknown, q.Hidden || p.Hidden, q.Plain && p.Plain
 			return
 		}
 	}
@@ -105,6 +106,9 @@ func (a *analysis) source(text string, depth int) {
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		a.hide(text, "it can't be parsed")
+		if strings.Contains(strings.ToLower(text), "margay") { // another shell may read it
+			a.add(Part{Text: text, Effect: effect.Administer, Foreign: true, Why: "it can't be parsed, and names Margay"})
+		}
 		return
 	}
 	outer := a.depth
@@ -117,6 +121,10 @@ func (a *analysis) source(text string, depth int) {
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.FuncDecl:
+			if n.Name != nil {
+				a.named[n.Name.Value] = true
+			}
 		case *syntax.Comment:
 			// To a shell the line ends there all the same.
 			if strings.Contains(n.Text, "\\\n") || strings.HasSuffix(n.Text, "\\") {
@@ -380,8 +388,16 @@ func (a *analysis) moved(to []word, from []string) []string {
 // declare analyses export, declare, local and readonly.
 func (a *analysis) declare(c *syntax.DeclClause) {
 	for _, as := range c.Args {
-		if as.Naked && as.Value != nil {
+		if as.Naked && as.Value != nil { // a quoted assignment, or a flag
 			a.inside(as.Value)
+			for _, w := range a.expand(as.Value) {
+				switch name, value, ok := strings.Cut(w.text, "="); {
+				case ok && !strings.HasPrefix(w.text, "$"):
+					a.set(name, []word{{value, w.dynamic, w.glob}})
+				case w.dynamic:
+					a.hide(c.Variant.Value+" "+w.text, "a variable names the variables that it sets")
+				}
+			}
 			continue
 		}
 		a.assign(as)

@@ -97,13 +97,24 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 	}
 }
 
-// here is the folder that a substitution is known to print.
+// Fresh stands for what mktemp makes, which nobody has written to before.
+const Fresh = "/tmp/mktemp.fresh"
+
+// here is the path that a substitution is known to print, or one that stands for it.
 func (a *analysis) here(p *syntax.CmdSubst) (string, bool) {
-	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) > 0 || len(a.dirs) != 1 || a.dirs[0] == "" {
+	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) > 0 {
 		return "", false
 	}
 	c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Args) != 1 || len(c.Assigns) > 0 || a.funcs["pwd"] {
+	if !ok || len(c.Args) == 0 || len(c.Assigns) > 0 || a.named[c.Args[0].Lit()] {
+		return "", false
+	}
+	if _, moved := a.vars["TMPDIR"]; c.Args[0].Lit() == "mktemp" && !moved && a.unsure == 0 {
+		return Fresh, !slices.ContainsFunc(c.Args[1:], func(w *syntax.Word) bool {
+			return w.Lit() != "-d" && (!strings.HasPrefix(w.Lit(), "/tmp/") || strings.Contains(w.Lit(), ".."))
+		})
+	}
+	if len(a.dirs) != 1 || a.dirs[0] == "" || len(c.Args) > 1 {
 		return "", false
 	}
 	return a.dirs[0], c.Args[0].Lit() == "pwd"

@@ -208,6 +208,15 @@ var (
 	scriptActs    = regexp.MustCompile(`\b(require|import|eval|Function|process|fetch|XMLHttpRequest|WebSocket|globalThis|global|constructor|prototype|__proto__|Reflect|Proxy|module|exports|setTimeout|setInterval|setImmediate|queueMicrotask|Worker|WebAssembly|Deno|Bun|this|child_process|binding|dlopen|mainModule|Buffer|Atomics|SharedArrayBuffer|navigator|document|window|self)\b`)
 )
 
+// plainEscapes leaves out the escapes of a line's end and of a tab, which spell no
+// name. What is left of others is for the caller to refuse.
+func plainEscapes(s string) string {
+	if strings.Contains(s, `\\`) {
+		return s
+	}
+	return strings.NewReplacer(`\n`, " ", `\t`, " ").Replace(s)
+}
+
 // Python reports whether a program only computes and reads files of its folder.
 func Python(text string) bool {
 	for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
@@ -224,13 +233,17 @@ func Python(text string) bool {
 	}
 	left := pythonImport.ReplaceAllString(text, "\n")
 	left = pythonReads.ReplaceAllString(left, "FILE")
+	left = plainEscapes(left)
 	return !strings.Contains(left, "import") && !pythonActs.MatchString(left) && !strings.ContainsAny(left, "\\`")
 }
 
-var scriptReads = regexp.MustCompile(`require\(\s*['"](?:node:)?fs['"]\s*\)\.readFileSync\(\s*(?:'\w[\w/-]*(?:\.\w+)?'|"\w[\w/-]*(?:\.\w+)?"|0)\s*(?:,\s*['"]utf-?8['"]\s*)?\)|require\(\s*['"]\./[\w./-]+\.json['"]\s*\)|process\.(?:version|versions\.\w+|platform|arch|memoryUsage\(\))`)
+var scriptReads = regexp.MustCompile(`require\(\s*['"](?:node:)?fs['"]\s*\)\.readFileSync\(\s*(?:'\w[\w/-]*(?:\.\w+)?'|"\w[\w/-]*(?:\.\w+)?"|0)\s*(?:,\s*['"]utf-?8['"]\s*)?\)|require\(\s*['"]\./[\w./-]+\.json['"]\s*\)|process\.stdin\.(?:on\(\s*(?:"(?:data|end)"|'(?:data|end)')\s*,|resume\(\)|setEncoding\((?:"utf-?8"|'utf-?8')\))|process\.(?:version|versions\.\w+|platform|arch|memoryUsage\(\))`)
+
+// scriptIndex matches an index that is a number, and an empty list.
+var scriptIndex = regexp.MustCompile(`\[[0-9]*\]`)
 
 // JavaScript reports whether a program only computes and reads files of its folder.
 func JavaScript(text string) bool {
-	left := scriptReads.ReplaceAllString(text, "FILE")
+	left := plainEscapes(scriptIndex.ReplaceAllString(scriptReads.ReplaceAllString(text, "FILE"), ".0"))
 	return !scriptActs.MatchString(left) && !strings.ContainsAny(left, "\\`[")
 }

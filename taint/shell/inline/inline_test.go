@@ -43,6 +43,7 @@ func TestInline(t *testing.T) {
 	for text, want := range map[string]bool{
 		"print(1+1)": true, "import json; print(json.dumps({}))": true, "import os": false, "import json, os": false, "from os import system": false, "exec('x')": false,
 		"print(open('a.txt').read())": true, "open('a.txt', 'w')": false, "__import__('os')": false, "getattr(x, 'y')": false, "import json as os": true, "print('\\x41')": false,
+		`print("a\n\tb")`: true, `print("a\\x5f")`: false, `print("{0.\x5f\x5fclass}")`: false, `print("\u005f")`: false, "x = 1 \\\n": false, `"\137"`: false, `"\N{LOW LINE}"`: false,
 		"import sys; sys.modules": false, "print(open('/etc/x').read(), file=open('y','w'))": false,
 	} {
 		if Python(text) != want {
@@ -51,6 +52,9 @@ func TestInline(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"console.log(1)": true, "require('child_process')": false, "console.log(require('./package.json').version)": true, "fetch('x')": false, "eval('x')": false, "x['constructor']": false,
+		`let s="";process.stdin.on("data",d=>s+=d);process.stdin.on("end",()=>{const v=JSON.parse(s);console.log(v[0].a+"\n")})`: true,
+		`process.stdin.on("data",d=>eval(d.toString()))`: false, `process.stdin.on("x",y)`: false, `process.stdin.constructor`: false, `v["constr"+"uctor"]`: false, `v[0]["a"]`: false, `v[[]]`: false, `"\u0063"`: false,
+		`process.stdin["on"]`: false, `process.stdin.pipe(process.stdout)`: false, `[][k]`: false, `console.log([])`: true,
 		"console.log(process.version)": true, "process.exit()": false, "import('fs')": false, "`${x}`": false,
 	} {
 		if JavaScript(text) != want {

@@ -13,12 +13,12 @@ var steering = []string{
 	"PERL5OPT", "PERL5LIB", "PERL5DB", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "MAVEN_OPTS", "GRADLE_OPTS", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS",
 	"CC", "CXX", "LD", "AR", "CFLAGS", "GOFLAGS", "GOROOT", "GOTOOLCHAIN", "GOPROXY", "GONOSUMDB", "GOPRIVATE", "GONOSUMCHECK", "GOINSECURE", "MAKEFLAGS", "MAKEFILES", "SHELL", "CDPATH", "GLOBIGNORE",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "NPM_CONFIG_REGISTRY", "npm_config_registry", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "SSH_ASKPASS",
-	"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "DOCKER_HOST", "KUBECONFIG", "AWS_CONFIG_FILE", "TAR_OPTIONS", "RSYNC_RSH", "CARGO_HOME", "HOME", "XDG_CONFIG_HOME", "TERM_PROGRAM_HOOK", "EXINIT", "VIMINIT", "INPUTRC", "READLINE_INPUTRC",
+	"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "KUBECONFIG", "AWS_CONFIG_FILE", "TAR_OPTIONS", "RSYNC_RSH", "CARGO_HOME", "HOME", "XDG_CONFIG_HOME", "TERM_PROGRAM_HOOK", "GH_HOST", "GH_REPO", "GH_CONFIG_DIR", "GH_PATH", "GH_BROWSER", "GH_EDITOR", "GH_PAGER", "GITLAB_HOST", "GITLAB_URI", "GITLAB_REPO", "GL_HOST", "GLAB_CONFIG_DIR", "EXINIT", "VIMINIT", "INPUTRC", "READLINE_INPUTRC",
 }
 
 // plain are values of such variables that do nothing.
 var plain = map[string][]string{
-	"GIT_TRACE": {"0", "1", "2", "true"}, "GIT_CURL_VERBOSE": {"0", "1"}, "PAGER": {"cat", ""}, "MANPAGER": {"cat", ""}, "GIT_PAGER": {"cat", ""}, "EDITOR": {"true", ":", "cat"}, "VISUAL": {"true", ":", "cat"}, "GIT_EDITOR": {"true", ":", "cat"}, "GIT_SEQUENCE_EDITOR": {"true", ":", "cat"},
+	"GIT_TRACE": {"0", "1", "2", "true"}, "GIT_CURL_VERBOSE": {"0", "1"}, "PAGER": {"cat", ""}, "MANPAGER": {"cat", ""}, "GIT_PAGER": {"cat", ""}, "GH_PAGER": {"cat", ""}, "EDITOR": {"true", ":", "cat"}, "VISUAL": {"true", ":", "cat"}, "GIT_EDITOR": {"true", ":", "cat"}, "GIT_SEQUENCE_EDITOR": {"true", ":", "cat"},
 	"GOFLAGS": {"", "-mod=mod", "-mod=vendor", "-mod=readonly", "-count=1", "-buildvcs=false"}, "GOTOOLCHAIN": {"local", "auto"}, "GOPROXY": {"off", "direct", "https://proxy.golang.org,direct"},
 	"CC": {"gcc", "clang", "cc"}, "CXX": {"g++", "clang++", "c++"}, "RUSTFLAGS": {"", "-D warnings", "-Dwarnings", "-Awarnings"}, "CFLAGS": {"", "-O0", "-O1", "-O2", "-O3", "-g"}, "NODE_OPTIONS": {"", "--max-old-space-size=4096", "--max-old-space-size=8192"},
 	"BROWSER": {"none", ""}, "PYTHONPATH": {".", "src", ""}, "MAKEFLAGS": {""}, "IFS": {"", "\n", ",", ":"},
