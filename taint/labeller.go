@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/taint/clear"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
+	"github.com/margaydev/margay/taint/quote"
 )
 
 // Turn is a text of a conversation before it has labels.
@@ -29,13 +30,7 @@ type Turn struct {
 	// Quoted are parts of it that a model said before. They are in order, and
 	// overlap neither each other nor Pasted. Of results, those that relay what a
 	// model said have them.
-	Quoted []Quote
-}
-
-// Quote is a part of a text with the label of where it comes from.
-type Quote struct {
-	Span
-	Label label.Label
+	Quoted []quote.Quote
 }
 
 // Span is a part of a text, in bytes.
@@ -179,9 +174,9 @@ func (l *Labeller) own(t *Turn, at int) []flow.Region {
 	pasted := label.Label{Integrity: l.Policy.scheme.Untrusted}
 	parts := slices.Clone(t.Quoted)
 	for _, s := range t.Pasted {
-		parts = append(parts, Quote{s, pasted})
+		parts = append(parts, quote.Quote{Start: s.Start, End: s.End, Label: pasted})
 	}
-	slices.SortStableFunc(parts, func(a, b Quote) int { return a.Start - b.Start })
+	slices.SortStableFunc(parts, func(a, b quote.Quote) int { return a.Start - b.Start })
 	var out []flow.Region
 	end := 0
 	for _, s := range parts {

@@ -75,7 +75,8 @@ var allowed = map[string][]string{
 	"confirm":               {"flow", "taint/effect"},
 	"screen":                {"flow", "label", "taint/clear"},
 	"screen/lexical":        {"screen"},
-	"taint":                 {"flow", "internal/address", "label", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/profile", "taint/workspace", "taint/wish"},
+	"taint":                 {"flow", "internal/address", "label", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/profile", "taint/quote", "taint/workspace", "taint/wish"},
+	"taint/quote":           {"label"},
 	"taint/codemode":        {},
 	"taint/act":             {"taint/codemode", "taint/document", "taint/effect", "taint/shell", "taint/workspace"},
 	"taint/document":        {"internal/strictjson"},
@@ -111,7 +112,7 @@ var allowed = map[string][]string{
 	"mediator/places":   {"secret", "taint/act", "taint/effect", "taint/workspace"},
 	"mediator/commit":   {"flow"},
 	"mediator/disclose": {"confirm", "declassify", "flow", "internal/strictjson", "mediator/altered", "mediator/audit", "mediator/session", "secret", "secret/recognise", "stream"},
-	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document"},
+	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document", "taint/quote"},
 	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/wish"},
 	"mediator/audit":    {"flow", "monitor", "secret", "stream"},
 	// beside L5

@@ -10,6 +10,7 @@ import (
 
 	"github.com/margaydev/margay/label"
 	"github.com/margaydev/margay/taint"
+	"github.com/margaydev/margay/taint/quote"
 )
 
 // Said keeps what models said to each caller under labels: sealed rows of keyed
@@ -26,7 +27,7 @@ type Said interface {
 // Quotes is what models said to one caller, in whatever conversation and process.
 // It is safe for concurrent use.
 type Quotes struct {
-	*taint.Quotes
+	*quote.Quotes
 
 	mu   sync.Mutex
 	last int64 // row of the store that was read
@@ -46,7 +47,7 @@ func (r *Registry) quotes(ctx context.Context, caller [32]byte) (*Quotes, error)
 	q, ok := b.quotes.Get(caller)
 	if !ok {
 		key := r.Keyed("margay said v1", caller[:])
-		q = &Quotes{Quotes: taint.NewQuotes(b.Policy, binary.LittleEndian.Uint64(key[:]))}
+		q = &Quotes{Quotes: quote.New(b.Policy.Scheme().Lattice, binary.LittleEndian.Uint64(key[:]))}
 	}
 	q = b.quotes.Use(caller, q)
 	q.mu.Lock()

@@ -1,4 +1,4 @@
-package taint
+package quote
 
 import (
 	"fmt"
@@ -12,14 +12,10 @@ import (
 )
 
 func TestQuotes(t *testing.T) {
-	p, err := New(Config{Scheme: observe.FourPoint()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	untrusted, private := label.Label{Integrity: label.Untrusted}, label.Label{Confidentiality: label.Private}
 	const mine = "Please look at my mail every morning, and tell me in three lines what is new there."
 	const told = "The landlord writes that the rent has to go to another account from now on, US12 2000 0000 1212 1212 12."
-	q := NewQuotes(p, 7)
+	q := New(observe.FourPoint().Lattice, 7)
 	if got := q.Find(told); got != nil {
 		t.Errorf("nothing was said, and found %v", got)
 	}
@@ -68,12 +64,8 @@ func TestQuotes(t *testing.T) {
 // Whatever was said is found, wherever it stands, and spans are in order and
 // within the text.
 func TestQuotesAreFound(t *testing.T) {
-	p, err := New(Config{Scheme: observe.FourPoint()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	rapid.Check(t, func(t *rapid.T) {
-		q, text := NewQuotes(p, 7), rapid.StringMatching(`[a-z \n]{0,80}`)
+		q, text := New(observe.FourPoint().Lattice, 7), rapid.StringMatching(`[a-z \n]{0,80}`)
 		said := rapid.StringMatching(`[A-Z \n]{64,200}`).Draw(t, "said")
 		q.Remember(said, label.Label{Integrity: label.Untrusted}, nil)
 		from := rapid.IntRange(0, len(said)-2*quoteBlock+1).Draw(t, "from")

@@ -1,4 +1,5 @@
-package taint
+// Package quote finds again what models said, in what users are made to say.
+package quote
 
 import (
 	"hash/maphash"
@@ -27,6 +28,12 @@ type Quotes struct {
 	judged map[uint64][]Quote // what was found in texts, by their hash, when they were first seen
 }
 
+// Quote is a part of a text with the label of where it comes from.
+type Quote struct {
+	Start, End int // in bytes
+	Label      label.Label
+}
+
 const (
 	// quoteBlock is how many bytes are looked up at once.
 	quoteBlock = 32
@@ -36,10 +43,10 @@ const (
 	maxJudged = 1 << 12
 )
 
-// NewQuotes remembers nothing yet. Those of one secret key know the same blocks.
-func NewQuotes(p *Policy, key uint64) *Quotes {
+// New remembers nothing yet. Those of one secret key know the same blocks.
+func New(lattice label.Lattice, key uint64) *Quotes {
 	q := &Quotes{
-		lattice: p.scheme.Lattice, seed: maphash.MakeSeed(), base: key | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{},
+		lattice: lattice, seed: maphash.MakeSeed(), base: key | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{},
 	}
 	for range quoteBlock {
 		q.out *= q.base
@@ -148,7 +155,7 @@ func (q *Quotes) Find(text string) []Quote {
 		if n > 0 && start < out[n-1].End {
 			start = out[n-1].End
 		}
-		out = append(out, Quote{Span{start, lineEnd(text, at+quoteBlock)}, l})
+		out = append(out, Quote{start, lineEnd(text, at+quoteBlock), l})
 	})
 	if len(q.judged) >= maxJudged {
 		clear(q.judged)
