@@ -225,7 +225,7 @@ func (l *Labeller) relayed(tool string, t *Turn) (said label.Label, ok bool) {
 	if len(rest)-len(unknown) > maxHarness {
 		return said, false
 	}
-	return said, len(strings.Join(strings.Fields(unknown), " ")) < quoteBlock // what is left of the last block
+	return said, len(strings.Join(strings.Fields(unknown), " ")) < quote.Block // what is left of the last block
 }
 
 // continues reports whether results of a tool hold what earlier calls wrote.

@@ -14,7 +14,7 @@ import (
 // Quotes remembers long texts that models said under a label, and finds them in
 // what users are made to say: clients sum a conversation up with a model, and
 // begin the next one with the summary as the user's words. It is bounded, and
-// safe for concurrent use. It finds runs of at least 2·quoteBlock-1 bytes as
+// safe for concurrent use. It finds runs of at least 2·Block-1 bytes as
 // they were said; a text in other words it does not know again.
 type Quotes struct {
 	lattice label.Lattice
@@ -35,8 +35,8 @@ type Quote struct {
 }
 
 const (
-	// quoteBlock is how many bytes are looked up at once.
-	quoteBlock = 32
+	// Block is how many bytes are looked up at once.
+	Block = 32
 	// maxQuoted bounds the blocks that are remembered: 2 MB of text.
 	maxQuoted = 1 << 16
 	// maxJudged bounds the texts whose quotes are remembered.
@@ -48,7 +48,7 @@ func New(lattice label.Lattice, key uint64) *Quotes {
 	q := &Quotes{
 		lattice: lattice, seed: maphash.MakeSeed(), base: key | 1, out: 1, blocks: map[uint64]label.Label{}, judged: map[uint64][]Quote{},
 	}
-	for range quoteBlock {
+	for range Block {
 		q.out *= q.base
 	}
 	return q
@@ -59,11 +59,11 @@ func (q *Quotes) windows(text string, f func(at int, h uint64)) {
 	h := uint64(0)
 	for i := range len(text) {
 		h = h*q.base + uint64(text[i]) + 1
-		if i >= quoteBlock {
-			h -= q.out * (uint64(text[i-quoteBlock]) + 1)
+		if i >= Block {
+			h -= q.out * (uint64(text[i-Block]) + 1)
 		}
-		if i >= quoteBlock-1 {
-			f(i-quoteBlock+1, mix(h))
+		if i >= Block-1 {
+			f(i-Block+1, mix(h))
 		}
 	}
 }
@@ -79,12 +79,12 @@ func mix(h uint64) uint64 {
 // own: the user's and the developer's texts of the conversation. It returns the
 // blocks that it learnt, for Restore.
 func (q *Quotes) Remember(text string, l label.Label, own []string) []uint64 {
-	if l == (label.Label{}) || len(text) < 2*quoteBlock {
+	if l == (label.Label{}) || len(text) < 2*Block {
 		return nil
 	}
 	said := map[uint64]bool{}
 	q.windows(text, func(at int, h uint64) {
-		if at%quoteBlock == 0 {
+		if at%Block == 0 {
 			said[h] = true
 		}
 	})
@@ -129,7 +129,7 @@ func (q *Quotes) Restore(l label.Label, blocks []uint64) (fresh []uint64) {
 func (q *Quotes) Find(text string) []Quote {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.blocks) == 0 || len(text) < quoteBlock {
+	if len(q.blocks) == 0 || len(text) < Block {
 		return nil
 	}
 	key := maphash.String(q.seed, text)
@@ -145,17 +145,17 @@ func (q *Quotes) Find(text string) []Quote {
 		n := len(out)
 		if n > 0 && at < out[n-1].End {
 			out[n-1].Label = q.lattice.Join(out[n-1].Label, l)
-			if at+quoteBlock <= out[n-1].End {
+			if at+Block <= out[n-1].End {
 				return
 			}
-			out[n-1].End = lineEnd(text, at+quoteBlock)
+			out[n-1].End = lineEnd(text, at+Block)
 			return
 		}
 		start := strings.LastIndexByte(text[:at], '\n') + 1
 		if n > 0 && start < out[n-1].End {
 			start = out[n-1].End
 		}
-		out = append(out, Quote{start, lineEnd(text, at+quoteBlock), l})
+		out = append(out, Quote{start, lineEnd(text, at+Block), l})
 	})
 	if len(q.judged) >= maxJudged {
 		clear(q.judged)

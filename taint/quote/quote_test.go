@@ -68,8 +68,8 @@ func TestQuotesAreFound(t *testing.T) {
 		q, text := New(observe.FourPoint().Lattice, 7), rapid.StringMatching(`[a-z \n]{0,80}`)
 		said := rapid.StringMatching(`[A-Z \n]{64,200}`).Draw(t, "said")
 		q.Remember(said, label.Label{Integrity: label.Untrusted}, nil)
-		from := rapid.IntRange(0, len(said)-2*quoteBlock+1).Draw(t, "from")
-		run := said[from : from+rapid.IntRange(2*quoteBlock-1, len(said)-from).Draw(t, "run")]
+		from := rapid.IntRange(0, len(said)-2*Block+1).Draw(t, "from")
+		run := said[from : from+rapid.IntRange(2*Block-1, len(said)-from).Draw(t, "run")]
 		before := text.Draw(t, "before")
 		found := q.Find(before + run + text.Draw(t, "after"))
 		end, covered := 0, false
