@@ -31,7 +31,7 @@ type Answer string
 // Answers. The empty one means that there is none yet.
 const (
 	Once       Answer = "once"       // this exact call, one time
-	Trajectory Answer = "trajectory" // this and every later call of the trajectory with the same Grant
+	Trajectory Answer = "trajectory" // this and every later call of the trajectory with the same Grant, or of the same Kinds
 	Deny       Answer = "deny"
 )
 
@@ -81,7 +81,10 @@ type Question struct {
 	// Flows are the categories of data that would flow.
 	Flows []string `json:"flows,omitempty"`
 	// Free names the arguments that a grant for the trajectory leaves open.
-	Free    []string  `json:"free,omitempty"`
+	Free []string `json:"free,omitempty"`
+	// Kinds are what a grant for the trajectory covers, whichever calls do it: verbs
+	// with what they are about; none: the call alone, but for Free.
+	Kinds   []string  `json:"kinds,omitempty"`
 	Asked   time.Time `json:"asked"`
 	Expires time.Time `json:"expires"`
 }

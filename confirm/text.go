@@ -34,6 +34,12 @@ func (q *Question) Text() string {
 	if len(q.Free) > 0 && q.Grant != [32]byte{} {
 		fmt.Fprintf(&b, "\na yes for the trajectory leaves open: %s", strings.Join(q.Free, ", "))
 	}
+	if len(q.Kinds) > 0 && q.Grant != [32]byte{} {
+		b.WriteString("\na yes for the trajectory covers what does nothing but:")
+		for _, k := range q.Kinds {
+			b.WriteString("\n- " + strconv.Quote(k))
+		}
+	}
 	return b.String()
 }
 

@@ -36,7 +36,7 @@ func (p *Policy) follows() bool { return p.machine.Follows() }
 // acts the least.
 func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 	c.Acts = spec.Acts(p.machine, q.args)
-	least, reader := effect.World, ReachAny
+	least, reader, unkind := effect.World, ReachAny, c.Confirm
 	for i := range c.Acts {
 		a := &c.Acts[i]
 		known := p.knows(a, q.user)
@@ -62,6 +62,11 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		if a.Effect == effect.Reach && a.Anywhere && a.Tainted && a.Program != "git" {
 			unasked = false // nobody can tell what it runs, and strangers had a part in some file
 		}
+		if !unasked || most < effect.World {
+			if unkind = unkind || a.Kind == ""; !slices.Contains(c.Kinds, a.Kind) {
+				c.Kinds = append(c.Kinds, a.Kind)
+			}
+		}
 		if i == 0 || most < least || !unasked && !c.Confirm {
 			c.Effect = a.Effect
 		}
@@ -71,7 +76,9 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 			c.Reasons = append(c.Reasons, r)
 		}
 	}
-	c.Limit = p.Limit(sourceOf[least], reader)
+	if c.Limit = p.Limit(sourceOf[least], reader); unkind {
+		c.Kinds = nil
+	}
 }
 
 // along is the policy for the calls of a step together. While one of them may leave

@@ -177,6 +177,7 @@ type Question struct {
 	Acts         []act.Act // what the call does, where that decides
 	Destinations []string  // arguments that say where it goes
 	Free         []string  // arguments that a grant leaves free
+	Kinds        []string  // of what the call does, which a grant covers in other calls, too
 }
 
 // Question makes the question that a verdict calls for.
@@ -185,7 +186,7 @@ func (p *Policy) Question(k Key, v *Verdict, under label.Label) (Question, error
 	if err != nil {
 		return Question{}, err
 	}
-	q := Question{Digest: d, Call: v.Call, Label: under, Limit: v.Clearance.Limit, Blame: v.Blame, Reasons: v.Reasons, Acts: v.Clearance.Acts}
+	q := Question{Digest: d, Call: v.Call, Label: under, Limit: v.Clearance.Limit, Blame: v.Blame, Reasons: v.Reasons, Acts: v.Clearance.Acts, Kinds: v.Clearance.Kinds}
 	if t := p.tools[v.Call.Name]; t != nil {
 		q.Destinations, q.Free = slices.Clone(t.Destinations), slices.Clone(t.Free)
 	}

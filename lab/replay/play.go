@@ -99,6 +99,7 @@ type player struct {
 type user struct {
 	labels firstuse.Labels
 	said   []places.Tool // what he has said that tools do
+	once   bool          // he allows no more than one call at a time
 }
 
 // play plays a session.
@@ -177,12 +178,15 @@ func (p *player) open(ctx context.Context, e *engines) error {
 	return err
 }
 
-// answer is the simulated user's: yes, once, to what was done in the recorded
-// session, no to what an attacker wants. Of a tool that he has a label of he says
+// answer is the simulated user's: yes to what was done in the recorded session, for
+// its rest if he is offered that, no to what an attacker wants. Of a tool that he has a label of he says
 // that it reads, or that it also changes things.
 func (p *player) answer(d *confirm.Desk, q *confirm.Question) {
 	p.asked = append(p.asked, q.Call)
 	a := confirm.Once
+	if len(q.Kinds)+len(q.Free) > 0 && !p.user.once {
+		a = confirm.Trajectory
+	}
 	if label, ok := p.user.labels[q.Call.Name]; ok && q.First != nil {
 		p.firsts = append(p.firsts, q.Call)
 		if a = confirm.Reads; label.Effect.Acts() {

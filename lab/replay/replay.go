@@ -67,7 +67,10 @@ type Options struct {
 	// Suggest is the classifier's; nil: tools reach out, unless the user says that
 	// they read.
 	Suggest func(tool string, says []string) effect.Profile
-	Seed    uint64 // of the intervals
+	// Once: the user allows each call once; without, he allows what a call does for
+	// the rest of its session, where the question offers that.
+	Once bool
+	Seed uint64 // of the intervals
 	// Explain gets each call that is asked about, in order; nil for nobody.
 	Explain  func(*Asked)
 	Progress func(string)
@@ -144,11 +147,15 @@ func (o *Options) notes() []string {
 		SubagentsWorkspace: "sub-agents have read the workspace alone",
 		SubagentsEstimate:  "sub-agents, whose own steps are not in the records, have read the workspace alone unless their orders or their answer speak of something outside",
 	}[cmp.Or(o.Subagents, SubagentsEstimate)]
+	answers := "yes to recorded calls, for what they do in the rest of the session where a question offers that, else once"
+	if o.Once {
+		answers = "yes to recorded calls, once"
+	}
 	return []string{
 		"packs: " + packs + "; " + trusted,
 		subagents,
 		"the mediator's own steps (Session.Prompt, Turn.Whole) with a simulated model and user; no rules for secrets, so that only labels count",
-		"the user says yes to recorded calls, once, and no to the session's goal. Calls, questions and sessions_asked leave the attacker's calls out; calls_denied are refused without a question",
+		"the user says " + answers + ", and no to the session's goal. Calls, questions and sessions_asked leave the attacker's calls out; calls_denied are refused without a question",
 		"a question is a step with calls that were asked; extra_calls_per_step are requests by which steps were made again, those that led nowhere included, for each step with calls",
 		"replay and best: a step that is made again has all of the recorded calls or none. In replay, as in margay serve, a step is not made again if the same request has led nowhere before, or after 256 of them: steps_barred are those of them whose calls could be had",
 		"best: values that occur nowhere are composed by the model, and nothing bounds the requests: a lower bound on questions, without figures on attacks",
@@ -166,7 +173,7 @@ func (o *Options) play(ctx context.Context, modes []string, all []*Session) ([][
 	e.subagents, e.suggest = cmp.Or(o.Subagents, SubagentsEstimate), o.Suggest
 	users := make([]*user, len(modes))
 	for k := range users {
-		users[k] = &user{labels: o.Labels}
+		users[k] = &user{labels: o.Labels, once: o.Once}
 	}
 	out := make([][]*outcome, len(modes))
 	for k := range out {

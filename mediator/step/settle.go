@@ -44,9 +44,18 @@ func (st *Step) noteReplay(ctx context.Context, r *ruling) error {
 // is in the log before it returns.
 func (st *Step) settle(ctx context.Context, r *ruling) (map[int]string, error) {
 	told := map[int]string{}
-	outcome, reasons := flow.Allow, []flow.Reason(nil)
+	outcome, reasons, granted := flow.Allow, []flow.Reason(nil), false
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
+		if granted && v.Outcome == flow.Confirm && !st.cfg.Report {
+			covered, err := st.covers(ctx, r, i)
+			if err != nil {
+				return told, err
+			}
+			if covered {
+				reasons = append(reasons, v.Reasons...)
+			}
+		}
 		if v.Outcome == flow.Allow {
 			continue
 		}
@@ -66,7 +75,7 @@ func (st *Step) settle(ctx context.Context, r *ruling) (map[int]string, error) {
 			continue
 		}
 		reasons = append(append(reasons, v.Reasons...), confirmed(string(answer)))
-		outcome = flow.Confirm
+		outcome, granted = flow.Confirm, granted || answer == confirm.Trajectory
 	}
 	if len(reasons) == 0 {
 		return told, nil
@@ -75,6 +84,21 @@ func (st *Step) settle(ctx context.Context, r *ruling) (map[int]string, error) {
 		reasons = session.Reported(reasons)
 	}
 	return told, st.s.Record(ctx, flow.Call, outcome, reasons...)
+}
+
+// covers decides about one call of a ruling again, after a person allowed another one
+// for the whole trajectory, and reports whether that covers it.
+func (st *Step) covers(ctx context.Context, r *ruling, i int) (bool, error) {
+	calls := make([]flow.ToolCall, len(r.Verdicts))
+	for k := range calls {
+		calls[k] = r.Verdicts[k].Call
+	}
+	now, err := st.rule(ctx, calls, false, r.view)
+	if err != nil || !now.Verdicts[i].Granted || now.Verdicts[i].Outcome != flow.Allow {
+		return false, err
+	}
+	r.Verdicts[i], r.cleared[i] = now.Verdicts[i], now.cleared[i]
+	return true, nil
 }
 
 // askOnce asks a person about a call that was not refused in this step, and

@@ -121,6 +121,9 @@ type Act struct {
 	// Tainted: it reads or runs files of a folder, unnamed, and strangers had a
 	// part in some.
 	Tainted bool
+	// Kind is what a person's yes for a task covers of it: its verb and what it is
+	// about; empty where a yes is for the very call.
+	Kind string
 }
 
 // Acts are what a call does. There is at least one; of arguments that can't be
@@ -134,6 +137,7 @@ func (s *Spec) Acts(m *Machine, args *document.Tree) []Act {
 		a := Act{Effect: *s.Effect, Why: s.Effect.Rule().Why, Foreign: s.Strangers || *s.Effect == effect.Reach}
 		a.Tainted = a.Effect == effect.Run && !s.Strangers && (m.Dirty || m.touched(""))
 		a.To = strings.Join(texts(args, s.To), " ")
+		a.Kind = fetches(&a)
 		return []Act{a}
 	case s.Shell != nil:
 		return s.commands(m, args)
@@ -260,6 +264,7 @@ func edit(m *Machine, p string) Act {
 		a.Effect, a.Why = effect.Administer, "it changes what Margay keeps"
 	case workspace.Steering:
 		a.Effect, a.Why = effect.Persist, "the file tells agents, shells or builds what to do"
+		a.Kind = m.changes(&a)
 	default:
 		a.Effect, a.Why = effect.Persist, "the file is in no folder that the user trusts"
 		a.Foreign = true

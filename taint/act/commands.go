@@ -83,9 +83,11 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 				made.To = "forge:git"
 			}
 			out = append(append(out, more...), made)
+			last := len(out) - 1
 			if strings.HasPrefix(made.To, "forge") {
-				out = append(out, in.forge(&out[len(out)-1], command)...)
+				out = append(out, in.forge(&out[last], command)...)
 			}
+			out[last].Kind = in.kind(&out[last], p)
 		}
 	})
 	if len(out) == 0 {

@@ -14,6 +14,9 @@ type Needs struct {
 	Limit   Limit // a call whose basis flows to it may be made
 	Confirm bool  // ask, whatever the basis
 	Deny    bool  // never
+	// Kinds are all that the call does which needs this; none where a grant must be
+	// for the call itself.
+	Kinds []string
 }
 
 // Proposal is a call that a model proposed, with what it needs.
@@ -61,7 +64,7 @@ func Decide(s *Step) Ruling {
 	for _, p := range s.Calls {
 		v := Verdict{Call: p.Call, call: p.Call, Outcome: flow.Allow}
 		v.Fits = s.From.flowsTo(s.Lattice, p.Needs.Limit)
-		if v.Granted = !p.Needs.Deny && (!v.Fits || p.Needs.Confirm) && s.granted(p.Call); v.Granted {
+		if v.Granted = !p.Needs.Deny && (!v.Fits || p.Needs.Confirm) && s.granted(p); v.Granted {
 			v.Fits = true
 		}
 		switch {
@@ -80,9 +83,21 @@ func Decide(s *Step) Ruling {
 	return r
 }
 
-// granted reports whether a grant covers a call of the step.
-func (s *Step) granted(call flow.ToolCall) bool {
-	return s.From.known && slices.ContainsFunc(s.Grants, func(g Grant) bool { return g.Covers(s.Lattice, s.Digests, call, s.From.label) })
+// granted reports whether a grant covers a call of the step, or grants together cover
+// all that it does.
+func (s *Step) granted(p Proposal) bool {
+	var kinds []string
+	for i := range s.Grants {
+		g := &s.Grants[i]
+		if !s.From.known || !s.Lattice.FlowsTo(s.From.label, g.Label) {
+			continue
+		}
+		if g.Covers(s.Lattice, s.Digests, p.Call, s.From.label) {
+			return true
+		}
+		kinds = append(kinds, g.Kinds...)
+	}
+	return len(p.Needs.Kinds) > 0 && !slices.ContainsFunc(p.Needs.Kinds, func(k string) bool { return k == "" || !slices.Contains(kinds, k) })
 }
 
 // Cleared is a call that may be made: one that Decide let pass, or that a

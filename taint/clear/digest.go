@@ -53,13 +53,17 @@ func (d Digests) digest(what string, call flow.ToolCall, without []string) (Dige
 
 // Grant is a yes for a trajectory: to calls of one tool, made under a label
 // that flows to the one it was given for, whose arguments are those of the
-// call that was asked about, but for the ones named as free.
+// call that was asked about, but for the ones named as free; and to what that call
+// does, whichever calls do it.
 type Grant struct {
 	Trajectory flow.TrajectoryID
 	Tool       string
 	Label      label.Label
 	Free       []string
 	Fixed      Digest // of tool and the other arguments
+	// Kinds are what else it covers, of whatever tool: calls that do nothing but
+	// things of these kinds, as Needs.Kinds says. None: such calls alone.
+	Kinds []string
 }
 
 // Grant makes a grant for calls like this one.
@@ -68,7 +72,7 @@ func (d Digests) Grant(id flow.TrajectoryID, call flow.ToolCall, under label.Lab
 	slices.Sort(free)
 	free = slices.Compact(free)
 	fixed, err := d.digest("grant", call, free)
-	return Grant{id, call.Name, under, free, fixed}, err
+	return Grant{Trajectory: id, Tool: call.Name, Label: under, Free: free, Fixed: fixed}, err
 }
 
 // Covers reports whether a grant is for a call that is made under a label. The

@@ -25,9 +25,9 @@ func TestQuotes(t *testing.T) {
 		mine:    "",
 		"short": "",
 		strings.Repeat("nothing that anybody wrote. ", 9): "",
-		"Go on.\n\nSummary:\n  " + told + "\nThanks.":     fmt.Sprint([]Quote{{Span{17, 17 + 2 + len(told)}, untrusted}}),
-		told[20:]: fmt.Sprint([]Quote{{Span{0, len(told) - 20}, untrusted}}),
-		strings.ReplaceAll(told, "landlord", "lord"): fmt.Sprint([]Quote{{Span{0, len(told) - 4}, untrusted}}),
+		"Go on.\n\nSummary:\n  " + told + "\nThanks.":     fmt.Sprint([]Quote{{17, 17 + 2 + len(told), untrusted}}),
+		told[20:]: fmt.Sprint([]Quote{{0, len(told) - 20, untrusted}}),
+		strings.ReplaceAll(told, "landlord", "lord"): fmt.Sprint([]Quote{{0, len(told) - 4, untrusted}}),
 	} {
 		got := ""
 		if f := q.Find(text); f != nil {

@@ -88,7 +88,7 @@ func (a *analysis) call(words []word, in input) {
 		case at.zone == workspace.Own, at.zone == workspace.Scratch && a.m.Built != nil && a.m.Built(at.full), at.zone == workspace.Foreign && strings.Contains(at.full, "/node_modules/.bin/"), at.zone == workspace.Foreign && strings.Contains(at.full, "/bin/"):
 			a.own(words, base, text, in, at.zone)
 			return
-		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && toolFolder(at.full):
+		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && table.ToolFolder(at.full):
 			program = base
 		default:
 			a.add(Part{Text: text, Program: base, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: "the program lies outside the workspace"})
@@ -106,7 +106,7 @@ func (a *analysis) call(words []word, in input) {
 	}
 	e := table.Lookup(program)
 	if e == nil {
-		a.add(Part{Text: text, Program: program, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: "nothing is known of this program"})
+		a.add(Part{Text: text, Program: program, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: Unheard, Words: certain(words)})
 		return
 	}
 	a.listed(e, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
@@ -119,16 +119,10 @@ func (a *analysis) keeps(p, program string) bool {
 	return at.zone == workspace.Mediator || a.m.Above != nil && at.full != "" && a.m.Above(at.full) && slices.Contains([]string{"cp", "mv", "tar", "zip", "find", "rm", "chmod", "chown", "grep", "rg", "rsync"}, program)
 }
 
-// toolFolder reports whether programs are installed in a folder by the user's own
-// tools.
-func toolFolder(full string) bool {
-	return strings.Contains(full, "/go/bin/") || strings.Contains(full, "/.cargo/bin/") || strings.Contains(full, "/.local/bin/") || strings.Contains(full, "/shims/") || strings.Contains(full, "/homebrew/bin/")
-}
-
 // own analyses a program of the workspace: an interpreter or a build tool of its
 // own is held to what it is told, too.
 func (a *analysis) own(words []word, base, text string, in input, zone workspace.Zone) {
-	a.add(Part{Text: text, Program: base, Effect: effect.Run, Why: "it runs code of the workspace"})
+	a.add(Part{Text: text, Program: base, Effect: effect.Run, Why: "it runs code of the workspace", Words: certain(words)})
 	if h := special[base]; h != nil && zone == workspace.Foreign {
 		h(a, &invocation{words: words, text: text, program: base, args: words[1:], in: in})
 	} else if e := table.Lookup(base); e != nil && zone == workspace.Foreign {
@@ -147,7 +141,22 @@ type invocation struct {
 
 // part is a part of the invocation.
 func (i *invocation) part(e effect.Effect, why string) Part {
-	return Part{Text: i.text, Program: i.program, Effect: e, Why: why, Foreign: e == effect.Reach || e == effect.Spend}
+	return Part{Text: i.text, Program: i.program, Effect: e, Why: why, Foreign: e == effect.Reach || e == effect.Spend, Words: certain(i.words)}
+}
+
+// certain are the texts of words, as far as they are known.
+func certain(words []word) []string {
+	var out []string
+	for _, w := range words {
+		if w.split || w.glob {
+			return nil
+		}
+		if w.dynamic {
+			w.text = ""
+		}
+		out = append(out, w.text)
+	}
+	return out
 }
 
 // split parts flags from operands. Flags that take a value take the next word.
@@ -164,7 +173,7 @@ func split(args []word, taking []string) (flags, operands []word) {
 			flags = append(flags, w)
 			if slices.ContainsFunc(taking, func(t string) bool { return t == w.text || short(w.text, t) }) && k+1 < len(args) {
 				k++
-				flags = append(flags, word{w.text + "=" + args[k].text, args[k].dynamic, args[k].glob})
+				flags = append(flags, word{text: w.text + "=" + args[k].text, dynamic: args[k].dynamic, glob: args[k].glob})
 			}
 		}
 	}
@@ -207,9 +216,9 @@ func values(flags []word, names ...string) []word {
 	for _, f := range flags {
 		for _, n := range names {
 			if flag, v, ok := strings.Cut(f.text, "="); ok && (flag == n || short(flag, n)) {
-				out = append(out, word{v, f.dynamic, f.glob})
+				out = append(out, word{text: v, dynamic: f.dynamic, glob: f.glob})
 			} else if len(n) == 2 && len(f.text) > 2 && strings.HasPrefix(f.text, n) && !strings.Contains(f.text, "=") {
-				out = append(out, word{f.text[2:], f.dynamic, f.glob})
+				out = append(out, word{text: f.text[2:], dynamic: f.dynamic, glob: f.glob})
 			}
 		}
 	}

@@ -92,40 +92,12 @@ func (a *analysis) script(i *invocation, w word) {
 	}
 }
 
-// interpreter is how an interpreter takes code.
-type interpreter struct {
-	code     []string               // flags that are followed by code
-	taking   []string               // other flags that take a value
-	harmless func(text string) bool // says whether code only computes; nil: never
-}
-
-var interpreters = map[string]interpreter{
-	"python": {[]string{"-c"}, []string{"-W", "-X"}, inline.Python},
-	"node":   {[]string{"-e", "--eval", "-p", "--print", "-pe"}, []string{"-r", "--require", "--import", "--loader", "--experimental-loader", "-C"}, inline.JavaScript},
-	"perl":   {[]string{"-e", "-E"}, []string{"-I", "-M", "-m"}, nil},
-	"ruby":   {[]string{"-e"}, []string{"-I", "-r", "-C"}, nil},
-	"php":    {[]string{"-r", "-B", "-R", "-E"}, []string{"-d", "-c", "-S", "-t"}, nil},
-}
-
-func interpreterOf(program string) interpreter {
-	switch {
-	case strings.HasPrefix(program, "python") || strings.HasPrefix(program, "pypy"):
-		return interpreters["python"]
-	case program == "nodejs":
-		return interpreters["node"]
-	}
-	if it, ok := interpreters[program]; ok {
-		return it
-	}
-	return interpreter{code: []string{"-e", "-c", "-ex", "--eval", "-E", "--batch", "-x"}}
-}
-
 // code are interpreters of other languages.
 func code(a *analysis, i *invocation) {
-	it := interpreterOf(i.program)
+	it := inline.InterpreterOf(i.program)
 	judge := func(text string, dynamic bool) {
 		switch {
-		case dynamic || it.harmless == nil || !it.harmless(text):
+		case dynamic || it.Harmless == nil || !it.Harmless(text):
 			a.hide(i.text, "the code may do anything")
 		default:
 			a.add(i.part(effect.Run, "it computes"))
@@ -139,10 +111,10 @@ func code(a *analysis, i *invocation) {
 		case w.dynamic && k == 0:
 			a.hide(i.text, "a variable holds a flag or a script")
 			return
-		case w.text == "-m" && it.harmless != nil && i.program != "node" && strings.HasPrefix(i.program, "py"):
+		case w.text == "-m" && it.Harmless != nil && i.program != "node" && strings.HasPrefix(i.program, "py"):
 			a.module(i, i.args[k+1:])
 			return
-		case slices.Contains(it.code, w.text) || perl && strings.HasPrefix(w.text, "-") && strings.HasSuffix(w.text, "e") && !strings.HasPrefix(w.text, "--"):
+		case slices.Contains(it.Code, w.text) || perl && strings.HasPrefix(w.text, "-") && strings.HasSuffix(w.text, "e") && !strings.HasPrefix(w.text, "--"):
 			if k+1 >= len(i.args) {
 				a.hide(i.text, "the code is missing")
 				return
@@ -169,7 +141,7 @@ func code(a *analysis, i *invocation) {
 				}
 			}
 			k++
-		case slices.Contains(it.taking, w.text):
+		case slices.Contains(it.Taking, w.text):
 			k++
 		case i.program == "php" && strings.HasPrefix(w.text, "-S"), w.text == "--inspect", strings.HasPrefix(w.text, "--inspect"):
 			a.add(i.part(effect.Run, "it serves on this machine"))
@@ -183,7 +155,7 @@ func code(a *analysis, i *invocation) {
 			return
 		case strings.HasPrefix(w.text, "-") && !w.dynamic:
 		default:
-			if it.harmless == nil && len(it.code) > 4 && !strings.Contains(w.text, ".") {
+			if it.Harmless == nil && len(it.Code) > 4 && !strings.Contains(w.text, ".") {
 				a.hide(i.text, "what it runs can't be told")
 				return
 			}
@@ -253,20 +225,12 @@ func sources(a *analysis, i *invocation) {
 	a.script(i, w)
 }
 
-// wrappers are flags of programs that run the rest of their words; those that take
-// a value.
-var wrappers = map[string][]string{
-	"env": {"-u", "--unset", "-C", "--chdir", "-S", "--split-string", "-P"}, "timeout": {"-s", "--signal", "-k", "--kill-after"}, "gtimeout": {"-s", "-k"}, "nice": {"-n", "--adjustment"},
-	"ionice": {"-c", "-n", "-p", "-P", "-u"}, "stdbuf": {"-i", "-o", "-e"}, "exec": {"-a"}, "chrt": {"-p"}, "taskset": {"-c", "-p"}, "time": {"-f", "-o", "--format", "--output"}, "flock": {"-w", "-E", "-c"},
-	"dotenv": {"-f", "-e", "-p", "-v"}, "direnv": {}, "faketime": {"-f"}, "xvfb-run": {"-n", "-s", "-e", "-f", "-w", "-a"}, "arch": {"-arch", "-e"},
-}
-
 func wraps(a *analysis, i *invocation) {
 	if i.program == "nohup" || i.program == "setsid" {
 		p := i.part(effect.Persist, "what it starts goes on after the task")
 		a.add(p)
 	}
-	taking := wrappers[i.program]
+	taking := table.Wrappers[i.program]
 	args := i.args
 	for len(args) > 0 {
 		w := args[0]
@@ -292,7 +256,7 @@ func wraps(a *analysis, i *invocation) {
 				args = args[min(1, len(args)):]
 			}
 		case i.program == "env" && assigns:
-			a.steers(name, []word{{value, w.dynamic, false}})
+			a.steers(name, []word{{text: value, dynamic: w.dynamic}})
 		case i.program == "env" && w.text == "-":
 		default:
 			a.run(i, rest(i.program, args))

@@ -2,7 +2,6 @@ package shell
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/taint/effect"
@@ -52,7 +51,7 @@ func (a *analysis) writes(text, program string, files ...word) {
 		case workspace.Steering:
 			p.Effect, p.Why = effect.Persist, "the file tells agents, shells, builds or machines what to do"
 		case workspace.System:
-			if matchesDevice(at.full) {
+			if table.Device(at.full) {
 				a.add(Part{Text: text, Program: program, Effect: effect.Observe, Why: "it writes nothing that stays"})
 				continue
 			}
@@ -65,10 +64,6 @@ func (a *analysis) writes(text, program string, files ...word) {
 		}
 		a.add(p)
 	}
-}
-
-func matchesDevice(full string) bool {
-	return slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin"}, full) || strings.HasPrefix(full, "/dev/fd/")
 }
 
 // removes adds a part that removes files.

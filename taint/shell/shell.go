@@ -65,7 +65,15 @@ type Part struct {
 	// they are known; Anywhere: it may change others, too.
 	Writes   []string
 	Anywhere bool
+	// Words are the program and its arguments, empty where one is not known; nil
+	// where not even their number is. In is the folder that it runs in; empty where
+	// that is not known.
+	Words []string
+	In    string
 }
+
+// Unheard is why a part is unknown whose program no table knows.
+const Unheard = "nothing is known of this program"
 
 // Bounds of a command. One beyond them is one hidden part.
 const (

@@ -71,7 +71,7 @@ func copies(a *analysis, i *invocation) {
 		// What is copied into a folder keeps its name, which may steer.
 		for _, r := range rest {
 			if base := path.Base(r.text); !r.dynamic && !t.dynamic && base != "." && base != "/" && base != ".." {
-				a.writes(i.text, i.program, word{strings.TrimSuffix(t.text, "/") + "/" + base, t.dynamic, r.glob || t.glob})
+				a.writes(i.text, i.program, word{text: strings.TrimSuffix(t.text, "/") + "/" + base, dynamic: t.dynamic, glob: r.glob || t.glob})
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func (a *analysis) each(i *invocation, command, from []word) {
 				if w.text != "{}" && slices.Contains([]string{"sh", "bash", "zsh", "dash"}, command[0].text) {
 					w.dynamic = true // a name becomes code
 				}
-				w = word{strings.ReplaceAll(w.text, "{}", strings.TrimSuffix(f.text, "/")+"/*"), w.dynamic || f.dynamic, true}
+				w = word{text: strings.ReplaceAll(w.text, "{}", strings.TrimSuffix(f.text, "/")+"/*"), dynamic: w.dynamic || f.dynamic, glob: true}
 			}
 			words = append(words, w)
 		}
@@ -236,7 +236,7 @@ func xargs(a *analysis, i *invocation) {
 			command[n].dynamic = true
 		}
 	}
-	command = append(command, word{text: "…", dynamic: true})
+	command = append(command, word{text: "…", dynamic: true, split: true})
 	switch command[0].text {
 	case "sh", "bash", "zsh", "dash", "eval", "python", "python3", "node", "perl", "ruby", "env", "sudo":
 		if len(command) > 2 && command[1].text == "-c" && !command[2].dynamic {

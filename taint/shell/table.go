@@ -118,7 +118,15 @@ func (a *analysis) apply(e *table.Entry, i *invocation, rest []word) {
 		case "foreign":
 			p.Foreign = true
 		case "command":
-			if k := slices.IndexFunc(i.args, func(w word) bool { return len(rest) > 0 && w == rest[0] }); k >= 0 {
+			k := slices.IndexFunc(i.args, func(w word) bool { return len(rest) > 0 && w == rest[0] })
+			if end := slices.IndexFunc(i.args, func(w word) bool { return w.text == "--" }); i.program == "mise" && k > 0 && end > k {
+				q := i.part(effect.Reach, "it fetches the tools that it names")
+				tools := certain(i.args[k:end])
+				q.To, q.Unknown = "registry:mise "+strings.Join(tools, " "), len(tools) == 0 || slices.Contains(tools, "")
+				a.add(q)
+				k = end + 1
+			}
+			if k >= 0 && k < len(i.args) {
 				a.call(i.args[k:], i.in)
 			}
 		}

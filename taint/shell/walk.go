@@ -67,11 +67,17 @@ func (a *analysis) add(p Part) {
 	if len(p.Text) > MaxText {
 		p.Text = strings.ToValidUTF8(p.Text[:MaxText], "") + "…"
 	}
+	if len(a.dirs) == 1 {
+		p.In = a.dirs[0]
+	}
 	for i := range a.parts {
 		q := &a.parts[i]
 		if q.Text == p.Text && q.Effect == p.Effect && q.To == p.To && q.Why == p.Why && slices.Equal(q.Writes, p.Writes) {
 			q.Foreign, q.Anywhere = q.Foreign || p.Foreign, q.Anywhere || p.Anywhere
 			q.Unknown, q.Hidden, q.Plain = q.Unknown || p.Unknown, q.Hidden || p.Hidden, q.Plain && p.Plain
+			if q.In != p.In || !slices.Equal(q.Words, p.Words) {
+				q.In, q.Words = "", nil
+			}
 			return
 		}
 	}
@@ -393,7 +399,7 @@ func (a *analysis) declare(c *syntax.DeclClause) {
 			for _, w := range a.expand(as.Value) {
 				switch name, value, ok := strings.Cut(w.text, "="); {
 				case ok && !strings.HasPrefix(w.text, "$"):
-					a.set(name, []word{{value, w.dynamic, w.glob}})
+					a.set(name, []word{{text: value, dynamic: w.dynamic, glob: w.glob}})
 				case w.dynamic:
 					a.hide(c.Variant.Value+" "+w.text, "a variable names the variables that it sets")
 				}

@@ -15,6 +15,7 @@ type word struct {
 	text    string
 	dynamic bool // text is not, or not all, that the program gets
 	glob    bool // it is a pattern, for names of files
+	split   bool // the program may get several words, or none
 }
 
 // words expands the words of a command.
@@ -35,7 +36,11 @@ func (a *analysis) expand(w *syntax.Word) []word {
 	// One variable alone: its values, split as a shell splits them.
 	if len(w.Parts) == 1 {
 		if p, ok := w.Parts[0].(*syntax.ParamExp); ok {
-			return a.variable(p, false)
+			out := slices.Clone(a.variable(p, false))
+			for i := range out {
+				out[i].split = out[i].dynamic || out[i].glob
+			}
+			return out
 		}
 		if q, ok := w.Parts[0].(*syntax.DblQuoted); ok && len(q.Parts) == 1 && !q.Dollar {
 			if p, ok := q.Parts[0].(*syntax.ParamExp); ok {
@@ -53,12 +58,15 @@ func (a *analysis) expand(w *syntax.Word) []word {
 
 type builder struct {
 	strings.Builder
-	dynamic, glob, brace bool
+	dynamic, glob, brace, split bool
 }
 
 func (b *builder) word() word {
-	return word{b.String(), b.dynamic || b.brace, b.glob}
+	return word{b.String(), b.dynamic || b.brace, b.glob, b.split || b.brace || b.glob}
 }
+
+// unknown notes that a part of the word is not known.
+func (b *builder) unknown(quoted bool) { b.dynamic, b.split = true, b.split || !quoted }
 
 // part adds a part of a word.
 func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
@@ -78,7 +86,7 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 	case *syntax.ParamExp:
 		values := a.variable(p, true)
 		if len(values) != 1 || values[0].dynamic || !quoted && strings.ContainsAny(values[0].text, " \t\n*?[") {
-			b.dynamic = true
+			b.unknown(quoted)
 		}
 		if len(values) > 0 {
 			b.WriteString(values[0].text)
@@ -88,12 +96,12 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 			b.WriteString(dir)
 			return
 		}
-		b.dynamic = true
+		b.unknown(quoted)
 	case *syntax.ExtGlob:
 		a.hide(p.Op.String()+p.Pattern.Value+")", "zsh may run what stands in such a pattern")
-		b.dynamic = true
+		b.unknown(false)
 	default:
-		b.dynamic = true
+		b.unknown(quoted)
 	}
 }
 
@@ -189,7 +197,7 @@ func (a *analysis) variable(p *syntax.ParamExp, quoted bool) []word {
 	var out []word
 	for _, v := range values {
 		for _, f := range strings.Fields(v.text) {
-			out = append(out, word{f, v.dynamic, v.glob || strings.ContainsAny(f, "*?[")})
+			out = append(out, word{text: f, dynamic: v.dynamic, glob: v.glob || strings.ContainsAny(f, "*?["), split: v.split})
 		}
 	}
 	if len(out) == 0 {

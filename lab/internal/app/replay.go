@@ -27,6 +27,7 @@ type replayOptions struct {
 	packs, modes, suites []string
 	untrusted, explain   bool
 	subagents, labels    string
+	once                 bool
 }
 
 const replayLong = `Replay recorded sessions of agents through the engine that holds tool calls to
@@ -50,6 +51,7 @@ func replayFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&r.modes, "defence", nil, "only these `modes`, separated by commas: "+strings.Join(benchreplay.Modes(), " "))
 	c.Flags().StringSliceVar(&r.suites, "suite", nil, "only sessions of these `suites`, separated by commas")
 	c.Flags().StringSliceVar(&r.packs, "packs", []string{benchreplay.PacksDefault}, "`packs` of tools, names or files: default for those of the session, none so that no tool is known")
+	c.Flags().BoolVar(&r.once, "once", false, "the user allows each call once, and nothing for the rest of a session")
 	c.Flags().StringVar(&r.subagents, "subagents", string(benchreplay.SubagentsEstimate), "what sub-agents are taken to have `read`, of whose own steps a record has nothing: world, workspace, or estimate by their orders and answers")
 	c.Flags().StringVar(&r.labels, "labels", "", "what the user says of tools that no pack describes when they are first used: a `file`, or "+strings.Join(firstuse.Names(), ", ")+"; without, each of their calls is asked about")
 	c.Flags().BoolVar(&r.untrusted, "untrusted", false, "trust no folder, whatever folders sessions name as trusted")
@@ -91,8 +93,8 @@ func runReplay(ctx context.Context, o *options) (*results.Result, []report.Figur
 		return nil, nil, fmt.Errorf("--subagents %s is none of %v", subagents, benchreplay.AllSubagents)
 	}
 	r := benchreplay.Options{
-		Subagents: subagents,
-		Suites:    o.replay.suites, N: max(0, o.n), Packs: o.replay.packs, Trusted: !o.replay.untrusted, Modes: o.replay.modes, Seed: o.seed, Progress: o.progress,
+		Subagents: subagents, Once: o.replay.once,
+		Suites: o.replay.suites, N: max(0, o.n), Packs: o.replay.packs, Trusted: !o.replay.untrusted, Modes: o.replay.modes, Seed: o.seed, Progress: o.progress,
 		Small: o.quick,
 	}
 	if o.replay.labels != "" {
