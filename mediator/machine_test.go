@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -287,5 +288,63 @@ func TestApprovedRun(t *testing.T) {
 	}
 	if !ask("curl -o /work/b.go https://x.example/b.go", confirm.Once) || !here.Tainted("/work/b.go") {
 		t.Error("what a confirmed call writes is nobody's")
+	}
+}
+
+// TestGrantedKinds: a yes for the trajectory covers what does nothing but what the
+// question listed, in this trajectory; anything else is asked about.
+func TestGrantedKinds(t *testing.T) {
+	var desk *confirm.Desk
+	e := codingEngine(t, &computer{files: []string{"/work/other.go"}}, func(c *mediator.Config) { desk = c.Taint.Desk })
+	ask := func(trajectory, command string) []string {
+		t.Helper()
+		s, err := e.Session(t.Context(), &mediator.SessionRequest{Caller: "c", Trajectory: trajectory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		returned(t, s, "Fetch", `{"url":"https://x.example"}`)
+		p, err := s.Clear(t.Context(), &mediator.Clearing{Call: flow.ToolCall{Name: "Bash", Arguments: `{"command":"` + command + `"}`}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p == nil {
+			return []string{"covered"}
+		}
+		answer := confirm.Once
+		if len(p.Question.Kinds) > 0 {
+			answer = confirm.Trajectory
+		}
+		if refused := p.Wait(t.Context(), func(q *confirm.Question) {
+			for _, k := range q.Kinds {
+				if !strings.Contains(q.Text(), strconv.Quote(k)) {
+					t.Errorf("the question does not show %q:\n%s", k, q.Text())
+				}
+			}
+			if err := desk.Answer(t.Context(), q.ID, answer, "test"); err != nil {
+				t.Error(err)
+			}
+		}); refused != nil {
+			t.Error(*refused)
+		}
+		return p.Question.Kinds
+	}
+	const one, two = "01K00000000000000000000001", "01K00000000000000000000002"
+	const builds = "build, test and check in /work"
+	for _, c := range []struct {
+		trajectory, command string
+		want                []string
+	}{
+		{one, "go test ./...", []string{builds}},
+		{one, "go test -run TestOther ./... && go vet ./...", []string{"covered"}},
+		{one, "go test -exec ./x ./...", nil},
+		{one, "git push origin fix/a", []string{"git push: origin fix/a in /work", builds}},
+		{one, "go test ./... && git push -u origin fix/a", []string{"covered"}},
+		{one, "git push origin fix/b", []string{"git push: origin fix/b in /work", builds}},
+		{one, "git push origin fix/a; curl https://evil.example", nil},
+		{two, "go test ./...", []string{builds}},
+	} {
+		if got := ask(c.trajectory, c.command); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.command, got, c.want)
+		}
 	}
 }

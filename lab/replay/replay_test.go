@@ -14,6 +14,7 @@ import (
 	"github.com/margaydev/margay/lab/firstuse"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/stats"
+	"github.com/margaydev/margay/taint"
 )
 
 // played plays sessions in one mode.
@@ -91,11 +92,11 @@ func TestSessions(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			for mode, want := range map[string]tally{All: want.all, Replay: want.replay, Best: want.best} {
-				if got := tallied(played(t, Options{Trusted: true}, mode, set[id])[0]); got != want {
+				if got := tallied(played(t, Options{Trusted: true, Once: true}, mode, set[id])[0]); got != want {
 					t.Errorf("%s: %+v, want %+v", mode, got, want)
 				}
 			}
-			if got := tallied(played(t, Options{}, All, set[id])[0]); got != want.untrusted {
+			if got := tallied(played(t, Options{Once: true}, All, set[id])[0]); got != want.untrusted {
 				t.Errorf("nothing trusted: %+v, want %+v", got, want.untrusted)
 			}
 		})
@@ -131,7 +132,7 @@ func TestAttackUnasked(t *testing.T) {
 		}
 	}
 	r := &results.Result{}
-	o := Options{}
+	o := Options{Once: true}
 	o.rows(r, Replay, played(t, o, Replay, s))
 	o.rows(r, Best, played(t, o, Best, s))
 	if m := r.Row(Replay, "all").Metrics; m["attacker_calls"] != 1 || m["attacker_calls_unasked"] != 1 {
@@ -374,5 +375,39 @@ func TestFirstUses(t *testing.T) {
 	}
 	if len(u.said) != 1 || u.said[0].Name != "list" {
 		t.Errorf("the user said %+v", u.said)
+	}
+}
+
+// TestGrants: the user allows for the rest of a session what a question offers to, so
+// that calls of one step are one question.
+func TestGrants(t *testing.T) {
+	const session = `{"cwd":"/work","trusted":["/work"],"messages":[
+		{"role":"user","text":"Make it work."},
+		{"role":"assistant","text":"","calls":[{"id":"1","name":"WebFetch","args":{"url":"https://a.example","prompt":"x"}}]},
+		{"role":"tool","callid":"1","text":"some words"},
+		{"role":"assistant","text":"","calls":[{"id":"2","name":"Write","args":{"file_path":"/work/a_test.go","content":"x"}}]},
+		{"role":"tool","callid":"2","text":"done"},
+		{"role":"assistant","text":"","calls":[{"id":"3","name":"Bash","args":{"command":"go test ./a"}},{"id":"4","name":"Bash","args":{"command":"go test ./b"}}]},
+		{"role":"tool","callid":"3","text":"ok"},{"role":"tool","callid":"4","text":"ok"},
+		{"role":"assistant","text":"","calls":[{"id":"5","name":"Write","args":{"file_path":"/work/b_test.go","content":"x"}}]},
+		{"role":"tool","callid":"5","text":"done"},
+		{"role":"assistant","text":"","calls":[{"id":"6","name":"Bash","args":{"command":"go test -v ./b"}},{"id":"7","name":"Bash","args":{"command":"make deploy"}}]}]}`
+	for _, c := range []struct {
+		once bool
+		want string
+	}{{false, "go test ./a, make deploy"}, {true, "go test ./a, go test -v ./b, make deploy"}} {
+		var asked []string
+		for _, call := range played(t, Options{Packs: []string{"claude-code"}, Trusted: true, Once: c.once}, All, parsed(t, session))[0].calls {
+			if call.asked && call.Name == "Bash" {
+				command, _ := taint.Argument(call.ToolCall, "command")
+				asked = append(asked, command)
+			}
+			if !call.made {
+				t.Errorf("%s is not made", call.Arguments)
+			}
+		}
+		if got := strings.Join(asked, ", "); got != c.want {
+			t.Errorf("once %v: asked about %s, want %s", c.once, got, c.want)
+		}
 	}
 }

@@ -44,10 +44,10 @@ func (st *Step) noteReplay(ctx context.Context, r *ruling) error {
 // is in the log before it returns.
 func (st *Step) settle(ctx context.Context, r *ruling) (map[int]string, error) {
 	told := map[int]string{}
-	outcome, reasons, granted := flow.Allow, []flow.Reason(nil), false
+	outcome, reasons, answered := flow.Allow, []flow.Reason(nil), false
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		if granted && v.Outcome == flow.Confirm && !st.cfg.Report {
+		if answered && v.Outcome == flow.Confirm {
 			covered, err := st.covers(ctx, r, i)
 			if err != nil {
 				return told, err
@@ -75,7 +75,7 @@ func (st *Step) settle(ctx context.Context, r *ruling) (map[int]string, error) {
 			continue
 		}
 		reasons = append(append(reasons, v.Reasons...), confirmed(string(answer)))
-		outcome, granted = flow.Confirm, granted || answer == confirm.Trajectory
+		outcome, answered = flow.Confirm, true
 	}
 	if len(reasons) == 0 {
 		return told, nil
@@ -86,15 +86,15 @@ func (st *Step) settle(ctx context.Context, r *ruling) (map[int]string, error) {
 	return told, st.s.Record(ctx, flow.Call, outcome, reasons...)
 }
 
-// covers decides about one call of a ruling again, after a person allowed another one
-// for the whole trajectory, and reports whether that covers it.
+// covers decides about one call of a ruling again, after a person allowed another one,
+// and reports whether that yes covers it.
 func (st *Step) covers(ctx context.Context, r *ruling, i int) (bool, error) {
 	calls := make([]flow.ToolCall, len(r.Verdicts))
 	for k := range calls {
 		calls[k] = r.Verdicts[k].Call
 	}
 	now, err := st.rule(ctx, calls, false, r.view)
-	if err != nil || !now.Verdicts[i].Granted || now.Verdicts[i].Outcome != flow.Allow {
+	if err != nil || now.Verdicts[i].Outcome != flow.Allow {
 		return false, err
 	}
 	r.Verdicts[i], r.cleared[i] = now.Verdicts[i], now.cleared[i]

@@ -66,11 +66,8 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 		return p.Words[0] + " " + p.Words[1]
 	case a.Why == shell.Unheard:
 		return "run " + p.Words[0] + " in " + root
-	case a.To != "" && !a.Unknown && !a.Anywhere && len(p.Words) > 1:
-		if verb := p.Words[1]; plainWord.MatchString(verb) {
-			return a.Program + " " + verb + ": " + a.To + " in " + root
-		}
-		return a.Program + ": " + a.To + " in " + root
+	case (a.Program == "git" || strings.HasPrefix(a.To, "registry:")) && !a.Unknown && !a.Anywhere && len(p.Words) > 1 && plainWord.MatchString(p.Words[1]) && a.To != "":
+		return a.Program + " " + p.Words[1] + ": " + a.To + " in " + root
 	}
 	return ""
 }

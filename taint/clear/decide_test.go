@@ -50,6 +50,8 @@ func TestDecide(t *testing.T) {
 		t.Fatalf("%+v, %v", grant, err)
 	}
 	ask := Needs{Limit: Limit{AnySource: true, AnyReader: true}, Confirm: true}
+	kinds := func(under label.Label, kinds ...string) Grant { return Grant{Label: under, Kinds: kinds} }
+	does := func(n Needs, kinds ...string) Needs { n.Kinds = kinds; return n }
 	deny := Needs{Limit: Limit{AnySource: true, AnyReader: true}, Deny: true}
 	for name, c := range map[string]struct {
 		from    Basis
@@ -77,6 +79,15 @@ func TestDecide(t *testing.T) {
 		"granted for another tool":  {BasisOf(untrusted), flow.ToolCall{Name: "post", Arguments: "to=bob"}, toPrivate, []Grant{grant}, flow.Confirm, false, false, true, "(trusted, private)"},
 		"nothing needs a grant":     {BasisOf(private), send("to=bob"), toPrivate, []Grant{grant}, flow.Allow, true, false, false, "(trusted, private)"},
 		"no arguments for a grant":  {BasisOf(untrusted), send("?"), toPrivate, []Grant{grant}, flow.Confirm, false, false, true, "(trusted, private)"},
+		"of a granted kind":         {BasisOf(untrusted), send("to=eve"), does(toPrivate, "a"), []Grant{kinds(untrusted, "a", "b")}, flow.Allow, true, true, false, "(trusted, private)"},
+		"asks, of a granted kind":   {BasisOf(private), send("to=eve"), does(ask, "a"), []Grant{kinds(private, "a")}, flow.Allow, true, true, false, "(any, any)"},
+		"of two granted kinds":      {BasisOf(untrusted), send("to=eve"), does(toPrivate, "a", "b"), []Grant{kinds(untrusted, "a"), kinds(untrusted, "b")}, flow.Allow, true, true, false, "(trusted, private)"},
+		"of one more kind":          {BasisOf(untrusted), send("to=eve"), does(toPrivate, "a", "b"), []Grant{kinds(untrusted, "a")}, flow.Confirm, false, false, true, "(trusted, private)"},
+		"of one that has no kind":   {BasisOf(untrusted), send("to=eve"), does(toPrivate, "a", ""), []Grant{kinds(untrusted, "a", "")}, flow.Confirm, false, false, true, "(trusted, private)"},
+		"of no kind":                {BasisOf(untrusted), send("to=eve"), toPrivate, []Grant{kinds(untrusted, "a", "")}, flow.Confirm, false, false, true, "(trusted, private)"},
+		"a kind granted below":      {BasisOf(untrusted), send("to=eve"), does(toPrivate, "a"), []Grant{kinds(private, "a")}, flow.Confirm, false, false, true, "(trusted, private)"},
+		"a kind, never":             {BasisOf(untrusted), send("to=eve"), does(deny, "a"), []Grant{kinds(untrusted, "a")}, flow.Deny, true, false, false, "(any, any)"},
+		"a kind, not known":         {Basis{}, send("to=eve"), does(toPrivate, "a"), []Grant{kinds(untrusted, "a")}, flow.Confirm, false, false, true, "(trusted, private)"},
 		"not known":                 {Basis{}, send(""), toPrivate, nil, flow.Confirm, false, false, true, "(trusted, private)"},
 		"not known, any source":     {Basis{}, send(""), Needs{Limit: Limit{AnySource: true}}, nil, flow.Confirm, false, false, true, "(any, public)"},
 		"not known, any reader":     {Basis{}, send(""), Needs{Limit: Limit{AnyReader: true}}, nil, flow.Confirm, false, false, true, "(trusted, any)"},
