@@ -132,7 +132,7 @@ func TestAttackUnasked(t *testing.T) {
 		}
 	}
 	r := &results.Result{}
-	o := Options{Once: true}
+	o := Options{}
 	o.rows(r, Replay, played(t, o, Replay, s))
 	o.rows(r, Best, played(t, o, Best, s))
 	if m := r.Row(Replay, "all").Metrics; m["attacker_calls"] != 1 || m["attacker_calls_unasked"] != 1 {
@@ -300,7 +300,7 @@ func TestSlices(t *testing.T) {
 		s.Messages = append(s.Messages, s.Messages[3], s.Messages[4], s.Messages[5])
 	}
 	r := &results.Result{}
-	o := Options{}
+	o := Options{Once: true}
 	o.rows(r, All, played(t, o, All, s))
 	if row := r.Row(All, "tool=Edit"); row == nil || row.Metrics["calls"] != 10 || row.Metrics["calls_asked"] != 1 || row.CI["calls_asked"][0] > 0.5 {
 		t.Errorf("%+v", row)
