@@ -94,7 +94,8 @@ bench: $(LAB) ## Measure, and write docs/bench and the pages that cite it
 	$(LAB) ledger --json docs/bench/ledger.json
 	$(LAB) dojo --json docs/bench/dojo.json
 	$(LAB) dojo --packs none --defence all,replay --json docs/bench/dojo-none.json
-	$(LAB) replay coding-dev.jsonl.gz --json docs/bench/replay.json
+	$(LAB) replay coding-dev.jsonl.gz --labels coding --json docs/bench/replay.json
+	$(LAB) replay coding-dev.jsonl.gz --labels coding --once --defence replay --json docs/bench/replay-once.json
 	$(LAB) replay toolemu-dev.jsonl.gz --packs none --labels toolemu --json docs/bench/replay-toolemu.json
 	$(LAB) adaptive --seed 1 --json docs/bench/adaptive.json
 	$(LAB) leakage --json docs/bench/leakage.json

@@ -44,6 +44,7 @@ type Question struct {
 	Faults    []confirm.Fault `json:"faults"`
 	Flows     []string        `json:"flows"`
 	Free      []string        `json:"free"`
+	Kinds     []string        `json:"kinds"`     // what a grant covers in other calls, too
 	Grantable bool            `json:"grantable"` // for the trajectory
 	Asked     time.Time       `json:"asked"`
 	Expires   time.Time       `json:"expires"`
@@ -73,7 +74,7 @@ func (c *Console) questionOf(ctx context.Context, r *confirm.Row) (Question, err
 	}
 	out := Question{
 		ID: q.ID, Trajectory: q.Trajectory, Tool: q.Call.Name, Sink: q.Sink, Arguments: q.Call.Arguments, Bytes: len(q.Call.Arguments), Label: q.Label, Needs: q.Needs,
-		Deeds: append([]confirm.Deed{}, q.Deeds...), Values: append([]confirm.Value{}, q.Values...), Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
+		Deeds: append([]confirm.Deed{}, q.Deeds...), Values: append([]confirm.Value{}, q.Values...), Faults: append([]confirm.Fault{}, q.Faults...), Flows: append([]string{}, q.Flows...), Free: append([]string{}, q.Free...), Kinds: append([]string{}, q.Kinds...), Grantable: q.Grant != [32]byte{}, Asked: q.Asked, Expires: q.Expires,
 		Answer: r.Answer, By: r.By, Answered: r.Answered, Waiting: r.Answer == "" && c.cfg.Now().Before(q.Expires),
 	}
 	if q.First != nil {

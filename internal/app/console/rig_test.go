@@ -276,7 +276,7 @@ func everything(t *testing.T, said string) (*rig, []string) {
 	say := func(q *confirm.Question) {
 		b, _ := json.Marshal(map[string]string{"to": said})
 		q.Call = flow.ToolCall{Name: "tool " + said, Arguments: string(b)}
-		q.Sink, q.Label, q.Needs, q.Flows, q.Free = "sink "+said, "label "+said, "needs "+said, []string{"flow " + said}, []string{"free " + said}
+		q.Sink, q.Label, q.Needs, q.Flows, q.Free, q.Kinds = "sink "+said, "label "+said, "needs "+said, []string{"flow " + said}, []string{"free " + said}, []string{"covers " + said}
 		q.Faults = []confirm.Fault{{Source: "source " + said, Field: "field " + said, Label: "label " + said, Excerpt: "excerpt " + said}}
 	}
 	waits, answered := r.ask(say), r.ask(say)

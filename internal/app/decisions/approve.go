@@ -52,7 +52,8 @@ func (a *app) approveCommand() *cobra.Command {
 A call waits for a yes if it depends on text that must not influence it, or if
 it would disclose what it must not. A yes is for that exact call, once; with
 --trajectory it is for all later calls of the session (trajectory) that differ
-only in the free arguments. Without an answer in time, the call is denied.
+only in the free arguments, or do only what the question says a yes covers.
+Without an answer in time, the call is denied.
 
 Of a tool that no pack describes, --as remembers what it does: reads (it only
 reads), changes (it also changes things, spends, or tells somebody), or asks (ask
@@ -80,7 +81,7 @@ about each call). margay trust tools lists what is remembered.`,
 	}
 	allow.Flags().StringVar(&as, "as", "", "and remember of a tool that nothing is known of: it only `reads`, it also changes, or it asks each time")
 	_ = allow.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"reads", "changes", "asks"}, cobra.ShellCompDirectiveNoFileComp))
-	allow.Flags().BoolVar(&forTrajectory, "trajectory", false, "for the rest of the trajectory, whatever the free arguments are")
+	allow.Flags().BoolVar(&forTrajectory, "trajectory", false, "for the rest of the trajectory: whatever the free arguments are, and all that the question says a yes covers")
 	allow.MarkFlagsMutuallyExclusive("as", "trajectory")
 	c.AddCommand(
 		&cobra.Command{Use: "list", Short: "List what waits for an answer", Args: cobra.NoArgs, RunE: list, Example: "  margay approve list --all"},
@@ -187,6 +188,9 @@ func (q *asked) write(w io.Writer) {
 	}
 	if len(q.Free) > 0 {
 		line("free", strings.Join(q.Free, ", "))
+	}
+	for _, k := range q.Kinds {
+		line("covers", "with --trajectory: "+invocation.Printable(k))
 	}
 	if q.Answer == "" && time.Now().Before(q.Expires) {
 		cli.Fprintf(w, "\nmargay approve allow %[1]s\nmargay approve deny %[1]s\n", q.ID)
