@@ -12,6 +12,10 @@ import (
 	"github.com/margaydev/margay/taint/pack"
 )
 
+// folded is a name in one case: an object with names that differ by case alone is no
+// list of tools.
+func folded(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+
 // A draft of whatever a server says loads and lints, holds its tools to what is
 // proposed, and has no line of the server's.
 func TestDraft(t *testing.T) {
@@ -21,7 +25,7 @@ func TestDraft(t *testing.T) {
 		list := []any{}
 		for i := range rapid.IntRange(1, 4).Draw(t, "tools") {
 			properties := map[string]any{}
-			for _, a := range rapid.SliceOfN(text, 0, 4).Draw(t, "args") {
+			for _, a := range rapid.SliceOfNDistinct(text, 0, 4, folded).Draw(t, "args") {
 				properties[a] = map[string]any{"description": text.Draw(t, "what")}
 			}
 			name := fmt.Sprintf("tool_%d", i)
