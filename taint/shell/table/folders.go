@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// Device reports whether a path is a device that keeps nothing.
 func Device(full string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/zero", "/dev/full", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/stdin"}, full) || strings.HasPrefix(full, "/dev/fd/")
 }
