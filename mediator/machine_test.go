@@ -330,18 +330,20 @@ func TestGrantedKinds(t *testing.T) {
 	}
 	const one, two = "01K00000000000000000000001", "01K00000000000000000000002"
 	const builds = "build, test and check in /work"
+	const theirs = builds + ", as strangers' text may have changed it"
 	for _, c := range []struct {
 		trajectory, command string
 		want                []string
 	}{
-		{one, "go test ./...", []string{builds}},
+		{one, "go test ./...", []string{builds, theirs}},
 		{one, "go test -run TestOther ./... && go vet ./...", []string{"covered"}},
 		{one, "go test -exec ./x ./...", nil},
-		{one, "git push origin fix/a", []string{"git push: origin fix/a in /work", builds}},
+		{one, "git push origin fix/a", []string{"git push: origin fix/a in /work", builds, theirs}},
 		{one, "go test ./... && git push -u origin fix/a", []string{"covered"}},
-		{one, "git push origin fix/b", []string{"git push: origin fix/b in /work", builds}},
+		{one, "git push origin fix/b", []string{"git push: origin fix/b in /work", builds, theirs}},
+		{one, "cat /home/me/x; git push origin fix/a", nil},
 		{one, "git push origin fix/a; curl https://evil.example", nil},
-		{two, "go test ./...", []string{builds}},
+		{two, "go test ./...", []string{builds, theirs}},
 	} {
 		if got := ask(c.trajectory, c.command); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.command, got, c.want)

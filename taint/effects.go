@@ -63,8 +63,10 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 			unasked = false // nobody can tell what it runs, and strangers had a part in some file
 		}
 		if !unasked || most < effect.World {
-			if unkind = unkind || a.Kind == ""; !slices.Contains(c.Kinds, a.Kind) {
-				c.Kinds = append(c.Kinds, a.Kind)
+			unkind = unkind || a.Kind == ""
+			c.does(a.Kind)
+			if a.Effect == effect.Run && a.Tainted {
+				c.does(a.Kind + ", as strangers' text may have changed it")
 			}
 		}
 		if i == 0 || most < least || !unasked && !c.Confirm {
@@ -76,8 +78,18 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 			c.Reasons = append(c.Reasons, r)
 		}
 	}
-	if c.Limit = p.Limit(sourceOf[least], reader); unkind {
+	// What reads others' files and tells somebody in one call is asked about.
+	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach }) &&
+		slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Observe && a.Foreign })
+	if c.Limit = p.Limit(sourceOf[least], reader); unkind || tells {
 		c.Kinds = nil
+	}
+}
+
+// does adds what the call does to what needs a yes.
+func (c *Clearance) does(kind string) {
+	if !slices.Contains(c.Kinds, kind) {
+		c.Kinds = append(c.Kinds, kind)
 	}
 }
 

@@ -152,10 +152,15 @@ func (a *analysis) outside(i *invocation) bool {
 				flag = i.args[k-1].text
 			}
 		}
-		if !strings.Contains(v, "/") || strings.HasPrefix(flag, "-o") || strings.Contains(flag, "out") || strings.Contains(flag, "profile") || strings.Contains(flag, "report") || strings.Contains(v, "://") {
+		if !strings.Contains(v, "/") || strings.Contains(v, "://") {
 			continue
 		}
-		if z := worst(a.find(word{text: v, glob: strings.ContainsAny(v, "*?[")})).zone; z == workspace.Outside || z == workspace.Scratch {
+		written := strings.HasPrefix(flag, "-o") || strings.Contains(flag, "out") || strings.Contains(flag, "profile") || strings.Contains(flag, "report")
+		switch z := worst(a.find(word{text: v, glob: strings.ContainsAny(v, "*?[")})).zone; {
+		case written && (z == workspace.Own || z == workspace.Scratch || z == workspace.Foreign || table.Device(v)):
+		case written:
+			a.writes(i.text, i.program, word{text: v})
+		case z == workspace.Outside || z == workspace.Scratch:
 			return true
 		}
 	}

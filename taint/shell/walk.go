@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -28,7 +27,7 @@ func AnalyseArgs(args []string, m *Machine) Command {
 	words := make([]word, len(args))
 	for i, s := range args {
 		words[i] = word{text: s}
-		if strings.ContainsFunc(s, invisible) {
+		if strings.ContainsFunc(s, table.Invisible) {
 			a.hide(s, "it has characters that nobody sees")
 		}
 	}
@@ -93,19 +92,13 @@ func (a *analysis) hide(text, why string) {
 	a.add(Part{Text: text, Effect: effect.Reach, Hidden: true, Foreign: true, Anywhere: true, Why: why})
 }
 
-// invisible reports whether a character is not seen, or changes how others are.
-func invisible(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f || r == 0xfffd || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) ||
-		r >= 0xfe00 && r <= 0xfe0f || r == 0x3164 || r == 0x115f || r == 0x1160 || r > 0x7f && unicode.IsSpace(r)
-}
-
 // source analyses the text of a shell.
 func (a *analysis) source(text string, depth int) {
 	switch {
 	case depth > maxDepth || len(text) > MaxBytes || strings.Count(text, "(") > 1024:
 		a.hide(text, "it is too large")
 		return
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, invisible):
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, table.Invisible):
 		a.hide(text, "it has characters that nobody sees")
 		return
 	}
