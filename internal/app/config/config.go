@@ -312,6 +312,15 @@ func (c *Config) AskLogprobs(u *Upstream) bool {
 	return cmp.Or(u.Monitor.Mode, c.Monitor.Mode) != "off" && cmp.Or(u.Monitor.Logprobs, c.Monitor.Logprobs) == "ask"
 }
 
+// Routes are the addresses of margay serve for MCP servers, by their own.
+func (c *Config) Routes() map[string]string {
+	out := map[string]string{}
+	for name, s := range c.MCP.Servers {
+		out[s.URL] = "http://" + c.Listen + "/mcp/" + name
+	}
+	return out
+}
+
 // Monitors reports whether the risk model judges any traffic.
 func (c *Config) Monitors() bool {
 	for _, u := range c.Upstreams {

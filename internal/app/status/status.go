@@ -155,14 +155,7 @@ func (s *Status) agents(c *config.Config) {
 	default:
 		s.add("hooks", On, "", "in the files of %s", strings.Join(s.Hooks, ", "))
 	}
-	files := places.Servers()
-	for i := range files {
-		files[i].Routes = map[string]string{}
-		for name, srv := range c.MCP.Servers {
-			files[i].Routes[srv.URL] = "http://" + c.Listen + "/mcp/" + name
-		}
-	}
-	harness.Each(files, s.servers, failed)
+	harness.Each(places.Servers(c.Routes()), s.servers, failed)
 	s.mcp()
 }
 
@@ -236,7 +229,7 @@ func (s *Status) stored(ctx context.Context, c *config.Config, since time.Time) 
 	}
 	all, err := book.All(ctx)
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	s.Folders = len(c.Taint.Workspaces)
 	for i := range all {
@@ -257,7 +250,7 @@ func (s *Status) stored(ctx context.Context, c *config.Config, since time.Time) 
 	desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
 	rows, err := desk.Rows(ctx, true, store.MaxQuestions)
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	s.Questions = Count(rows, desk.Open, since, time.Now())
 	s.Questions.Cut = len(rows) == store.MaxQuestions && !rows[0].Asked.Before(since)
