@@ -76,7 +76,7 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	for _, b := range kept {
 		if _, err := book.KeepRubric(ctx, b); err != nil {
-			return nil, problem.Failure(problem.Doctor, "%w", err)
+			return nil, problem.Unexpected(err)
 		}
 	}
 	vc := declassify.Config{
@@ -102,7 +102,7 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	v, err := declassify.New(vc)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: Tools(cfg), Memories: memoriesOf(cfg), Kept: st.Store}
 	if vc.Ask {
@@ -133,7 +133,7 @@ func bookOf(ctx context.Context, c *config.Config, st *state.State) (*ledger.Boo
 	}
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, nil, problem.Unexpected(err)
 	}
 	store := memory.New()
 	b, err := ledger.NewBook(ledger.Config{Store: store, Key: key})

@@ -231,10 +231,7 @@ func (a *app) openRegistry() (*rubric.Registry, []*rubric.Refusal, error) {
 		return nil, nil, err
 	}
 	reg, refused, err := f.Read(nil)
-	if err != nil {
-		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
-	}
-	return reg, refused, nil
+	return reg, refused, problem.Unexpected(err)
 }
 
 // tested is the result of margay rubric test. It holds no part of the tested text.

@@ -63,7 +63,7 @@ func (e *engines) get(p mediator.Policy, pass bool) (*mediator.Engine, error) {
 	mc.Policy, mc.OnErrorPass = p, pass
 	m, err := mediator.New(mc)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	e.made, e.of = append(e.made, m), append(e.of, mc)
 	return m, nil

@@ -106,7 +106,7 @@ func emptied(ctx context.Context, c *config.Config, s Store) error {
 	allows, aerr := s.Allows(ctx)
 	switch err := errors.Join(err, aerr); {
 	case err != nil:
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	case last > 0 || len(allows) > 0:
 		return nil
 	}
