@@ -28,11 +28,8 @@ var schema = yamldoc.NewSchema(Schema)
 // Read reads YAML, with the vocabularies that open reads; nil where a rubric may
 // include none. Errors are of type *yamldoc.Error, with a position.
 func Read(file string, b []byte, open include.Open) (*Document, error) {
-	src, err := yamldoc.Read(file, b, MaxBytes, "a rubric")
+	src, err := yamldoc.Read(file, b, MaxBytes, "a rubric", Version)
 	if err != nil {
-		return nil, err
-	}
-	if err := src.Version(Version); err != nil {
 		return nil, err
 	}
 	if src, err = include.Expand(src, MaxBytes, open); err != nil {

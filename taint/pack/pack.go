@@ -100,11 +100,8 @@ var schema = yamldoc.NewSchema(Schema)
 
 // Load reads a pack. Errors are of type *Error.
 func Load(file string, b []byte) (*Pack, error) {
-	doc, err := yamldoc.Read(file, b, maxBytes, "a pack")
+	doc, err := yamldoc.Read(file, b, maxBytes, "a pack", Version)
 	if err != nil {
-		return nil, err
-	}
-	if err := doc.Version(Version); err != nil {
 		return nil, err
 	}
 	if err := doc.Check(schema); err != nil {
