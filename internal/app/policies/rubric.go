@@ -138,15 +138,7 @@ func (a *app) rubricLint() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now := time.Now()
-			for _, r := range rs {
-				findings = append(findings, lint.Check(r, now)...)
-			}
-			for i, r := range rs {
-				for _, o := range rs[i+1:] {
-					findings = append(findings, lint.CheckPair(r, o)...)
-				}
-			}
+			findings = append(findings, lint.All(rs, time.Now())...)
 			proved, err := a.prove(cmd.Context(), rs, &findings)
 			if err != nil {
 				return err
