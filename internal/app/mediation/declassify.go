@@ -140,13 +140,16 @@ func bookOf(ctx context.Context, c *config.Config, st *state.State) (*ledger.Boo
 	return b, store, err
 }
 
-// ValueKey is the key of fingerprints of values in the ledger, and of nothing else.
-func ValueKey(k *secret.Keys) (key [32]byte) {
-	h := hmac.New(sha256.New, k.Fingerprint[:])
-	h.Write([]byte("margay declassify values v1"))
+// Derive returns a key for one purpose.
+func Derive(from [32]byte, purpose string) (key [32]byte) {
+	h := hmac.New(sha256.New, from[:])
+	h.Write([]byte(purpose))
 	h.Sum(key[:0])
 	return key
 }
+
+// ValueKey is the key of fingerprints of values in the ledger, and of nothing else.
+func ValueKey(k *secret.Keys) [32]byte { return Derive(k.Fingerprint, "margay declassify values v1") }
 
 // Start fixes the budgets of trajectories by the rubric of their task.
 func Start(cfg *config.Declassify, reg *rubric.Registry) (func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error), error) {

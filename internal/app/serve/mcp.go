@@ -76,7 +76,7 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 
 // PinKey returns the key of the hashes that the tools of MCP servers are
 // pinned by.
-func PinKey(k *secret.Keys) [32]byte { return derive(k, "margay mcp pins v1") }
+func PinKey(k *secret.Keys) [32]byte { return mediation.Derive(k.Pseudonym, "margay mcp pins v1") }
 
 // Identity recognises an HTTP server at its next start.
 func Identity(name string, s *config.MCPServer) string { return "http\x00" + name + "\x00" + s.URL }

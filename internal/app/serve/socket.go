@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/hook"
 	"github.com/margaydev/margay/internal/app/config"
+	"github.com/margaydev/margay/internal/app/mediation"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/audit"
@@ -47,7 +48,9 @@ func (e *engines) hooks(engine *mediator.Engine, whole bool) *hook.Handler {
 
 // hookKey returns the key that turns the sessions of harnesses into
 // trajectories.
-func hookKey(k *secret.Keys) [32]byte { return derive(k, "margay hook sessions v1") }
+func hookKey(k *secret.Keys) [32]byte {
+	return mediation.Derive(k.Pseudonym, "margay hook sessions v1")
+}
 
 // serveLocal answers events of hooks, and questions of the run's MCP servers
 // about labels, until the listener is closed; then it waits for those under
