@@ -266,10 +266,7 @@ func (c *Config) named(key, which, api, fallback string) (string, Upstream, erro
 	if err := checkURL(key, which); err != nil {
 		return "", Upstream{}, err
 	}
-	u, err := url.Parse(which)
-	if err != nil {
-		return "", Upstream{}, checkURL(key, which)
-	}
+	u, _ := url.Parse(which) // checkURL has read it
 	return u.Host, Upstream{URL: which, API: api}, nil
 }
 
