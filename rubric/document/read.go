@@ -79,10 +79,7 @@ func build(src *yamldoc.Document) (*Document, error) {
 	if err == nil {
 		err = yamldoc.Unmarshal(d.canonical, d)
 	}
-	if err != nil {
-		return nil, src.Place(err)
-	}
-	return d, nil
+	return d, src.Place(err)
 }
 
 // Canonical returns the bytes that the rubric is hashed, signed and stored as.

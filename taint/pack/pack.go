@@ -115,8 +115,5 @@ func Load(file string, b []byte) (*Pack, error) {
 		return nil, err
 	}
 	p := &Pack{File: file, doc: doc}
-	if err := d.compile(p); err != nil {
-		return nil, doc.Place(err)
-	}
-	return p, nil
+	return p, doc.Place(d.compile(p))
 }
