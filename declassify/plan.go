@@ -82,12 +82,7 @@ func (k *cutter) all(a *Piece, op rubric.Op) bool {
 		// clause is as sure of another field.
 		fields = a.strict
 	}
-	for _, f := range fields {
-		if f != a.Field && !slices.Contains(k.rules.Operators(f, k.class), op) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(fields, func(f string) bool { return f != a.Field && !slices.Contains(k.rules.Operators(f, k.class), op) })
 }
 
 // plan chooses for every piece the least-disclosing operator that is useful. It

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/margaydev/margay/flow"
 )
@@ -116,10 +117,6 @@ func ParseTelemetry(raw []byte) ([]*Telemetry, error) {
 }
 
 func (t *Telemetry) valid() bool {
-	for _, x := range [...]float64{t.HiddenNorm, t.HiddenVariance, t.Public, t.Private, t.System} {
-		if !(x >= 0) || math.IsInf(x, 1) {
-			return false
-		}
-	}
-	return t.HiddenSize >= 0
+	all := []float64{t.HiddenNorm, t.HiddenVariance, t.Public, t.Private, t.System}
+	return t.HiddenSize >= 0 && !slices.ContainsFunc(all, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 1) })
 }

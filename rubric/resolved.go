@@ -286,12 +286,9 @@ func (r *Resolved) Residual(path string, class flow.Class) bool {
 	if r.fallback || len(path) > predicate.MaxPath {
 		return false
 	}
-	for _, one := range r.rules {
-		if !slices.ContainsFunc(one.residual[class.Known()], func(re *regexp.Regexp) bool { return re.MatchString(path) }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.rules, func(one *Rubric) bool {
+		return !slices.ContainsFunc(one.residual[class.Known()], func(re *regexp.Regexp) bool { return re.MatchString(path) })
+	})
 }
 
 // Necessity says how much sinks of a class need a field; unnecessary where

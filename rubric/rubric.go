@@ -230,10 +230,7 @@ func ParseCanonical(file string, b []byte) (*Rubric, error) {
 // compile makes a rubric of a document.
 func compile(doc *document.Document) (*Rubric, error) {
 	r := &Rubric{doc: doc, hash: sha256.Sum256(doc.Canonical())}
-	if err := r.compile(); err != nil {
-		return nil, doc.Place(err)
-	}
-	return r, nil
+	return r, doc.Place(r.compile())
 }
 
 // Canonical returns the rubric's canonical bytes, which it is hashed, signed

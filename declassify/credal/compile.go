@@ -82,10 +82,7 @@ func Compile(g dependency.Graph) (*Tree, error) {
 	for i := range factors {
 		b.at[i] = slices.IndexFunc(t.cliques, func(c clique) bool { return factors[i].scope&^c.set == 0 })
 	}
-	if err := b.weigh(); err != nil {
-		return nil, err
-	}
-	return t, nil
+	return t, b.weigh()
 }
 
 // forest finds the homes of variables, and makes the edges and the order of

@@ -82,14 +82,7 @@ func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte,
 			ev.Atoms = append(ev.Atoms, added(r, at[q.Text-1], &q, ev.Atoms)...)
 		}
 	}
-	if len(ev.Atoms) > evidence.MaxLabels { // the rest is of unknown field
-		ev.Atoms = ev.Atoms[:evidence.MaxLabels]
-	}
-	var err error
-	if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
-		return nil, err
-	}
-	return ev.Marshal()
+	return rules.Planned(r, ev)
 }
 
 // added are labels for a quotation, wherever it occurs in its part and nothing

@@ -32,10 +32,14 @@ func (Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, er
 		}
 		ev.Atoms = append(ev.Atoms, Labels(r, i)...)
 	}
+	return Planned(r, ev)
+}
+
+// Planned is evidence with the plan for its labels.
+func Planned(r *declassify.Request, ev evidence.Statement) (_ []byte, err error) {
 	if len(ev.Atoms) > evidence.MaxLabels { // the rest is of unknown field
 		ev.Atoms = ev.Atoms[:evidence.MaxLabels]
 	}
-	var err error
 	if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ package idnumber
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,12 +26,7 @@ func digits(v []byte) []int {
 }
 
 func allEqual(d []int) bool {
-	for _, x := range d {
-		if x != d[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d, func(x int) bool { return x != d[0] })
 }
 
 // weighted is the sum of digits, each times a weight that starts at first and

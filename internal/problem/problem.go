@@ -45,6 +45,14 @@ func Failure(hint, format string, args ...any) error {
 	return &Error{Code: Failed, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
+// Unexpected returns a Failure of one of Margay's own files; nil for nil.
+func Unexpected(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Failure(Doctor, "%w", err)
+}
+
 // quotedArgument is a whole argument in an error. It may hold a value that was
 // meant for a flag.
 var quotedArgument = regexp.MustCompile(` in -\S+`)

@@ -10,7 +10,7 @@ import (
 func TestCheckDepth(t *testing.T) {
 	for _, deep := range []string{strings.Repeat("[", 100_000), strings.Repeat("{a: ", 20_000), "a: 1\nb:\n" + strings.Repeat("- ", 50_000), strings.Repeat("? ", 50_000), strings.Repeat("[", 65)} {
 		var e *Error
-		if _, err := Read("x", []byte(deep), 1<<20, "it"); !errors.As(err, &e) || !strings.Contains(e.Detail, "deeper than 64") || e.Line == 0 {
+		if _, err := Read("x", []byte(deep), 1<<20, "it", 1); !errors.As(err, &e) || !strings.Contains(e.Detail, "deeper than 64") || e.Line == 0 {
 			t.Errorf("%.20s…: %v", deep, err)
 		}
 	}

@@ -70,8 +70,10 @@ type Document struct {
 }
 
 // Read reads a document of at most a number of bytes, one per file. Kind says
-// what it is, with its article, as in "a pack". Errors are of type *Error.
-func Read(file string, b []byte, most int, kind string) (*Document, error) {
+// what it is, with its article, as in "a pack". Where the document has the key
+// version, it must be the one that is known: else errors wrap ErrVersion. Errors are
+// of type *Error.
+func Read(file string, b []byte, most int, kind string, version int) (*Document, error) {
 	if len(b) > most {
 		return nil, &Error{File: file, Detail: fmt.Sprintf("%s has at most %d bytes", kind, most)}
 	}
@@ -99,7 +101,7 @@ func Read(file string, b []byte, most int, kind string) (*Document, error) {
 	if d.JSON, err = json.Marshal(raw); err != nil {
 		return nil, &Error{File: file, Detail: "a key must be text: " + err.Error()}
 	}
-	return d, nil
+	return d, d.Version(version)
 }
 
 // FromJSON is a document that nobody wrote by hand: its mistakes have no

@@ -26,10 +26,7 @@ const schema = `{
 }`
 
 func load(text string) error {
-	d, err := yamldoc.Read("x.yaml", []byte(text), 1000, "a thing")
-	if err == nil {
-		err = d.Version(1)
-	}
+	d, err := yamldoc.Read("x.yaml", []byte(text), 1000, "a thing", 1)
 	if err != nil {
 		return err
 	}
@@ -77,7 +74,7 @@ func TestMistakesHavePositions(t *testing.T) {
 
 func TestWhere(t *testing.T) {
 	why := errors.New("why")
-	d, err := yamldoc.Read("x.yaml", []byte("a:\n  - b: 1\n    c: 2\n"), 100, "a thing")
+	d, err := yamldoc.Read("x.yaml", []byte("a:\n  - b: 1\n    c: 2\n"), 100, "a thing", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package charge
 
 import (
 	"bytes"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -103,12 +105,7 @@ func (a *Atom) check() error {
 }
 
 func isAmounts(by [Classes]flow.Bits, most flow.Bits) bool {
-	for _, b := range by {
-		if b < 0 || b > most {
-			return false
-		}
-	}
-	return by[0] == 0
+	return by[0] == 0 && !slices.ContainsFunc(by[:], func(b flow.Bits) bool { return b < 0 || b > most })
 }
 
 // ValidTime reports whether a time is one that an entry may have: a whole
@@ -124,12 +121,7 @@ func isName(s string, most int) bool {
 	if len(s) > most || !utf8.ValidString(s) {
 		return false
 	}
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] == 0x7f {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // ValidID reports whether an id is one that an entry may have: 1 to MaxName

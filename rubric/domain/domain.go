@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -140,10 +141,5 @@ func strip(s, chars string) string {
 // it: one that lists nothing and has no pattern. Such a value may say more than
 // the population has members.
 func (s *Spec) Open() bool {
-	for i := range s.Product {
-		if s.Product[i].Open() {
-			return true
-		}
-	}
-	return s.Uniform != "" && s.Pattern == ""
+	return s.Uniform != "" && s.Pattern == "" || slices.ContainsFunc(s.Product, func(part Spec) bool { return part.Open() })
 }

@@ -79,10 +79,7 @@ func New(s *Spec, columns []string) (*Part, error) {
 	if err == nil {
 		err = p.weigh()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p, err
 }
 
 // narrow keeps to values that match the pattern.

@@ -152,11 +152,8 @@ func read(inc inclusion, left int, open Open) (*file, int, error) {
 	case inc.SHA256 != is:
 		return nil, 0, fmt.Errorf("the file is not the one that the rubric pins: read what changed, then write sha256: %s", is)
 	}
-	d, err := yamldoc.Read(inc.File, b, left, "a vocabulary")
+	d, err := yamldoc.Read(inc.File, b, left, "a vocabulary", Version)
 	if err != nil {
-		return nil, 0, err
-	}
-	if err := d.Version(Version); err != nil {
 		return nil, 0, err
 	}
 	f := &file{Document: d, takes: map[string]bool{}}

@@ -64,7 +64,7 @@ func files(m map[string]string) include.Open {
 }
 
 func expand(text string, open include.Open) (*yamldoc.Document, error) {
-	d, err := yamldoc.Read("r.yaml", []byte(text), most, "a rubric")
+	d, err := yamldoc.Read("r.yaml", []byte(text), most, "a rubric", include.Version)
 	if err != nil {
 		return nil, err
 	}

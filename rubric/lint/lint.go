@@ -18,6 +18,19 @@ import (
 	"github.com/margaydev/margay/rubric/document"
 )
 
+// All looks for mistakes in rubrics that hold together: in each alone, and in pairs.
+func All(rs []*rubric.Rubric, now time.Time) (out []Finding) {
+	for _, r := range rs {
+		out = append(out, Check(r, now)...)
+	}
+	for i, r := range rs {
+		for _, o := range rs[i+1:] {
+			out = append(out, CheckPair(r, o)...)
+		}
+	}
+	return out
+}
+
 // Check runs a rubric's samples and looks for mistakes in it alone.
 func Check(r *rubric.Rubric, now time.Time) []Finding {
 	l := &linter{Rubric: r, doc: r.Document(), all: rubric.Combine(r)}

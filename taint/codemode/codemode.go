@@ -204,17 +204,7 @@ func (p *parser) body() {
 }
 
 func (p *parser) declaration() {
-	var names []string
-	if p.is("[") {
-		for !p.is("]") {
-			if names = append(names, p.name()); !p.is(",") {
-				p.need("]")
-				break
-			}
-		}
-	} else {
-		names = []string{p.name()}
-	}
+	names := p.bound("[", "]")
 	p.need("=")
 	var value *string
 	if c := p.peek(); c == '"' || c == '\'' || c == '`' && p.plain() {
@@ -227,6 +217,15 @@ func (p *parser) declaration() {
 	for _, n := range names {
 		p.declare(n, value)
 	}
+}
+
+// bound takes one name, or names in brackets.
+func (p *parser) bound(begin, end string) (names []string) {
+	if !p.is(begin) {
+		return []string{p.name()}
+	}
+	p.list(end, func() { names = append(names, p.name()) })
+	return names
 }
 
 // plain reports whether a template has no values in it.
@@ -264,17 +263,7 @@ func (p *parser) shows() {
 		p.refuse()
 	}
 	p.need(".", "forEach", "(")
-	var names []string
-	if p.is("(") {
-		for !p.is(")") {
-			if names = append(names, p.name()); !p.is(",") {
-				p.need(")")
-				break
-			}
-		}
-	} else {
-		names = []string{p.name()}
-	}
+	names := p.bound("(", ")")
 	p.need("=>")
 	p.inner(names, p.body)
 	p.need(")")

@@ -96,22 +96,16 @@ type Live struct {
 	Args []string
 }
 
-// ParseTools reads a server's answer to tools/list, its result, or the bare
-// list.
-func ParseTools(b []byte) ([]Live, error) {
-	type listed struct {
-		Name        string `json:"name"`
-		InputSchema struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-		} `json:"inputSchema"`
-	}
+// Listed reads the definitions in a server's answer to tools/list, in its result, or
+// in the bare list.
+func Listed(b []byte) ([]json.RawMessage, error) {
 	var doc struct {
 		Result struct {
-			Tools []listed `json:"tools"`
+			Tools []json.RawMessage `json:"tools"`
 		} `json:"result"`
-		Tools []listed `json:"tools"`
+		Tools []json.RawMessage `json:"tools"`
 	}
-	var tools []listed
+	var tools []json.RawMessage
 	if err := json.Unmarshal(b, &tools); err != nil {
 		if err := json.Unmarshal(b, &doc); err != nil {
 			return nil, fmt.Errorf("not a list of tools: %w", err)
@@ -123,8 +117,26 @@ func ParseTools(b []byte) ([]Live, error) {
 	if tools == nil {
 		return nil, errors.New("not a list of tools: it has no member \"tools\"")
 	}
+	return tools, nil
+}
+
+// ParseTools reads what Listed reads.
+func ParseTools(b []byte) ([]Live, error) {
+	tools, err := Listed(b)
+	if err != nil {
+		return nil, err
+	}
 	var out []Live
-	for _, t := range tools {
+	for _, raw := range tools {
+		var t struct {
+			Name        string `json:"name"`
+			InputSchema struct {
+				Properties map[string]json.RawMessage `json:"properties"`
+			} `json:"inputSchema"`
+		}
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return nil, fmt.Errorf("not a list of tools: %w", err)
+		}
 		out = append(out, Live{t.Name, slices.Sorted(maps.Keys(t.InputSchema.Properties))})
 	}
 	return out, nil

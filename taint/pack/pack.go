@@ -100,11 +100,8 @@ var schema = yamldoc.NewSchema(Schema)
 
 // Load reads a pack. Errors are of type *Error.
 func Load(file string, b []byte) (*Pack, error) {
-	doc, err := yamldoc.Read(file, b, maxBytes, "a pack")
+	doc, err := yamldoc.Read(file, b, maxBytes, "a pack", Version)
 	if err != nil {
-		return nil, err
-	}
-	if err := doc.Version(Version); err != nil {
 		return nil, err
 	}
 	if err := doc.Check(schema); err != nil {
@@ -118,8 +115,5 @@ func Load(file string, b []byte) (*Pack, error) {
 		return nil, err
 	}
 	p := &Pack{File: file, doc: doc}
-	if err := d.compile(p); err != nil {
-		return nil, doc.Place(err)
-	}
-	return p, nil
+	return p, doc.Place(d.compile(p))
 }

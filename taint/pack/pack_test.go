@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -163,66 +162,6 @@ func TestContradictions(t *testing.T) {
 	d, _ := load(t, strings.Replace(strings.Replace(ok, "tools:", l, 1), "pack: x", "pack: z", 1))
 	if _, err := Policy(observe.FourPoint(), nil, Bind(c, "c"), Bind(d, "d")); !errors.Is(err, taint.ErrContradiction) {
 		t.Errorf("two lattices: %v", err)
-	}
-}
-
-// TestCEL: what old packs ask in CEL is answered with the conditions that ask
-// the same, or with what there is.
-func TestCEL(t *testing.T) {
-	for expr, want := range map[string]string{
-		`args.url.matches("^(https?://)?localhost|^file:")`:            `{arg: "url", matches: "^(https?://)?localhost|^file:"}`,
-		`!args.sql.matches("(?i);")`:                                   `{arg: "sql", matches: "(?i);", not: true}`,
-		`args.sql.matches("^a") && !args.sql.matches("b")`:             `{arg: "sql", matches: "^a"}, {arg: "sql", matches: "b", not: true}`,
-		`(args.p.startsWith(".g/") || args.p.contains("/.g/"))`:        `{arg: "p", matches: "^\\.g/|/\\.g/"}`,
-		`args.p.matches("(?i)a") || args.p.matches("b")`:               `{arg: "p", matches: "(?:(?i)a)|b"}`,
-		`args.p.startsWith("a")`:                                       `{arg: "p", prefix: ["a"]}`,
-		`args.files.exists(f, f.path.startsWith("a"))`:                 `{arg: "files[*].path", prefix: ["a"], any: true}`,
-		`args.command.exists(c, c.matches("a"))`:                       `{arg: "command[*]", matches: "a", any: true}`,
-		`has(args.sandbox) && args.sandbox != "use_default"`:           `{arg: "sandbox", one-of: ["use_default"], not: true, optional: true}`,
-		`has(args.off) && args.off != false`:                           `{arg: "off", one-of: [false], not: true, optional: true}`,
-		`args.o.method == "GET"`:                                       `{arg: "o.method", one-of: ["GET"]}`,
-		`args.n < 3`:                                                   "",
-		`args.a.startsWith("a") || args.b.startsWith("b")`:             "",
-		`args.a.startsWith("a") || !args.a.startsWith("b")`:            "",
-		`!args.l.exists(c, c.matches("a"))`:                            "",
-		`!(has(args.off) && args.off == true)`:                         "",
-		`args.l.exists(c, args.x.matches("a"))`:                        "",
-		`user.exists(u, u.contains("pay"))`:                            "",
-		`tool == "get"`:                                                "",
-		`has(args.a) && args.b == "x"`:                                 "",
-		`args.x.matches("` + strings.Repeat("a", 401) + `")`:           "",
-		`args.x.matches("(")`:                                          "",
-		`args.x ==`:                                                    "",
-		`args`:                                                         "",
-		`args.x.matches()`:                                             "",
-		`x.exists()`:                                                   "",
-		`has()`:                                                        "",
-		strings.Repeat("(", 2000) + "args" + strings.Repeat(")", 2000): "",
-	} {
-		conds, ok := translate(expr)
-		var got []string
-		for i := range conds {
-			if ok {
-				got = append(got, conds[i].flow())
-			}
-		}
-		if s := strings.Join(got, ", "); s != want || ok != (want != "") {
-			t.Errorf("%.60s is %s, want %s", expr, s, want)
-			continue
-		}
-		text, _ := json.Marshal(expr)
-		_, err := load(t, toolText("    policy: [{when: [{cel: "+string(text)+", says: nothing}], admit: any any, why: it only reads}]\n"))
-		var e *Error
-		if !errors.As(err, &e) || e.Line != 11 || !strings.Contains(e.Detail, cmp.Or(want, celGrammar)) {
-			t.Errorf("%.60s: %v", expr, err)
-		}
-		if !ok || !strings.Contains(want, `"url"`) {
-			continue
-		}
-		// What is shown loads.
-		if _, err := load(t, strings.Replace(toolText("    policy: [{when: ["+want+"], admit: any any, why: it only reads}]\n"), "args: [x]", "args: [x, url]", 1)); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

@@ -49,16 +49,6 @@ const (
 	sources
 )
 
-var sourceNames = [sources]string{"own", "workspace", "world"}
-
-// String returns the source's name.
-func (s Source) String() string {
-	if s < sources {
-		return sourceNames[s]
-	}
-	return "unknown source"
-}
-
 // Proposal is what a tool seems to do.
 type Proposal struct {
 	Effect effect.Effect

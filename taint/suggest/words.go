@@ -66,15 +66,7 @@ func stem(w string) string {
 
 // identifier reports whether a text is one word that could name an argument.
 func identifier(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf })
 }
 
 // odd reports whether a text has characters that hide something: that are not seen,

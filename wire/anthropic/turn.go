@@ -117,12 +117,7 @@ const serversKey = "mcp_servers"
 
 // local reports whether the client runs a tool that the API defines.
 func local(kind string) bool {
-	for _, p := range [...]string{"bash_", "text_editor_", "computer_", "memory_"} {
-		if strings.HasPrefix(kind, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"bash_", "text_editor_", "computer_", "memory_"}, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
 // thinks reports whether a request asks for thinking.

@@ -2,6 +2,7 @@ package body
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -77,12 +78,9 @@ func base64Body(b []byte, more string) (n int, ok bool) {
 // isAlphanumeric reports whether there are only letters, digits and a few more
 // bytes.
 func isAlphanumeric(b []byte, more string) bool {
-	for _, c := range b {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(more, c) >= 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c byte) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(more, c) >= 0)
+	})
 }
 
 // IsModel reports whether a string can be the name of a model.

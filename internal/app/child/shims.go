@@ -104,12 +104,10 @@ func ownShell(env func(string) string) bool {
 		return true
 	}
 	home, _ := os.UserHomeDir()
-	for _, dir := range []string{home, "."} {
-		if b, err := os.ReadFile(filepath.Join(dir, ".npmrc")); err == nil && strings.Contains(string(b), "script-shell") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{home, "."}, func(dir string) bool {
+		b, err := os.ReadFile(filepath.Join(dir, ".npmrc"))
+		return err == nil && strings.Contains(string(b), "script-shell")
+	})
 }
 
 func script(path, text string) error {

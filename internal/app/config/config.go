@@ -266,10 +266,7 @@ func (c *Config) named(key, which, api, fallback string) (string, Upstream, erro
 	if err := checkURL(key, which); err != nil {
 		return "", Upstream{}, err
 	}
-	u, err := url.Parse(which)
-	if err != nil {
-		return "", Upstream{}, checkURL(key, which)
-	}
+	u, _ := url.Parse(which) // checkURL has read it
 	return u.Host, Upstream{URL: which, API: api}, nil
 }
 
@@ -310,6 +307,15 @@ func (c *Config) Mediation(u *Upstream) mediator.Policy {
 // distributions that the risk model reads.
 func (c *Config) AskLogprobs(u *Upstream) bool {
 	return cmp.Or(u.Monitor.Mode, c.Monitor.Mode) != "off" && cmp.Or(u.Monitor.Logprobs, c.Monitor.Logprobs) == "ask"
+}
+
+// Routes are the addresses of margay serve for MCP servers, by their own.
+func (c *Config) Routes() map[string]string {
+	out := map[string]string{}
+	for name, s := range c.MCP.Servers {
+		out[s.URL] = "http://" + c.Listen + "/mcp/" + name
+	}
+	return out
 }
 
 // Monitors reports whether the risk model judges any traffic.

@@ -114,12 +114,9 @@ func bodiless(b []byte) bool {
 	if err != nil {
 		return false
 	}
-	for _, d := range f.Docs {
-		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.CommentGroupType {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Docs, func(d *ast.DocumentNode) bool {
+		return d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.CommentGroupType
+	})
 }
 
 var (

@@ -2,7 +2,6 @@ package decisions
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"time"
@@ -89,11 +88,8 @@ func (a *app) allow(ctx context.Context, st *state.State, id string, f *allowFla
 		return err
 	}
 	found, _, err := st.Store.FindingByID(ctx, strings.ToUpper(id))
-	if errors.Is(err, secret.ErrNotFound) {
-		return problem.Failure("margay log shows the ids of findings", "no finding has this id")
-	}
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return unknown(err, "margay log shows the ids of findings", "no finding has this id")
 	}
 	al := secret.Allow{ID: flow.NewID(), Finding: found.ID, Reason: f.reason, Created: time.Now().UTC().Truncate(time.Millisecond), Expires: until}
 	switch {
@@ -113,7 +109,7 @@ func (a *app) allow(ctx context.Context, st *state.State, id string, f *allowFla
 		al.Fingerprint = found.Fingerprint
 	}
 	if err := st.Store.PutAllow(ctx, al); err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	if found.Rule == stream.RuleVault && found.Source == secret.SourceRegistered {
 		a.Note("%s is a registered secret: it now passes everywhere", found.Name)
@@ -126,11 +122,8 @@ func (a *app) allow(ctx context.Context, st *state.State, id string, f *allowFla
 
 func (a *app) removeAllow(ctx context.Context, st *state.State, args []string) error {
 	err := st.Store.DeleteAllow(ctx, strings.ToUpper(args[0]))
-	if errors.Is(err, secret.ErrNotFound) {
-		return problem.Failure("margay allow list shows the ids", "no allowance has this id")
-	}
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return unknown(err, "margay allow list shows the ids", "no allowance has this id")
 	}
 	return a.Print(map[string]any{"removed": args[0]}, func(w io.Writer) { cli.Fprintf(w, "removed %s\n", args[0]) })
 }
@@ -138,7 +131,7 @@ func (a *app) removeAllow(ctx context.Context, st *state.State, args []string) e
 func (a *app) listAllows(ctx context.Context, st *state.State, _ []string) error {
 	all, err := st.Store.Allows(ctx)
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	rows := a.Rows()
 	for i := range all {

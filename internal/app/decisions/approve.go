@@ -98,7 +98,7 @@ func (a *app) listQuestions(ctx context.Context, d *confirm.Desk, all bool) erro
 	const page = 100
 	rows, err := d.Rows(ctx, all, page+1)
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	if len(rows) > page { // the newest, where all are listed; fewer wait at one time
 		rows = rows[len(rows)-page:]
@@ -144,11 +144,8 @@ func (q *asked) standing(now time.Time) string {
 func (a *app) showQuestion(ctx context.Context, st *state.State, args []string) error {
 	d := deskOf(st)
 	r, err := d.Row(ctx, strings.ToUpper(args[0]))
-	if errors.Is(err, confirm.ErrNotFound) {
-		return problem.Failure("margay approve lists them", "no question has this id")
-	}
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return unknown(err, "margay approve lists them", "no question has this id")
 	}
 	q, err := question(d, &r)
 	if err != nil {
@@ -208,14 +205,12 @@ func (q *asked) write(w io.Writer) {
 func (a *app) reply(ctx context.Context, d *confirm.Desk, id string, answer confirm.Answer) error {
 	id = strings.ToUpper(id)
 	switch err := d.Answer(ctx, id, answer, "terminal"); {
-	case errors.Is(err, confirm.ErrNotFound):
-		return problem.Failure("margay approve lists them", "no question has this id")
 	case errors.Is(err, confirm.ErrFirst):
 		return problem.Usage("margay approve allow "+id, "%w", err)
 	case errors.Is(err, confirm.ErrAnswered), errors.Is(err, confirm.ErrExpired):
 		return problem.Failure("margay approve show "+id, "%w", err)
 	case err != nil:
-		return problem.Failure(problem.Doctor, "%w", err)
+		return unknown(err, "margay approve lists them", "no question has this id")
 	}
 	return a.Print(map[string]any{"question": id, "answer": answer}, func(w io.Writer) { cli.Fprintf(w, "%s: %s\n", id, answer) })
 }

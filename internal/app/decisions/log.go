@@ -2,7 +2,6 @@ package decisions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/mediator/audit"
-	"github.com/margaydev/margay/secret"
 )
 
 const (
@@ -70,14 +68,14 @@ func (a *app) showLog(ctx context.Context, log state.Store, from time.Time, n in
 	// listed below.
 	start, err := log.LastArrival(ctx)
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	var last []audit.Entry // the newest n; with n 0, entries are printed as they come
 	listed := map[string]bool{}
 	window := audit.FirstID(time.Now().Add(-logLate))
 	for en, err := range audit.Since(ctx, log, from) {
 		if err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		if follow && en.ID >= window {
 			listed[en.ID] = true
@@ -112,7 +110,7 @@ func (a *app) follow(ctx context.Context, log state.Store, after int64, listed m
 	for {
 		page, next, err := log.Arrived(ctx, after, logPage)
 		if err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		for i := range page {
 			if listed[page[i].ID] {
@@ -187,11 +185,8 @@ func (a *app) explain(ctx context.Context, st *state.State, args []string) error
 		finding, id = id, decision
 	}
 	en, err := st.Store.Decision(ctx, id)
-	if errors.Is(err, secret.ErrNotFound) {
-		return problem.Failure("margay log shows the ids", "neither a decision nor a finding has this id")
-	}
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return unknown(err, "margay log shows the ids", "neither a decision nor a finding has this id")
 	}
 	return a.Print(entryOf(&en), func(w io.Writer) {
 		cli.Fprintf(w, "decision    %s\ntrajectory  %s\nmade        %s\nverb        %s, to %s (%s)\noutcome     %s%s\n",

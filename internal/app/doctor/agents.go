@@ -24,14 +24,7 @@ func checkAgents(c *config.Config, dir string, cs *checkups) {
 		return
 	}
 	each(places.Hooks(), "hook", cs, hooks)
-	files := places.Servers()
-	for i := range files {
-		files[i].Routes = map[string]string{}
-		for name, s := range c.MCP.Servers {
-			files[i].Routes[s.URL] = "http://" + c.Listen + "/mcp/" + name
-		}
-	}
-	each(files, "wrapped mcp", cs, servers)
+	each(places.Servers(c.Routes()), "wrapped mcp", cs, servers)
 }
 
 // each looks at the files that exist, and at each once.

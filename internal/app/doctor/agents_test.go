@@ -82,7 +82,7 @@ func TestHooksAndServers(t *testing.T) {
 			put(t, f.Path, b)
 			paths[f.Path] = f.Program
 		}
-		for _, f := range places.Servers() {
+		for _, f := range places.Servers(nil) {
 			list := `{"mcpServers":{"a":{"command":"COMMAND"},"docs":{"url":"https://docs.example/mcp"}}}`
 			switch f.Program {
 			case harness.VSCode:
@@ -122,7 +122,7 @@ func TestHooksAndServers(t *testing.T) {
 func TestProgramOfServer(t *testing.T) {
 	places, margay := home(t)
 	missing := filepath.Join(places.Home, "nowhere")
-	file := places.Servers()[0]
+	file := places.Servers(nil)[0]
 	b, _, err := file.Wrap([]byte(`{"mcpServers":{"a":{"command":"`+filepath.ToSlash(missing)+`","args":["passkey"],"env":{"K":"envkey"}},"b":{"command":"margay-no-such-server"}}}`), filepath.ToSlash(margay), nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"github.com/margaydev/margay/internal/app/keys"
 	"github.com/margaydev/margay/internal/app/rubrics"
 	"github.com/margaydev/margay/internal/app/state"
-	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -29,12 +28,7 @@ func checkReleases(ctx context.Context, c *config.Config, cs *checkups) {
 		cs.add("signing key", Fail, "unset "+config.EnvLedgerKey+" to use a key file", "%s: %v", config.EnvLedgerKey, err)
 	}
 	if err := state.MissingLedgerKey(ctx, c); err != nil {
-		hint := ""
-		var p *problem.Error
-		if errors.As(err, &p) {
-			hint = p.Hint
-		}
-		cs.add("signing key", Fail, hint, "%v", err)
+		cs.problem("signing key", err)
 	}
 	on := c.Declassify.Mode != "off"
 	bad := Warn

@@ -165,8 +165,7 @@ func configured(f func(*harness.File, *harness.Start)) error {
 	if err != nil {
 		return problem.Failure("is HOME set?", "%w", err)
 	}
-	files := places.Servers()
-	harness.Each(files, func(file *harness.File, b []byte) error {
+	harness.Each(places.Servers(nil), func(file *harness.File, b []byte) error {
 		all, err := file.Starts(b)
 		for j := range all {
 			f(file, &all[j])

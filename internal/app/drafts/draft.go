@@ -74,23 +74,9 @@ func Parse(b []byte) ([]Tool, error) {
 	if err := strict.Parse(b, strictjson.Limits{}); err != nil {
 		return nil, fmt.Errorf("not a list of tools: %w", err)
 	}
-	var doc struct {
-		Result *struct {
-			Tools []json.RawMessage `json:"tools"`
-		} `json:"result"`
-		Tools []json.RawMessage `json:"tools"`
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(b, &list) != nil {
-		if json.Unmarshal(b, &doc) != nil {
-			return nil, errors.New("not a list of tools")
-		}
-		if list = doc.Tools; list == nil && doc.Result != nil {
-			list = doc.Result.Tools
-		}
-	}
-	if list == nil {
-		return nil, errors.New(`not a list of tools: it has no member "tools"`)
+	list, err := pack.Listed(b)
+	if err != nil {
+		return nil, err
 	}
 	var out []Tool
 	for i, raw := range list {

@@ -343,7 +343,7 @@ func (a *app) listLedger(ctx context.Context, s ledger.Store) error {
 	n := 0
 	for h, err := range s.Heads(ctx) {
 		if err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		got, err := s.Entries(ctx, h.Family, h.Seq-1, 1)
 		if err != nil || len(got) == 0 {

@@ -140,7 +140,7 @@ func familyOf(ctx context.Context, s ledger.Store, id string) (flow.TrajectoryID
 	for _, name := range []string{id, strings.ToUpper(id)} {
 		got, err := s.Entries(ctx, flow.TrajectoryID(name), 0, 1)
 		if err != nil {
-			return "", problem.Failure(problem.Doctor, "%w", err)
+			return "", problem.Unexpected(err)
 		}
 		if len(got) > 0 {
 			return flow.TrajectoryID(name), nil
@@ -160,7 +160,7 @@ func familyOf(ctx context.Context, s ledger.Store, id string) (flow.TrajectoryID
 			}
 		}
 		if err != nil {
-			return "", problem.Failure(problem.Doctor, "%w", err)
+			return "", problem.Unexpected(err)
 		}
 	}
 	return "", problem.Failure("margay ledger list lists the families", "the ledger has nothing of trajectory %s", invocation.Printable(id))

@@ -122,7 +122,7 @@ func (a *app) makeReport(ctx context.Context, c *config.Config, st *state.State,
 	case errors.Is(err, report.ErrUnknown):
 		return problem.Failure("give an earlier time; margay log shows what was decided", "nothing has happened since %s", scope.Since.Format(time.RFC3339))
 	case err != nil:
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	write := d.Render
 	if a.JSON {
@@ -162,13 +162,10 @@ func (a *app) makeReport(ctx context.Context, c *config.Config, st *state.State,
 func masker(ctx context.Context, c mediator.Config) (func(string) string, error) {
 	engine, err := mediator.New(c)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	mask, err := engine.Masker(ctx)
-	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
-	}
-	return mask, nil
+	return mask, problem.Unexpected(err)
 }
 
 func (a *app) verifyReport(ctx context.Context, path, key, head string) error {

@@ -47,12 +47,8 @@ func (a *app) mcpWrap(f *editFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	files := places.Servers()
-	for i := range files {
-		files[i].Routes = routes
-	}
 	known := map[string]string{} // packs of servers that are wrapped, by their names
-	err = a.edit(f, args, files, part{
+	err = a.edit(f, args, places.Servers(routes), part{
 		put: func(e *fileEdit, file *harness.File, b []byte) ([]byte, error) {
 			after, all, err := file.Wrap(b, margay[0], margay[1:], servers.Flags)
 			e.servers(all, harness.Wrapped)
@@ -101,11 +97,7 @@ func (a *app) routes() (map[string]string, error) {
 	if err != nil || c.Access.Token != "" {
 		return nil, err
 	}
-	out := map[string]string{}
-	for name, s := range c.MCP.Servers {
-		out[s.URL] = "http://" + c.Listen + "/mcp/" + name
-	}
-	return out, nil
+	return c.Routes(), nil
 }
 
 // servers notes what becomes of a file's servers, with a line for each.

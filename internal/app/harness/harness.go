@@ -68,19 +68,17 @@ func Here() (Places, error) {
 		config = filepath.Join(home, ".config")
 	}
 	dir, err := os.Getwd()
-	if err != nil {
-		return Places{}, err
-	}
-	return Places{Home: home, Config: config, Project: dir, Claude: os.Getenv("CLAUDE_CONFIG_DIR"), Codex: os.Getenv("CODEX_HOME")}, nil
+	return Places{Home: home, Config: config, Project: dir, Claude: os.Getenv("CLAUDE_CONFIG_DIR"), Codex: os.Getenv("CODEX_HOME")}, err
 }
 
 func (p *Places) codex() string { return cmp.Or(p.Codex, filepath.Join(p.Home, ".codex")) }
 
-// Servers returns the files that list MCP servers, whether they exist or not.
-func (p *Places) Servers() []File {
+// Servers returns the files that list MCP servers, whether they exist or not, with
+// what is File.Routes of each.
+func (p *Places) Servers(routes map[string]string) []File {
 	all := [][]string{{"mcpServers"}}
 	claude := filepath.Join(cmp.Or(p.Claude, p.Home), ".claude.json")
-	return []File{
+	files := []File{
 		{Program: ClaudeCode, Scope: Project, Path: filepath.Join(p.Project, ".mcp.json"), format: jsonc{}, servers: all},
 		{Program: ClaudeCode, Scope: User, Path: claude, format: jsonc{}, servers: [][]string{{"mcpServers"}, {"projects", "*", "mcpServers"}}},
 		{Program: ClaudeDesktop, Scope: User, Path: filepath.Join(p.Config, "Claude", "claude_desktop_config.json"), format: jsonc{}, servers: all},
@@ -91,6 +89,10 @@ func (p *Places) Servers() []File {
 		{Program: Codex, Scope: Project, Path: filepath.Join(p.Project, ".codex", "config.toml"), format: toml{}, servers: [][]string{{"mcp_servers"}}},
 		{Program: Codex, Scope: User, Path: filepath.Join(p.codex(), "config.toml"), format: toml{}, servers: [][]string{{"mcp_servers"}}},
 	}
+	for i := range files {
+		files[i].Routes = routes
+	}
+	return files
 }
 
 // Hooks returns the files of hooks, whether they exist or not.

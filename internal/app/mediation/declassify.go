@@ -76,7 +76,7 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	for _, b := range kept {
 		if _, err := book.KeepRubric(ctx, b); err != nil {
-			return nil, problem.Failure(problem.Doctor, "%w", err)
+			return nil, problem.Unexpected(err)
 		}
 	}
 	vc := declassify.Config{
@@ -102,7 +102,7 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	v, err := declassify.New(vc)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: Tools(cfg), Memories: memoriesOf(cfg), Kept: st.Store}
 	if vc.Ask {
@@ -133,20 +133,23 @@ func bookOf(ctx context.Context, c *config.Config, st *state.State) (*ledger.Boo
 	}
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, nil, problem.Unexpected(err)
 	}
 	store := memory.New()
 	b, err := ledger.NewBook(ledger.Config{Store: store, Key: key})
 	return b, store, err
 }
 
-// ValueKey is the key of fingerprints of values in the ledger, and of nothing else.
-func ValueKey(k *secret.Keys) (key [32]byte) {
-	h := hmac.New(sha256.New, k.Fingerprint[:])
-	h.Write([]byte("margay declassify values v1"))
+// Derive returns a key for one purpose.
+func Derive(from [32]byte, purpose string) (key [32]byte) {
+	h := hmac.New(sha256.New, from[:])
+	h.Write([]byte(purpose))
 	h.Sum(key[:0])
 	return key
 }
+
+// ValueKey is the key of fingerprints of values in the ledger, and of nothing else.
+func ValueKey(k *secret.Keys) [32]byte { return Derive(k.Fingerprint, "margay declassify values v1") }
 
 // Start fixes the budgets of trajectories by the rubric of their task.
 func Start(cfg *config.Declassify, reg *rubric.Registry) (func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error), error) {

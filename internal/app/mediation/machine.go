@@ -59,18 +59,13 @@ func Untrusted(ctx context.Context, c *config.Config, st *state.State) (dir stri
 	}
 	on, err := b.Now(ctx, dir)
 	if err != nil {
-		return "", nil, problem.Failure(problem.Doctor, "%w", err)
+		return "", nil, problem.Unexpected(err)
 	}
 	names, wide := Folder(dir)
 	if wide != nil || on.Places.Root(dir) != "" {
 		return "", nil, nil
 	}
-	return names[0], func() error {
-		if err := b.Trust(ctx, names...); err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
-		}
-		return nil
-	}, nil
+	return names[0], func() error { return problem.Unexpected(b.Trust(ctx, names...)) }, nil
 }
 
 // ForgetServer forgets what an agent's MCP server said of its tools when they were

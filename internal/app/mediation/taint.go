@@ -3,8 +3,6 @@
 package mediation
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"maps"
@@ -20,7 +18,6 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/screen"
 	"github.com/margaydev/margay/screen/lexical"
-	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/taint"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
@@ -39,7 +36,7 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		return nil, err
 	}
 	t := &mediator.Taint{
-		Policy: p, Key: digestKey(&st.Keys), Report: c.Taint.Mode == "report" || c.Observe,
+		Policy: p, Key: Derive(st.Keys.Pseudonym, "margay call digests v1"), Report: c.Taint.Mode == "report" || c.Observe,
 		// Harnesses name the tools of the user's servers with two underscores;
 		// they describe all other tools themselves.
 		Foreign: func(tool string) bool { return strings.Contains(tool, "__") },
@@ -70,13 +67,6 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 func Suggest(tool string, says []string) effect.Profile {
 	p := suggest.Propose(&suggest.Tool{Name: tool, Texts: says})
 	return effect.Profile{Effect: p.Effect, Open: p.Open}
-}
-
-// digestKey keys the digests of calls.
-func digestKey(k *secret.Keys) taint.Key {
-	h := hmac.New(sha256.New, k.Pseudonym[:])
-	h.Write([]byte("margay call digests v1"))
-	return taint.Key(h.Sum(nil))
 }
 
 const taintHint = "see taint in margay config example, and margay policy lint"

@@ -223,10 +223,7 @@ func machine(ctx context.Context, c *config.Config) (*act.Machine, error) {
 		return nil, err
 	}
 	on, err := b.Now(ctx, "")
-	if err != nil {
-		err = problem.Failure(problem.Doctor, "%w", err)
-	}
-	return on, err
+	return on, problem.Unexpected(err)
 }
 
 // explainPolicy is the policy of the configuration, or of the named packs alone.

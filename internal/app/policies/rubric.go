@@ -138,15 +138,7 @@ func (a *app) rubricLint() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now := time.Now()
-			for _, r := range rs {
-				findings = append(findings, lint.Check(r, now)...)
-			}
-			for i, r := range rs {
-				for _, o := range rs[i+1:] {
-					findings = append(findings, lint.CheckPair(r, o)...)
-				}
-			}
+			findings = append(findings, lint.All(rs, time.Now())...)
 			proved, err := a.prove(cmd.Context(), rs, &findings)
 			if err != nil {
 				return err
@@ -231,10 +223,7 @@ func (a *app) openRegistry() (*rubric.Registry, []*rubric.Refusal, error) {
 		return nil, nil, err
 	}
 	reg, refused, err := f.Read(nil)
-	if err != nil {
-		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
-	}
-	return reg, refused, nil
+	return reg, refused, problem.Unexpected(err)
 }
 
 // tested is the result of margay rubric test. It holds no part of the tested text.

@@ -45,7 +45,7 @@ func (a *app) rubricSign() *cobra.Command {
 			}
 			key, err := f.Key()
 			if err != nil {
-				return problem.Failure(problem.Doctor, "%w", err)
+				return problem.Unexpected(err)
 			}
 			if out == "" {
 				out = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + signed.Ext
@@ -110,7 +110,7 @@ func (a *app) rubricVerify() *cobra.Command {
 					v.Rule, v.Detail = bad.Rule, bad.Err.Error()
 					a.Code = problem.Findings
 				case err != nil:
-					return problem.Failure(problem.Doctor, "%w", err)
+					return problem.Unexpected(err)
 				default:
 					v.OK, v.Rubric, v.Hash = true, r.String(), r.Hash().String()
 				}
@@ -202,7 +202,7 @@ func (a *app) publish(f rubrics.Folder, args []string, own ...*rubric.Rubric) ([
 	if len(own) > 0 {
 		files, err := f.Sign(own...)
 		if err != nil {
-			return nil, problem.Failure(problem.Doctor, "%w", err)
+			return nil, problem.Unexpected(err)
 		}
 		all = append(all, files...)
 	}
@@ -210,10 +210,7 @@ func (a *app) publish(f rubrics.Folder, args []string, own ...*rubric.Rubric) ([
 	if errors.Is(err, rubrics.ErrOlder) {
 		return nil, problem.Usage("increase its revision", "%w", err)
 	}
-	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
-	}
-	return names, nil
+	return names, problem.Unexpected(err)
 }
 
 // listedRubric is a row of margay rubric list.
@@ -284,7 +281,7 @@ func (a *app) printKey() error {
 	}
 	k, err := f.Public()
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	return a.Print(map[string]string{"id": signed.KeyID(k), "key": string(signed.FormatKey(k))}, func(w io.Writer) { _, _ = w.Write(signed.FormatKey(k)) })
 }

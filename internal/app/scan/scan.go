@@ -58,11 +58,11 @@ func New(ctx context.Context, c *config.Config, st *state.State, personal, recor
 	now := time.Now()
 	index, err := secret.NewIndex(&st.Keys, st.Store.Secrets(ctx), now)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	allows, err := st.Store.Allows(ctx)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	return &Scanner{
 		st: st, allows: allows, personal: personal, record: record,

@@ -26,7 +26,7 @@ import (
 // consoleKey returns the key of one-time tokens. Commands of the same
 // installation make them, too.
 func consoleKey(k *secret.Keys) []byte {
-	key := derive(k, "margay console tokens v1")
+	key := mediation.Derive(k.Pseudonym, "margay console tokens v1")
 	return key[:]
 }
 

@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"log/slog"
 	"reflect"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
-	"github.com/margaydev/margay/secret"
 )
 
 // engines makes one engine for each policy: upstreams of the same policy
@@ -63,18 +60,10 @@ func (e *engines) get(p mediator.Policy, pass bool) (*mediator.Engine, error) {
 	mc.Policy, mc.OnErrorPass = p, pass
 	m, err := mediator.New(mc)
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	e.made, e.of = append(e.made, m), append(e.of, mc)
 	return m, nil
-}
-
-// derive returns a key for one purpose.
-func derive(k *secret.Keys, purpose string) (out [32]byte) {
-	h := hmac.New(sha256.New, k.Pseudonym[:])
-	h.Write([]byte(purpose))
-	h.Sum(out[:0])
-	return out
 }
 
 // logDecision writes a decision to the log: ids, kinds and places alone.

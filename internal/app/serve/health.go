@@ -2,15 +2,14 @@ package serve
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/margaydev/margay/internal/app/console"
+	"github.com/margaydev/margay/internal/httpedge"
 	"github.com/margaydev/margay/mediator/audit"
 )
 
@@ -86,11 +85,7 @@ func (h *health) note(status int, err error, start time.Time) {
 	detail := ""
 	switch {
 	case err != nil:
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		detail = "it can't be reached: " + err.Error()
+		detail = "it can't be reached: " + httpedge.Reason(err)
 	case status >= 500, status == http.StatusTooManyRequests:
 		detail = "it answered " + strconv.Itoa(status) + " " + http.StatusText(status)
 	}

@@ -65,7 +65,7 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 		DenyChanged: o.DenyChanged && !c.Observe, MaxMessage: c.Limits.Body, Log: o.Log,
 	})
 	if err != nil {
-		return nil, nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, nil, problem.Unexpected(err)
 	}
 	return proxy, func() Summary {
 		s := did.summary()
@@ -76,7 +76,7 @@ func NewServerProxy(c *config.Config, st *state.State, o ServerOptions) (*mcppro
 
 // PinKey returns the key of the hashes that the tools of MCP servers are
 // pinned by.
-func PinKey(k *secret.Keys) [32]byte { return derive(k, "margay mcp pins v1") }
+func PinKey(k *secret.Keys) [32]byte { return mediation.Derive(k.Pseudonym, "margay mcp pins v1") }
 
 // Identity recognises an HTTP server at its next start.
 func Identity(name string, s *config.MCPServer) string { return "http\x00" + name + "\x00" + s.URL }
@@ -106,7 +106,7 @@ func (s *Server) servers(c *config.Config, es *engines, st *state.State, log *sl
 			DenyChanged: c.DenyChanged(&srv) && !c.Observe, MaxMessage: c.Limits.Body, Log: log,
 		})
 		if err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		s.mcp[name], err = proxy.Handler(mcpproxy.HTTPConfig{
 			URL: u, CAFile: srv.CAFile, Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Idle: c.Limits.Idle.Value(),

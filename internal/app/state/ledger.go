@@ -20,10 +20,7 @@ func (s *State) Book(ctx context.Context, c *config.Config) (*ledger.Book, error
 		return nil, err
 	}
 	b, err := ledger.NewBook(ledger.Config{Store: s.Store, Key: key})
-	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
-	}
-	return b, nil
+	return b, problem.Unexpected(err)
 }
 
 // LedgerKey returns the key that the ledger is signed with. It makes a missing

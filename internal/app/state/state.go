@@ -109,7 +109,7 @@ func Open(ctx context.Context, c *config.Config) (*State, error) {
 func openStore(ctx context.Context, c *config.Config) (Store, error) {
 	db, err := sqlite.Open(ctx, c.StorePath(), sqlite.Options{})
 	if err != nil {
-		return nil, problem.Failure(problem.Doctor, "%w", err)
+		return nil, problem.Unexpected(err)
 	}
 	s := &counted{db, countPath(c)}
 	err = emptied(ctx, c, s)
@@ -163,7 +163,7 @@ func keyProblem(err error) error {
 	case errors.As(err, new(*fs.PathError)), errors.As(err, new(*os.LinkError)):
 		return problem.Failure("choose a folder that you may write to with --state-dir", "%w", err)
 	}
-	return problem.Failure(problem.Doctor, "%w", err)
+	return problem.Unexpected(err)
 }
 
 // MissingKey returns an error if the store has secrets and the fingerprint key
@@ -191,7 +191,7 @@ func withDatabase(ctx context.Context, c *config.Config, f func(Store) error) er
 	}
 	s, err := sqlite.Open(ctx, c.StorePath(), sqlite.Options{})
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	defer s.Close()
 	return f(s)
@@ -201,7 +201,7 @@ func withDatabase(ctx context.Context, c *config.Config, f func(Store) error) er
 func ifAny[T any](all iter.Seq2[T, error], found error) error {
 	for _, err := range all {
 		if err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		return found
 	}

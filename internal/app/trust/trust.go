@@ -107,7 +107,7 @@ func placesProblem(err error) error {
 	case errors.Is(err, store.ErrFull):
 		return problem.Failure("margay trust files lists files; margay trust endorse takes a folder of them", "too many folders and files are remembered: %w", err)
 	}
-	return problem.Failure(problem.Doctor, "%w", err)
+	return problem.Unexpected(err)
 }
 
 // mine refuses to let an agent change what its user trusts.
@@ -175,7 +175,7 @@ func (a *app) trustServer(ctx context.Context, st *state.State, args []string) e
 	}
 	n, err := mediation.ForgetServer(ctx, st, args[0])
 	if err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	if n == 0 {
 		return problem.Failure("use its name in the agent's configuration", "no tools of %s were seen", args[0])

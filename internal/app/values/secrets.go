@@ -225,7 +225,7 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 			return err
 		}
 		if err := st.Store.PutSecrets(ctx, recs); err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		for _, o := range others {
 			a.Note("%s has another value, too, which stays protected until: margay secrets remove %s", o.Name, o.ID)
@@ -255,7 +255,7 @@ func namesakes(ctx context.Context, st *state.State, recs []secret.Record) ([]se
 func find(ctx context.Context, st *state.State, match func(*secret.Record) bool) (out []secret.Record, err error) {
 	for r, err := range st.Store.Secrets(ctx) {
 		if err != nil {
-			return nil, problem.Failure(problem.Doctor, "%w", err)
+			return nil, problem.Unexpected(err)
 		}
 		if match(&r) {
 			out = append(out, r)
@@ -268,7 +268,7 @@ func (a *app) listSecrets(ctx context.Context, st *state.State, _ []string) erro
 	rows := a.Rows()
 	for r, err := range st.Store.Secrets(ctx) {
 		if err != nil {
-			return problem.Failure(problem.Doctor, "%w", err)
+			return problem.Unexpected(err)
 		}
 		until := ""
 		if !r.Expires.IsZero() {
@@ -297,7 +297,7 @@ func (a *app) removeSecret(ctx context.Context, st *state.State, args []string) 
 	}
 	id := found[0].ID
 	if err := st.Store.DeleteSecret(ctx, id); err != nil {
-		return problem.Failure(problem.Doctor, "%w", err)
+		return problem.Unexpected(err)
 	}
 	return a.Print(map[string]any{"removed": id}, func(w io.Writer) { cli.Fprintf(w, "removed %s\n", id) })
 }

@@ -67,22 +67,9 @@ func Rubrics(c *config.Config, held *mediation.Rulebook, books *Books, key [32]b
 		}
 		var err error
 		s.signers, err = s.Folder.Signers()
-		s.findings = lintOf(s.Registry)
+		s.findings = lint.All(rubrics.InForce(s.Registry), time.Now())
 		return s, err
 	})}
-}
-
-// lintOf lints the rubrics in force, and each two of them that may both hold.
-func lintOf(reg *rubric.Registry) []lint.Finding {
-	var out []lint.Finding
-	active := rubrics.InForce(reg)
-	for i, r := range active {
-		out = append(out, lint.Check(r, time.Now())...)
-		for _, o := range active[i+1:] {
-			out = append(out, lint.CheckPair(r, o)...)
-		}
-	}
-	return out
 }
 
 // shelf reads the registry. Its errors name files, and no more.
