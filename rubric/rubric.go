@@ -230,7 +230,10 @@ func ParseCanonical(file string, b []byte) (*Rubric, error) {
 // compile makes a rubric of a document.
 func compile(doc *document.Document) (*Rubric, error) {
 	r := &Rubric{doc: doc, hash: sha256.Sum256(doc.Canonical())}
-	return r, doc.Place(r.compile())
+	if err := r.compile(); err != nil {
+		return nil, doc.Place(err)
+	}
+	return r, nil
 }
 
 // Canonical returns the rubric's canonical bytes, which it is hashed, signed

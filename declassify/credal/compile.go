@@ -82,7 +82,10 @@ func Compile(g dependency.Graph) (*Tree, error) {
 	for i := range factors {
 		b.at[i] = slices.IndexFunc(t.cliques, func(c clique) bool { return factors[i].scope&^c.set == 0 })
 	}
-	return t, b.weigh()
+	if err := b.weigh(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // forest finds the homes of variables, and makes the edges and the order of

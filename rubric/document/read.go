@@ -79,7 +79,10 @@ func build(src *yamldoc.Document) (*Document, error) {
 	if err == nil {
 		err = yamldoc.Unmarshal(d.canonical, d)
 	}
-	return d, src.Place(err)
+	if err != nil {
+		return nil, src.Place(err)
+	}
+	return d, nil
 }
 
 // Canonical returns the bytes that the rubric is hashed, signed and stored as.

@@ -79,7 +79,10 @@ func New(s *Spec, columns []string) (*Part, error) {
 	if err == nil {
 		err = p.weigh()
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // narrow keeps to values that match the pattern.

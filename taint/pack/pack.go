@@ -115,5 +115,8 @@ func Load(file string, b []byte) (*Pack, error) {
 		return nil, err
 	}
 	p := &Pack{File: file, doc: doc}
-	return p, doc.Place(d.compile(p))
+	if err := d.compile(p); err != nil {
+		return nil, doc.Place(err)
+	}
+	return p, nil
 }

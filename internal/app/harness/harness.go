@@ -68,7 +68,10 @@ func Here() (Places, error) {
 		config = filepath.Join(home, ".config")
 	}
 	dir, err := os.Getwd()
-	return Places{Home: home, Config: config, Project: dir, Claude: os.Getenv("CLAUDE_CONFIG_DIR"), Codex: os.Getenv("CODEX_HOME")}, err
+	if err != nil {
+		return Places{}, err
+	}
+	return Places{Home: home, Config: config, Project: dir, Claude: os.Getenv("CLAUDE_CONFIG_DIR"), Codex: os.Getenv("CODEX_HOME")}, nil
 }
 
 func (p *Places) codex() string { return cmp.Or(p.Codex, filepath.Join(p.Home, ".codex")) }
