@@ -79,7 +79,7 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 	}
 	// What reads others' files and tells somebody in one call is asked about.
-	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach }) &&
+	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach && a.To != "" }) &&
 		slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Observe && a.Foreign })
 	if c.Limit = p.Limit(sourceOf[least], reader); unkind || tells {
 		c.Kinds = nil
