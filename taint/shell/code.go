@@ -166,9 +166,6 @@ func code(a *analysis, i *invocation) {
 	a.fed(i, func(text string) { judge(text, false) })
 }
 
-// modules are Python's own that do no harm; others are programs of the workspace.
-var modules = []string{"json.tool", "py_compile", "compileall", "unittest", "pytest", "doctest", "timeit", "cProfile", "pdb", "venv", "build", "mypy", "ruff", "black", "flake8", "pylint", "isort", "coverage", "tox", "nox", "pyright", "ast", "tokenize", "dis", "sysconfig", "site", "platform", "calendar", "pre_commit"}
-
 func (a *analysis) module(i *invocation, args []word) {
 	switch {
 	case len(args) == 0 || args[0].dynamic:
@@ -185,8 +182,10 @@ func (a *analysis) module(i *invocation, args []word) {
 			p = i.part(effect.Run, "it serves files to this machine")
 		}
 		a.add(p)
-	case slices.Contains(modules, args[0].text):
-		a.add(i.part(effect.Run, "it runs a module of Python's"))
+	case slices.Contains(table.Library, args[0].text), args[0].text == "json.tool" && len(args) > 2: // it writes its second file
+		a.hide(i.text, "the module writes files, runs code, or uses the network")
+	case slices.Contains(table.Modules, args[0].text):
+		a.apply(&table.Entry{Set: true, Effects: []effect.Effect{effect.Run}}, i, nil)
 	default:
 		// A module of the workspace is found before others.
 		for _, name := range []string{strings.ReplaceAll(args[0].text, ".", "/"), "src/" + strings.ReplaceAll(args[0].text, ".", "/")} {
