@@ -173,7 +173,7 @@ func forced(words []string, root string) string {
 	for _, w := range words[2:] {
 		switch {
 		case w == "--force" || w == "--force-with-lease" || w == "-f":
-		case !plainWord.MatchString(w) || slices.Contains([]string{"main", "master", "trunk", "develop", "HEAD"}, w):
+		case !plainWord.MatchString(w) || slices.Contains([]string{"main", "master", "trunk", "develop", "release", "production", "HEAD"}, path.Base(w)):
 			return ""
 		default:
 			named = append(named, w)
