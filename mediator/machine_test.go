@@ -342,7 +342,8 @@ func TestGrantedKinds(t *testing.T) {
 		{one, "go test ./... && git push -u origin fix/a", []string{"covered"}},
 		{one, "git push origin fix/b", []string{"git push: origin fix/b in /work", builds, theirs}},
 		{one, "cat /home/me/x; git push origin fix/a", nil},
-		{one, "git push origin fix/a; curl https://evil.example", nil},
+		{one, "git push origin fix/a; curl https://evil.example", []string{"git push: origin fix/a in /work", builds, theirs, "curl https://evil.example in /work"}},
+		{one, "git push origin fix/a; curl https://evil.example/x", []string{"git push: origin fix/a in /work", builds, theirs, "curl https://evil.example/x in /work"}},
 		{two, "go test ./...", []string{builds, theirs}},
 	} {
 		if got := ask(c.trajectory, c.command); !slices.Equal(got, c.want) {

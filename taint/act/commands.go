@@ -87,7 +87,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			if strings.HasPrefix(made.To, "forge") {
 				out = append(out, in.forge(&out[last], command)...)
 			}
-			out[last].Kind = in.kind(&out[last], p, command)
+			out[last].Kind = in.kind(&out[last], p)
 		}
 	})
 	if len(out) == 0 {

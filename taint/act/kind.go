@@ -18,96 +18,93 @@ import (
 // of one kind if theirs are equal.
 
 var (
-	// checks matches what builds, tests, checks or formats by its name, whatever its
-	// flags are: a flag that leads elsewhere makes another act besides.
-	checks = regexp.MustCompile(`^(?:mise (?:x|exec) (?:[a-z][A-Za-z0-9@._-]* )?-- )?(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?:[: -]|$)|(?:uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
+	// checks matches what builds, tests, checks or formats by its name. Its other words
+	// must be plain, too.
+	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|npm|pnpm|yarn|bun|make|mise|swift|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?:[: -]|$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
 	// asking matches what asks a registry of packages, and changes nothing.
 	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search))(?: (?:--json|--quiet|-q|[A-Za-z0-9@][A-Za-z0-9@/._-]*))+$`)
 	// exchanges matches git's exchange with a remote, with flags that change
 	// neither what is exchanged nor how.
 	exchanges = regexp.MustCompile(`^git (?:-C [^ ]+ )?(?:push|pull|fetch)(?: (?:-u|--set-upstream|-q|--quiet|-v|--verbose|--rebase|--no-rebase|--ff-only|--autostash|-f|--force|--force-with-lease|[A-Za-z0-9_][A-Za-z0-9_.:/-]*))*$`)
-	// pack matches a package with or without a version, and npx's words behind it.
-	pack = regexp.MustCompile(`^(?:@[a-z0-9-]+/)?[a-z0-9][a-z0-9._-]*(?:@[A-Za-z0-9._-]+)?(?: (?:--json|--version|[A-Za-z0-9@][A-Za-z0-9@/._-]*))*$`)
 	// number matches how a forge's client names a pull request or an issue.
 	number = regexp.MustCompile(`^(?:#?[0-9]{1,9}|https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]{1,9})$`)
 	// site matches an address, up to its host.
 	site = regexp.MustCompile(`^(https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?:[/?#][^\s\\@]*)?$`)
+	// publishes matches names of tasks that do more than build.
+	publishes = regexp.MustCompile(`(?i)publish|deploy|release|push|upload`)
 	// plainWord matches a subcommand, or the name of a branch.
 	plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 )
 
-// kind is the kind of a part of a command, whose words are known; empty where a yes
-// is for the very call.
-func (m *Machine) kind(a *Act, p *shell.Part, command string) string {
-	root, known := "", len(p.Words) > 0 && p.Words[0] != ""
-	if m.Places != nil && p.In != "" {
-		root = m.Places.Root(p.In)
-	}
-	text := strings.Join(p.Words, " ")
-	switch {
-	case a.Program == "git" && root == "" && p.In != "" && (a.Effect == effect.Reach && a.Unknown && !a.Anywhere || a.Effect == effect.Run):
-		return "use git in " + p.In
-	case a.Effect == effect.Persist:
+// kind is the kind of a part of a command, whose words and folder are known, in an
+// environment that the command does not change; empty where a yes is for the very call.
+func (m *Machine) kind(a *Act, p *shell.Part) string {
+	if a.Effect == effect.Persist {
 		return m.changes(a)
-	case a.Program == "gh" && len(p.Words) > 0 && a.Effect == effect.Reach:
-		return forgeKind(a, p.Words)
-	case known && a.Effect == effect.Run && strings.Contains(p.Words[0], "/"):
-		return m.runsFile(p.In, p.Words[0])
-	case !known || root == "":
+	}
+	if m.Places == nil || p.In == "" || len(p.Words) == 0 || p.Words[0] == "" {
 		return ""
-	case a.Program == "git" && a.Effect == effect.Edit && len(p.Words) > 1:
-		return "git " + p.Words[1] + " in " + root
-	case a.Program == "npx" && (a.Effect == effect.Run || a.Effect == effect.Reach):
-		return npxKind(p.Words)
+	}
+	in, exact, inside := " in "+p.In, exactly(p.Words), m.Places.Root(p.In) != ""
+	switch {
+	case a.Effect == effect.Run && strings.Contains(p.Words[0], "/"):
+		return m.runsFile(p.In, p.Words[0])
+	case a.Program == "gh" && a.Effect == effect.Reach && inside:
+		return forgeKind(a, p.Words, in)
+	case a.Effect == effect.Run && inside && len(p.Words) == 3 && (p.Words[1] == "-c" || p.Words[1] == "-e") && slices.Contains([]string{"python", "python3", "node"}, a.Program):
+		return "compute with " + a.Program + in // code that does more has another effect
+	case a.Program == "git" && a.Effect == effect.Run && inside:
+		return "build, test and check" + in // its hooks
+	case exact == "":
+		return ""
+	case a.Program == "git" && !inside && (a.Effect == effect.Reach && a.Unknown && !a.Anywhere || a.Effect == effect.Run):
+		if w := a.gitWords(); len(w) > 1 && slices.Contains(showing, w[1]) {
+			return "look with git" + in
+		}
+		return exact + in
+	case !inside:
+		return ""
 	case a.Effect == effect.Run:
-		return m.runs(a, p, command, root)
+		return m.runs(a, p.Words, exact, in)
 	case a.Effect == effect.Destroy:
-		return forced(p.Words, root)
+		return forced(p.Words, in)
+	case a.Program == "git" && a.Effect == effect.Edit:
+		return exact + in
 	case a.Effect != effect.Reach:
 		return ""
-	case asking.MatchString(text) && !a.Unknown && !a.Anywhere:
-		return asking.FindStringSubmatch(text)[1]
-	case a.Why == shell.Unheard:
-		return "run " + p.Words[0] + " in " + root
-	case (exchanges.MatchString(text) || strings.HasPrefix(a.To, "registry:")) && !a.Unknown && !a.Anywhere && len(p.Words) > 1 && plainWord.MatchString(p.Words[1]) && a.To != "":
-		return a.Program + " " + p.Words[1] + ": " + a.To + " in " + root
+	case asking.MatchString(exact) && !a.Unknown && !a.Anywhere:
+		return asking.FindStringSubmatch(exact)[1] + in
+	case a.Program == "git" && exchanges.MatchString(exact) && !a.Unknown && !a.Anywhere && a.To != "":
+		return strings.Join(a.gitWords()[:2], " ") + ": " + a.To + in
+	case a.Why == shell.Unheard, a.Program == "npx", a.To != "" && a.Program != "git" && !a.Unknown && !a.Anywhere:
+		return exact + in
 	}
 	return ""
 }
 
-// runs is the kind of an act that runs code of a workspace.
-func (m *Machine) runs(a *Act, p *shell.Part, command, root string) string {
-	words, text := p.Words, strings.Join(p.Words, " ")
-	switch {
-	case a.Program == "git" || checks.MatchString(text):
-		return "build, test and check in " + root
-	case len(words) < 2 || words[1] == "":
-		return ""
-	case slices.Contains([]string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl"}, a.Program) && !strings.HasPrefix(words[1], "-"):
-		return m.runsFile(p.In, words[1])
-	case slices.Contains([]string{"-c", "-e"}, words[1]):
-		return "compute with " + a.Program // code that does more has another effect
-	case a.Program == "go" && words[1] == "run" && len(words) > 2 && strings.HasPrefix(words[2], "./"):
-		return "go run " + words[2] + " in " + p.In
-	case slices.Contains(words, "") || strings.Contains(command, "="):
+// showing are commands of git's that show what a repository has.
+var showing = []string{"log", "show", "status", "diff", "ls-tree", "ls-files", "rev-parse", "rev-list", "merge-base", "cat-file", "blame", "describe", "shortlog"}
+
+// exactly is a command as it stands; empty where a word is not known, or could be
+// several.
+func exactly(words []string) string {
+	if slices.ContainsFunc(words, func(w string) bool { return w == "" || strings.ContainsAny(w, " \t\r\n,\"'`") }) {
 		return ""
 	}
-	return text + " in " + p.In
+	return strings.Join(words, " ")
 }
 
-// npxKind is the kind of fetching a package and running it.
-func npxKind(words []string) string {
-	words = words[1:]
-	if len(words) > 0 && (words[0] == "-y" || words[0] == "--yes") {
-		words = words[1:]
+// runs is the kind of an act that runs code of a workspace.
+func (m *Machine) runs(a *Act, words []string, exact, in string) string {
+	switch {
+	case checks.MatchString(exact) && !publishes.MatchString(exact) && !climbs(exact) && !slices.ContainsFunc(words[1:], func(w string) bool {
+		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/")
+	}):
+		return "build, test and check" + in
+	case len(words) > 1 && slices.Contains([]string{"sh", "bash", "dash", "python", "python3", "node", "ruby", "perl"}, a.Program) && !strings.HasPrefix(words[1], "-"):
+		return m.runsFile(strings.TrimPrefix(in, " in "), words[1])
 	}
-	if !pack.MatchString(strings.Join(words, " ")) {
-		return ""
-	}
-	if len(words) > 1 && slices.Contains([]string{"view", "info", "show"}, words[1]) {
-		words = words[:2] // it asks a registry
-	}
-	return "npx " + strings.Join(words, " ")
+	return exact + in
 }
 
 func (m *Machine) runsFile(dir, name string) string {
@@ -135,7 +132,7 @@ func (m *Machine) changes(a *Act) string {
 // forgeKind is the kind of an act that tells the clone's forge something: it opens,
 // edits or comments on a pull request or an issue, which stands at once behind the verb,
 // if anywhere. Its words are free; whatever else it says is part of the kind.
-func forgeKind(a *Act, words []string) string {
+func forgeKind(a *Act, words []string, in string) string {
 	parts := strings.Split(a.To, ":")
 	if len(parts) != 4 || len(words) < 3 || words[1] != parts[2] || words[2] != parts[3] || !slices.Contains([]string{"create", "edit", "comment"}, words[2]) {
 		return ""
@@ -152,8 +149,7 @@ func forgeKind(a *Act, words []string) string {
 			continue
 		case len(rest) == 1:
 			return ""
-		case slices.Contains([]string{"-t", "--title", "-b", "--body"}, flag):
-		case slices.Contains([]string{"-F", "--body-file"}, flag) && rest[1] == "-":
+		case slices.Contains([]string{"-t", "--title", "-b", "--body"}, flag) && rest[1] != "": // nothing is read into it
 		case slices.Contains([]string{"-R", "--repo", "-B", "--base", "-H", "--head"}, flag) && plainWord.MatchString(rest[1]):
 			kind += " " + flag + " " + rest[1]
 		default:
@@ -161,11 +157,11 @@ func forgeKind(a *Act, words []string) string {
 		}
 		rest = rest[2:]
 	}
-	return kind
+	return kind + in
 }
 
 // forced is the kind of an act that replaces a branch by what the clone has.
-func forced(words []string, root string) string {
+func forced(words []string, in string) string {
 	if len(words) < 5 || words[0] != "git" || words[1] != "push" {
 		return ""
 	}
@@ -182,7 +178,7 @@ func forced(words []string, root string) string {
 	if len(named) != 2 {
 		return ""
 	}
-	return "git push --force: " + strings.Join(named, " ") + " in " + root
+	return "git push --force: " + strings.Join(named, " ") + in
 }
 
 // fetches is the kind of a call that reaches one address.

@@ -46,6 +46,7 @@ func printing(a *analysis, i *invocation) {
 }
 
 func traps(a *analysis, i *invocation) {
+	a.altered = true
 	if len(i.args) > 0 && !strings.HasPrefix(i.args[0].text, "-") {
 		a.code(i, i.args[0])
 	}

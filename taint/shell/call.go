@@ -39,6 +39,7 @@ func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
 
 // steers adds a part for a variable that names programs or code.
 func (a *analysis) steers(name string, values []word) {
+	a.altered = true
 	if !table.Steers(name) {
 		return
 	}

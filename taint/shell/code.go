@@ -129,7 +129,7 @@ func code(a *analysis, i *invocation) {
 				}
 				return
 			}
-			judge(c.text, c.dynamic)
+			judge(c.text, c.dynamic || slices.ContainsFunc(i.args[k+2:], func(w word) bool { return strings.HasPrefix(w.text, "-") || w.dynamic }))
 			return
 		case perl && strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "i"):
 			inplace = true

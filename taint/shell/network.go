@@ -470,7 +470,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 		case "", "status", "summary":
 			observe()
 		case "foreach":
-			if len(rest) > 1 {
+			if a.altered = true; len(rest) > 1 {
 				a.code(i, word{text: shown(rest[1:]), dynamic: slices.ContainsFunc(rest[1:], func(w word) bool { return w.dynamic })})
 			}
 		default:

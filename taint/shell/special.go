@@ -133,6 +133,7 @@ func find(a *analysis, i *invocation) {
 				}
 			}
 		case w.text == "-exec" || w.text == "-execdir" || w.text == "-ok" || w.text == "-okdir":
+			a.altered = true
 			end := k + 1
 			for end < len(i.args) && i.args[end].text != ";" && i.args[end].text != "+" {
 				end++
@@ -288,6 +289,11 @@ func makes(a *analysis, i *invocation) {
 }
 
 func goTool(a *analysis, i *invocation) {
+	for k, w := range i.args { // go reads --flag as -flag
+		if strings.HasPrefix(w.text, "--") && len(w.text) > 2 {
+			i.args[k].text = w.text[1:]
+		}
+	}
 	if len(i.args) > 1 && (i.args[0].text == "run" || i.args[0].text == "tool" || i.args[0].text == "generate") {
 		for _, w := range i.args[1:] {
 			if strings.HasPrefix(w.text, "-") && !w.dynamic {

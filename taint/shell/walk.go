@@ -47,6 +47,8 @@ type analysis struct {
 	parts []Part
 	depth int
 	over  bool // there were more parts than MaxParts
+	// altered: a variable, a function or a trap may change what the parts do.
+	altered bool
 	// unsure counts the constructs around, of which the commands may not run.
 	unsure int
 }
@@ -57,6 +59,11 @@ const maxDepth = 16
 func (a *analysis) done() Command {
 	if a.over {
 		return Command{Parts: []Part{{Text: "a long command", Effect: effect.Reach, Hidden: true, Foreign: true, Anywhere: true, Why: "it has too many parts"}}}
+	}
+	for i := range a.parts {
+		if a.altered {
+			a.parts[i].Words, a.parts[i].In = nil, ""
+		}
 	}
 	return Command{Parts: a.parts}
 }
@@ -121,6 +128,7 @@ func (a *analysis) source(text string, depth int) {
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.FuncDecl:
+			a.altered = true
 			if n.Name != nil {
 				a.named[n.Name.Value] = true
 			}
@@ -426,6 +434,7 @@ func (a *analysis) assign(as *syntax.Assign) {
 // set notes a variable's values, besides those that it had: which ones count is not
 // told apart. What may not be set at all is not known.
 func (a *analysis) set(name string, values []word) {
+	a.altered = true
 	a.steers(name, values)
 	old, had := a.vars[name]
 	switch {

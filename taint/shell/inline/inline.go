@@ -234,7 +234,7 @@ func Python(text string) bool {
 	left := pythonImport.ReplaceAllString(text, "\n")
 	left = pythonReads.ReplaceAllString(left, "FILE")
 	left = plainEscapes(left)
-	return !strings.Contains(left, "import") && !pythonActs.MatchString(left) && !strings.ContainsAny(left, "\\`")
+	return !strings.Contains(left, "import") && !strings.Contains(text, "sys.path") && !strings.Contains(text, "sys.modules") && !pythonActs.MatchString(left) && !strings.ContainsAny(left, "\\`")
 }
 
 var scriptReads = regexp.MustCompile(`require\(\s*['"](?:node:)?fs['"]\s*\)\.readFileSync\(\s*(?:'\w[\w/-]*(?:\.\w+)?'|"\w[\w/-]*(?:\.\w+)?"|0)\s*(?:,\s*['"]utf-?8['"]\s*)?\)|require\(\s*['"]\./[\w./-]+\.json['"]\s*\)|process\.stdin\.(?:on\(\s*(?:"(?:data|end)"|'(?:data|end)')\s*,|resume\(\)|setEncoding\((?:"utf-?8"|'utf-?8')\))|process\.(?:version|versions\.\w+|platform|arch|memoryUsage\(\))`)
