@@ -193,7 +193,7 @@ func TestLabelsFollowFiles(t *testing.T) {
 		"go test ./...": "allow allow allow", "mise run test:e2e x": "allow allow allow", "npm run lint": "allow allow allow", "git commit -m x": "allow allow allow",
 		"go run ./cmd/deploy": "allow allow confirm", "make deploy": "confirm confirm confirm", "mise run deploy": "allow allow confirm", "./scripts/test": "allow allow confirm",
 		"go test -count=1 -tags=e2e ./...": "allow allow allow", "go test -run 'TestA|TestB$' ./a": "allow allow allow", "cargo test -j4 --lib": "allow allow allow",
-		"go test -ldflags=-X=a ./...": "allow allow confirm", "pytest -p evil": "allow allow confirm", "go test -run x -exec=./x ./...": "confirm confirm confirm", "npm test -- --reporter=./x": "allow allow confirm", "tox -x testenv.commands=x": "allow allow confirm",
+		"go test -ldflags=-X=a ./...": "allow allow confirm", "pytest -p evil": "allow allow confirm", "go test -run x -exec=./x ./...": "confirm confirm confirm", "npm test -- --reporter=./x": "allow allow confirm", "tox -x testenv.commands=x": "confirm confirm confirm",
 		"go test -mod=mod ./...": "allow allow confirm", "make test VAR=x": "allow allow confirm",
 		"make test SHELL=./x": "confirm confirm confirm", "npm test --script-shell x": "confirm confirm confirm", "pytest -c ../x.ini": "confirm confirm confirm", "jest --config x.js": "allow allow confirm",
 		"go test -exec ./x ./...": "confirm confirm confirm",
