@@ -14,7 +14,7 @@ import (
 // A person's yes for a task covers acts by their verb and what they are about: "push
 // to origin fix/menu", "comment on pull request 7", "build, test and check in /work".
 // Calls of one kind differ in what does not lead them elsewhere: the words of a
-// comment, the flags of a test. Kinds are texts that only Margay makes; two acts are
+// comment, which test runs. Kinds are texts that only Margay makes; two acts are
 // of one kind if theirs are equal.
 
 var (
@@ -25,7 +25,7 @@ var (
 	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search))(?: (?:--json|--quiet|-q|[A-Za-z0-9@][A-Za-z0-9@/._-]*))+$`)
 	// exchanges matches git's exchange with a remote, with flags that change
 	// neither what is exchanged nor how.
-	exchanges = regexp.MustCompile(`^git (?:-C [^ ]+ )?(?:push|pull|fetch)(?: (?:-u|--set-upstream|-q|--quiet|-v|--verbose|--rebase|--no-rebase|--ff-only|--autostash|-f|--force|--force-with-lease|[A-Za-z0-9_][A-Za-z0-9_.:/-]*))*$`)
+	exchanges = regexp.MustCompile(`^git (?:-C [^ ]+ )?(push|pull|fetch)(?: (?:-u|--set-upstream|-q|--quiet|-v|--verbose|--rebase|--no-rebase|--ff-only|--autostash|-f|--force|--force-with-lease|[A-Za-z0-9_][A-Za-z0-9_.:/-]*))*$`)
 	// number matches how a forge's client names a pull request or an issue.
 	number = regexp.MustCompile(`^(?:#?[0-9]{1,9}|https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]{1,9})$`)
 	// site matches an address, up to its host.
@@ -75,7 +75,7 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 	case asking.MatchString(exact) && !a.Unknown && !a.Anywhere:
 		return asking.FindStringSubmatch(exact)[1] + in
 	case a.Program == "git" && exchanges.MatchString(exact) && !a.Unknown && !a.Anywhere && a.To != "":
-		return strings.Join(a.gitWords()[:2], " ") + ": " + a.To + in
+		return "git " + exchanges.FindStringSubmatch(exact)[1] + ": " + a.To + in
 	case a.Why == shell.Unheard, a.Program == "npx", a.To != "" && a.Program != "git" && !a.Unknown && !a.Anywhere:
 		return exact + in
 	}
