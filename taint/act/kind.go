@@ -98,7 +98,7 @@ func exactly(words []string) string {
 func (m *Machine) runs(a *Act, words []string, exact, in string) string {
 	switch {
 	case checks.MatchString(exact) && !publishes.MatchString(exact) && !climbs(exact) && !slices.ContainsFunc(words[1:], func(w string) bool {
-		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/")
+		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@")
 	}):
 		return "build, test and check" + in
 	case len(words) > 1 && slices.Contains([]string{"sh", "bash", "dash", "python", "python3", "node", "ruby", "perl"}, a.Program) && !strings.HasPrefix(words[1], "-"):

@@ -39,6 +39,7 @@ func reading(a *analysis, i *invocation) {
 }
 
 func printing(a *analysis, i *invocation) {
+	a.altered = a.altered || len(i.args) > 0 && strings.HasPrefix(i.args[0].text, "-v")
 	if len(i.args) > 1 && i.args[0].text == "-v" {
 		a.set(i.args[1].text, nil)
 	}

@@ -88,6 +88,7 @@ func TestAnalyse(t *testing.T) {
 		{"npm_config_loglevel=error npm test", "run"},
 		{"just test --command curl x", "run reach"},
 		{"PYTEST_ADDOPTS=x pytest", "run reach"},
+		{"echo x | bash -c \"$(cat 3<<'E'\ntrue\nE\n)\"", "reach"}, {"bash -c \"$(cat <<-'E'\ntrue\nE\n)\"", "reach"}, {"eval \"$(cat 3<<'E'\ntrue\nE\n)\" < x", "reach"},
 		{"python3 -m json.tool a.json", "run"},
 		{"python3 -m pytest -x", "run"},
 		{"python3 -m pytest /tmp/x", "run reach"},

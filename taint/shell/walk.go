@@ -127,6 +127,8 @@ func (a *analysis) source(text string, depth int) {
 	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.ArithmExp, *syntax.CoprocClause, *syntax.WhileClause:
+			a.altered = true
 		case *syntax.FuncDecl:
 			a.altered = true
 			if n.Name != nil {

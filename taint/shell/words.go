@@ -92,7 +92,7 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 			b.WriteString(values[0].text)
 		}
 	case *syntax.CmdSubst:
-		if text, ok := document(p); ok && quoted {
+		if text, ok := document(p); ok && quoted && !a.named["cat"] {
 			b.WriteString(text)
 			return
 		}
@@ -114,7 +114,10 @@ const Fresh = "/tmp/mktemp.fresh"
 
 // document is what $(cat <<'E' …) prints, where nothing in it is expanded.
 func document(p *syntax.CmdSubst) (string, bool) {
-	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) != 1 || p.Stmts[0].Redirs[0].Hdoc == nil {
+	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) != 1 || p.Stmts[0].Background || p.Stmts[0].Coprocess {
+		return "", false
+	}
+	if r := p.Stmts[0].Redirs[0]; r.Op != syntax.Hdoc || r.N != nil || r.Hdoc == nil { // <<- strips tabs
 		return "", false
 	}
 	c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
