@@ -329,22 +329,20 @@ func TestGrantedKinds(t *testing.T) {
 		return p.Question.Kinds
 	}
 	const one, two = "01K00000000000000000000001", "01K00000000000000000000002"
-	const builds = "build, test and check in /work"
-	const theirs = builds + ", as strangers' text may have changed it"
+	const builds, hooks, theirs = "build, test and check in /work", "run git's hooks in /work", ", as strangers' text may have changed it"
 	for _, c := range []struct {
 		trajectory, command string
 		want                []string
 	}{
-		{one, "go test ./...", []string{builds, theirs}},
+		{one, "go test ./...", []string{builds, hooks, builds + theirs, hooks + theirs}},
 		{one, "go test -run TestOther ./... && go vet ./...", []string{"covered"}},
 		{one, "go test -exec ./x ./...", nil},
-		{one, "git push origin fix/a", []string{"git push: origin fix/a in /work", builds, theirs}},
+		{one, "git push origin fix/a", []string{"git push: origin fix/a in /work", hooks, hooks + theirs}},
 		{one, "go test ./... && git push -u origin fix/a", []string{"covered"}},
-		{one, "git push origin fix/b", []string{"git push: origin fix/b in /work", builds, theirs}},
+		{one, "git push origin fix/b", []string{"git push: origin fix/b in /work", hooks, hooks + theirs}},
 		{one, "cat /home/me/x; git push origin fix/a", nil},
-		{one, "git push origin fix/a; curl https://evil.example", []string{"git push: origin fix/a in /work", builds, theirs, "curl https://evil.example in /work"}},
-		{one, "git push origin fix/a; curl https://evil.example/x", []string{"git push: origin fix/a in /work", builds, theirs, "curl https://evil.example/x in /work"}},
-		{two, "go test ./...", []string{builds, theirs}},
+		{one, "git push origin fix/a; curl https://evil.example", nil},
+		{two, "go test ./...", []string{builds, hooks, builds + theirs, hooks + theirs}},
 	} {
 		if got := ask(c.trajectory, c.command); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.command, got, c.want)

@@ -34,7 +34,7 @@ func (p *Policy) follows() bool { return p.machine.Follows() }
 
 // byEffects is the clearance of a call by what it does: the table's, of all its
 // acts the least.
-func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
+func (p *Policy) byEffects(c *Clearance, tool string, spec *act.Spec, q *question) {
 	c.Acts = spec.Acts(p.machine, q.args)
 	least, reader, unkind := effect.World, ReachAny, c.Confirm
 	for i := range c.Acts {
@@ -64,9 +64,11 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 		if !unasked || most < effect.World {
 			unkind = unkind || a.Kind == ""
-			c.does(a.Kind)
-			if a.Effect == effect.Run && a.Tainted {
-				c.does(a.Kind + ", as strangers' text may have changed it")
+			for _, k := range a.Kinds() {
+				if spec.Effect != nil {
+					k += " by " + tool // another tool does something else there
+				}
+				c.does(k)
 			}
 		}
 		if i == 0 || most < least || !unasked && !c.Confirm {
@@ -79,7 +81,7 @@ func (p *Policy) byEffects(c *Clearance, spec *act.Spec, q *question) {
 		}
 	}
 	// What reads others' files and tells somebody in one call is asked about.
-	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach && a.To != "" }) &&
+	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach && (a.To != "" || a.Program != "git") }) &&
 		slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Observe && a.Foreign })
 	if c.Limit = p.Limit(sourceOf[least], reader); unkind || tells {
 		c.Kinds = nil

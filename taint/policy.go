@@ -322,7 +322,7 @@ func (p *Policy) Clear(call flow.ToolCall, user []string) Clearance {
 		}
 		c.Rule, c.Confirm = i+1, r.Confirm
 		if r.Spec != nil {
-			p.byEffects(&c, r.Spec, q)
+			p.byEffects(&c, t.Name, r.Spec, q)
 			return c
 		}
 		c.Limit = p.limit(r, args)

@@ -30,7 +30,7 @@ func (s *Spec) in(m *Machine, args *document.Tree) *Machine {
 func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 	in := s.in(m, args)
 	dir := in.Dir
-	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched, Mine: m.mine}
+	on := &shell.Machine{Dir: dir, Home: m.Home, Tainted: m.touched, Mine: m.mine, Built: m.built}
 	if m.Places != nil {
 		on.Zone, on.Above = m.Places.Zone, m.Places.Above
 	}
@@ -45,12 +45,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
 				return
 			}
-			made := in.building(command)
-			on.Built = func(full string) bool { return m.built(full) || slices.Contains(made, full) && !m.tainted(full) }
-			if c = shell.Analyse(command, on); len(made) > 0 && c.Foreign() { // what it built may be something else by then
-				on.Built = m.built
-				c = shell.Analyse(command, on)
-			}
+			c = shell.Analyse(command, on)
 		case document.List:
 			var words []string
 			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {

@@ -19,8 +19,9 @@ import (
 
 var (
 	// checks matches what builds, tests, checks or formats by its name. Its other words
-	// must be plain, too.
-	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|npm|pnpm|yarn|bun|make|mise|swift|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?:[: -]|$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
+	// must be plain, too, and a runner of tasks has one task.
+	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
+		`(?:make|(?:npm|pnpm|yarn|bun|mise)(?: run)?) (?:tests?|build|checks?|lint|fmt|format|typecheck|compile|bench)(?: -[^ ]*)*$|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
 	// asking matches what asks a registry of packages, and changes nothing.
 	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search))(?: (?:--json|--quiet|-q|[A-Za-z0-9@][A-Za-z0-9@/._-]*))+$`)
 	// exchanges matches git's exchange with a remote, with flags that change
@@ -30,8 +31,8 @@ var (
 	number = regexp.MustCompile(`^(?:#?[0-9]{1,9}|https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]{1,9})$`)
 	// site matches an address, up to its host.
 	site = regexp.MustCompile(`^(https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?:[/?#][^\s\\@]*)?$`)
-	// publishes matches names of tasks that do more than build.
-	publishes = regexp.MustCompile(`(?i)publish|deploy|release|push|upload`)
+	// others matches folders of packages that others wrote.
+	others = regexp.MustCompile(`(?:^|[ /])(?:node_modules|vendor|\.venv|venv|site-packages)(?:[ /]|$)`)
 	// plainWord matches a subcommand, or the name of a branch.
 	plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 )
@@ -47,14 +48,14 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 	}
 	in, exact, inside := " in "+p.In, exactly(p.Words), m.Places.Root(p.In) != ""
 	switch {
-	case a.Effect == effect.Run && strings.Contains(p.Words[0], "/"):
-		return m.runsFile(p.In, p.Words[0])
+	case a.Effect == effect.Run && strings.Contains(p.Words[0], "/") && exact != "" && m.owns(p.In, p.Words[0]):
+		return exact + in
 	case a.Program == "gh" && a.Effect == effect.Reach && inside:
 		return forgeKind(a, p.Words, in)
 	case a.Effect == effect.Run && inside && len(p.Words) == 3 && (p.Words[1] == "-c" || p.Words[1] == "-e") && slices.Contains([]string{"python", "python3", "node"}, a.Program):
 		return "compute with " + a.Program + in // code that does more has another effect
 	case a.Program == "git" && a.Effect == effect.Run && inside:
-		return "build, test and check" + in // its hooks
+		return hooks + in
 	case exact == "":
 		return ""
 	case a.Program == "git" && !inside && (a.Effect == effect.Reach && a.Unknown && !a.Anywhere || a.Effect == effect.Run):
@@ -65,7 +66,7 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 	case !inside:
 		return ""
 	case a.Effect == effect.Run:
-		return m.runs(a, p.Words, exact, in)
+		return runs(p.Words, exact, in)
 	case a.Effect == effect.Destroy:
 		return forced(p.Words, in)
 	case a.Program == "git" && a.Effect == effect.Edit:
@@ -75,8 +76,12 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 	case asking.MatchString(exact) && !a.Unknown && !a.Anywhere:
 		return asking.FindStringSubmatch(exact)[1] + in
 	case a.Program == "git" && exchanges.MatchString(exact) && !a.Unknown && !a.Anywhere && a.To != "":
-		return "git " + exchanges.FindStringSubmatch(exact)[1] + ": " + a.To + in
-	case a.Why == shell.Unheard, a.Program == "npx", a.To != "" && a.Program != "git" && !a.Unknown && !a.Anywhere:
+		verb := exchanges.FindStringSubmatch(exact)[1]
+		if verb == "push" && (!strings.Contains(a.To, " ") || strings.Contains(a.To, "HEAD")) {
+			return "git push: " + a.To + ", whichever branch is checked out," + in
+		}
+		return "git " + verb + ": " + a.To + in
+	case a.Why == shell.Unheard, a.Program == "npx", strings.HasPrefix(a.To, "registry:") && !a.Unknown && !a.Anywhere:
 		return exact + in
 	}
 	return ""
@@ -94,30 +99,39 @@ func exactly(words []string) string {
 	return strings.Join(words, " ")
 }
 
+// Kinds are what a yes for a task covers of an act that has a kind. Who lets a
+// workspace's tests run lets git's hooks run, not the other way round. Code that
+// strangers may have changed is one more thing.
+func (a *Act) Kinds() []string {
+	out := []string{a.Kind}
+	if in, ok := strings.CutPrefix(a.Kind, builds); ok {
+		out = append(out, hooks+in)
+	}
+	if a.Effect == effect.Run && a.Tainted {
+		for _, k := range out {
+			out = append(out, k+", as strangers' text may have changed it")
+		}
+	}
+	return out
+}
+
+const builds, hooks = "build, test and check", "run git's hooks"
+
 // runs is the kind of an act that runs code of a workspace.
-func (m *Machine) runs(a *Act, words []string, exact, in string) string {
-	switch {
-	case checks.MatchString(exact) && !publishes.MatchString(exact) && !climbs(exact) && !slices.ContainsFunc(words[1:], func(w string) bool {
+func runs(words []string, exact, in string) string {
+	if checks.MatchString(exact) && !others.MatchString(exact) && !climbs(exact) && !slices.ContainsFunc(words[1:], func(w string) bool {
 		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@")
-	}):
-		return "build, test and check" + in
-	case len(words) > 1 && slices.Contains([]string{"sh", "bash", "dash", "python", "python3", "node", "ruby", "perl"}, a.Program) && !strings.HasPrefix(words[1], "-"):
-		return m.runsFile(strings.TrimPrefix(in, " in "), words[1])
+	}) {
+		return builds + in
 	}
 	return exact + in
 }
 
-func (m *Machine) runsFile(dir, name string) string {
-	if m.Places == nil {
-		return ""
-	}
+// owns reports whether a program is a file of the workspace, or one that it built.
+func (m *Machine) owns(dir, name string) bool {
 	full, ok := m.Places.Resolve(dir, name)
-	switch z := m.Places.Zone(full); {
-	case !ok:
-	case z == workspace.Own, z == workspace.Steering, z == workspace.Scratch && m.Holds != nil && m.built(full):
-		return "run " + full
-	}
-	return ""
+	z := m.Places.Zone(full)
+	return ok && (z == workspace.Own || z == workspace.Steering || z == workspace.Scratch && m.built(full))
 }
 
 // changes is the kind of an act that changes files below the user's folders which

@@ -98,20 +98,3 @@ func (m *Machine) Scratch(s *Spec, args *document.Tree, strangers bool) (out Scr
 	out.Whole = append(out.Whole, out.Built...)
 	return out
 }
-
-// unsure matches what may let a part of a command run though one before it failed.
-var unsure = regexp.MustCompile(`[;\n` + "`" + `]|\|\||\bif\b`)
-
-// building are the scratch files that a command builds before it runs them.
-func (m *Machine) building(command string) []string {
-	var out []string
-	if unsure.MatchString(command) {
-		return nil
-	}
-	for part := range strings.SplitSeq(command, "&&") {
-		if found := output.FindStringSubmatch(strings.TrimSpace(part)); found != nil && m.sources(part, found[1]) && !climbs(part) {
-			out = append(out, found[1])
-		}
-	}
-	return out
-}

@@ -84,8 +84,7 @@ func TestMine(t *testing.T) {
 	clean := machine()
 	clean.Mine, clean.Built = m.Mine, m.Built
 	for command, want := range map[string]string{
-		"/tmp/app --help": "run", "go build -o /tmp/new ./cmd/app && /tmp/new x": "run run",
-
+		"/tmp/app --help": "run", "go build -o /tmp/new ./cmd/app && /tmp/new x": "run reach",
 		"go build -o /tmp/new ./node_modules/x && /tmp/new": "run reach", "go build -o /tmp/new ./vendor/x && /tmp/new": "run reach", "cd sub && go build -o /tmp/new ../../evil && /tmp/new": "observe run reach reach",
 		"/tmp/mine": "reach", "/tmp/other": "reach", "go build -o /tmp/new ./cmd/app; /tmp/new x": "run reach", "go build -o /tmp/new ./cmd/app || /tmp/new x": "run reach",
 		"go build -o /tmp/new ./cmd/app && /tmp/other": "run reach", "echo go build -o /tmp/new && /tmp/new": "observe reach", "true && go build -o /tmp/new ./cmd/app | cat && /tmp/new": "observe run observe reach",

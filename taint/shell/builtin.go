@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,9 +40,8 @@ func reading(a *analysis, i *invocation) {
 }
 
 func printing(a *analysis, i *invocation) {
-	a.altered = a.altered || len(i.args) > 0 && strings.HasPrefix(i.args[0].text, "-v")
-	if len(i.args) > 1 && i.args[0].text == "-v" {
-		a.set(i.args[1].text, nil)
+	if len(i.args) > 1 && strings.HasPrefix(i.args[0].text, "-v") {
+		a.set(cmp.Or(i.args[0].text[2:], i.args[1].text), nil)
 	}
 	a.add(i.part(effect.Observe, "it prints"))
 }

@@ -107,7 +107,9 @@ func (a *analysis) call(words []word, in input) {
 	}
 	e := table.Lookup(program)
 	if e == nil {
-		a.add(Part{Text: text, Program: program, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: Unheard, Words: certain(words)})
+		p := (&invocation{words: words, text: text, program: program, in: in}).part(effect.Reach, Unheard)
+		p.Unknown, p.Anywhere = true, true
+		a.add(p)
 		return
 	}
 	a.listed(e, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
@@ -142,7 +144,11 @@ type invocation struct {
 
 // part is a part of the invocation.
 func (i *invocation) part(e effect.Effect, why string) Part {
-	return Part{Text: i.text, Program: i.program, Effect: e, Why: why, Foreign: e == effect.Reach || e == effect.Spend, Words: certain(i.words)}
+	p := Part{Text: i.text, Program: i.program, Effect: e, Why: why, Foreign: e == effect.Reach || e == effect.Spend}
+	if e != effect.Reach || i.in == (input{}) { // what it reads goes where it reaches
+		p.Words = certain(i.words)
+	}
+	return p
 }
 
 // certain are the texts of words, as far as they are known.

@@ -133,6 +133,9 @@ func code(a *analysis, i *invocation) {
 			return
 		case perl && strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "i"):
 			inplace = true
+		case it.Clusters(w.text):
+			a.hide(i.text, "flags that are written together hold code")
+			return
 		case slices.Contains([]string{"-r", "--require", "--import", "--loader", "--experimental-loader"}, w.text) && (i.program == "node" || i.program == "ruby"):
 			if k+1 < len(i.args) {
 				if at := worst(a.find(i.args[k+1])); at.zone != workspace.Own || !strings.Contains(i.args[k+1].text, "/") {
@@ -182,7 +185,8 @@ func (a *analysis) module(i *invocation, args []word) {
 			p = i.part(effect.Run, "it serves files to this machine")
 		}
 		a.add(p)
-	case slices.Contains(table.Library, args[0].text), args[0].text == "json.tool" && len(args) > 2: // it writes its second file
+	case slices.Contains(table.Library, args[0].text), args[0].text == "json.tool" && len(args) > 2, args[0].text == "venv" && (len(args) != 2 || !slices.Contains(table.Environments, args[1].text)):
+		// json.tool writes its second file, and venv a folder.
 		a.hide(i.text, "the module writes files, runs code, or uses the network")
 	case slices.Contains(table.Modules, args[0].text):
 		a.apply(&table.Entry{Set: true, Effects: []effect.Effect{effect.Run}}, i, nil)

@@ -138,8 +138,12 @@ func find(a *analysis, i *invocation) {
 			for end < len(i.args) && i.args[end].text != ";" && i.args[end].text != "+" {
 				end++
 			}
+			dirs := a.dirs
+			if strings.HasSuffix(w.text, "dir") {
+				a.dirs = []string{""}
+			}
 			a.each(i, i.args[k+1:end], from)
-			k = end
+			a.dirs, k = dirs, end
 		case w.text == "-fprint" || w.text == "-fprintf" || w.text == "-fls" || w.text == "-fprint0":
 			if k+1 < len(i.args) {
 				a.writes(i.text, i.program, i.args[k+1])

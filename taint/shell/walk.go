@@ -99,6 +99,9 @@ func (a *analysis) hide(text, why string) {
 	a.add(Part{Text: text, Effect: effect.Reach, Hidden: true, Foreign: true, Anywhere: true, Why: why})
 }
 
+// moving are programs of shells that change the folder, or a variable unseen.
+var moving = []string{"cd", "pushd", "popd", "read"}
+
 // source analyses the text of a shell.
 func (a *analysis) source(text string, depth int) {
 	switch {
@@ -125,12 +128,25 @@ func (a *analysis) source(text string, depth int) {
 			a.funcs[d.Name.Value] = true
 		}
 	}
+	moves, later := false, false
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.ArithmExp, *syntax.CoprocClause, *syntax.WhileClause:
+		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.ArithmExp:
 			a.altered = true
+		case *syntax.CoprocClause, *syntax.WhileClause, *syntax.ForClause:
+			later = true
+		case *syntax.BinaryCmd:
+			if c, ok := n.Y.Cmd.(*syntax.CallExpr); ok && (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) { // some shells run a pipe's end themselves
+				later = later || len(c.Args) > 0 && slices.Contains(moving, c.Args[0].Lit())
+			}
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				trap := n.Args[0].Lit() == "trap"
+				moves = moves || slices.Contains(moving, n.Args[0].Lit()) || trap && strings.Contains(text, "cd")
+				later = later || trap
+			}
 		case *syntax.FuncDecl:
-			a.altered = true
+			a.altered, later = true, true
 			if n.Name != nil {
 				a.named[n.Name.Value] = true
 			}
@@ -142,6 +158,9 @@ func (a *analysis) source(text string, depth int) {
 		}
 		return true
 	})
+	if moves && later { // a part may run where, or with what, a later one leads it
+		a.altered, a.dirs = true, append(slices.Clip(a.dirs), "")
+	}
 	a.stmts(f.Stmts)
 	a.depth = outer
 }
@@ -403,6 +422,8 @@ func (a *analysis) declare(c *syntax.DeclClause) {
 				switch name, value, ok := strings.Cut(w.text, "="); {
 				case ok && !strings.HasPrefix(w.text, "$"):
 					a.set(name, []word{{text: value, dynamic: w.dynamic, glob: w.glob}})
+				case strings.HasPrefix(w.text, "-") && strings.Contains(w.text, "n"):
+					a.hide(c.Variant.Value+" "+w.text, "a name stands for another variable")
 				case w.dynamic:
 					a.hide(c.Variant.Value+" "+w.text, "a variable names the variables that it sets")
 				}

@@ -152,6 +152,7 @@ func (a *analysis) literal(b *builder, s string, quoted, first bool) {
 			b.WriteString(a.m.Home)
 			s = s[1:]
 		}
+		b.dynamic = b.dynamic || first && len(s) > 1 && s[0] == '~' && s[1] != '/' // another user's folder
 		if strings.Contains(s, "{") && (strings.Contains(s, ",") || strings.Contains(s, "..")) {
 			b.brace = true
 		}

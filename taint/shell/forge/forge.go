@@ -43,7 +43,6 @@ var reading = map[string]string{
 	"label list":    "-L= --limit= -S= --search= --sort= --order=",
 	"search":        "-L= --limit= --state= --author= --label= --language= --owner= --sort= --order= --match= --created= --updated= --filename= --extension= --is= --visibility=",
 	"status":        "-e= --exclude= -o= --org=",
-	"auth status":   "",
 	"api":           "-H= --header= -X= --method= -f= --raw-field= -F= --field= --paginate --slurp -i --include --silent -p= --preview=",
 }
 

@@ -1,6 +1,9 @@
 package inline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Interpreter is how an interpreter takes code.
 type Interpreter struct {
@@ -15,6 +18,12 @@ var interpreters = map[string]Interpreter{
 	"perl":   {[]string{"-e", "-E"}, []string{"-I", "-M", "-m"}, nil},
 	"ruby":   {[]string{"-e"}, []string{"-I", "-r", "-C"}, nil},
 	"php":    {[]string{"-r", "-B", "-R", "-E"}, []string{"-d", "-c", "-S", "-t"}, nil},
+}
+
+// Clusters reports whether a word may be flags with the one that code follows among
+// them, or with code behind it: python3 -Ic, ruby -ne.
+func (i *Interpreter) Clusters(word string) bool {
+	return len(i.Code) > 0 && len(word) > 2 && word[0] == '-' && word[1] != '-' && !slices.Contains(i.Code, word) && strings.Contains(word, i.Code[0][1:2])
 }
 
 // InterpreterOf is how a program takes code, by its name.

@@ -6,6 +6,9 @@ var Modules = []string{
 	"pyright", "ast", "tokenize", "dis", "sysconfig", "site", "platform", "calendar", "pre_commit",
 }
 
+// Environments are folders of packages by the names that people give them.
+var Environments = []string{".venv", "venv", "env"}
+
 // Library are other modules of Python's own, which are found before a workspace's:
 // they write files that nobody names, run what stands in their arguments, or use the
 // network.
