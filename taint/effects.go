@@ -83,10 +83,13 @@ func (p *Policy) byEffects(c *Clearance, tool string, spec *act.Spec, q *questio
 	// What reads others' files and tells somebody in one call is asked about.
 	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach && (a.To != "" || a.Program != "git") }) &&
 		slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Observe && a.Foreign })
-	if c.Limit = p.Limit(sourceOf[least], reader); unkind || tells {
+	if c.Limit = p.Limit(sourceOf[least], reader); unkind || tells || len(c.Kinds) > maxKinds {
 		c.Kinds = nil
 	}
 }
+
+// maxKinds bounds what one yes for a task covers: more is asked about each time.
+const maxKinds = 16
 
 // does adds what the call does to what needs a yes.
 func (c *Clearance) does(kind string) {

@@ -91,12 +91,15 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 var showing = []string{"log", "show", "status", "diff", "ls-tree", "ls-files", "rev-parse", "rev-list", "merge-base", "cat-file", "blame", "describe", "shortlog"}
 
 // exactly is a command as it stands; empty where a word is not known, or could be
-// several.
+// several, or where it is too long for people to read.
 func exactly(words []string) string {
 	if slices.ContainsFunc(words, func(w string) bool { return w == "" || strings.ContainsAny(w, " \t\r\n,\"'`") }) {
 		return ""
 	}
-	return strings.Join(words, " ")
+	if text := strings.Join(words, " "); len(text) <= shell.MaxText {
+		return text
+	}
+	return ""
 }
 
 // Kinds are what a yes for a task covers of an act that has a kind. Who lets a

@@ -53,7 +53,7 @@ func TestKinds(t *testing.T) {
 		"git push":                     "git push: origin, whichever branch is checked out, in /work | " + hooks,
 		"git push -u origin fix/a":     "git push: origin fix/a in /work | " + hooks,
 		"git -C sub push origin fix/a": "git push: origin fix/a in /work/sub | run git's hooks in /work/sub",
-		"git -C " + strings.Repeat("sub/", 60) + "x push origin a": "git push: origin a in /work/" + strings.Repeat("sub/", 60) + "x | run git's hooks in /work/" + strings.Repeat("sub/", 60) + "x",
+		"git -C " + strings.Repeat("sub/", 60) + "x push origin a": "- | run git's hooks in /work/" + strings.Repeat("sub/", 60) + "x",
 		"git push \"origin fix/a\"":                                "-",
 		"git push origin fix/a:main":                               "git push: origin fix/a:main in /work | " + hooks,
 		"git push --receive-pack=x origin fix/a":                   "- | " + hooks,

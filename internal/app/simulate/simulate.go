@@ -43,11 +43,10 @@ in .gz is compressed. Margay plays the calls through the engine that the configu
 makes, as taint.mode on would. After is the configuration with --packs; before is that
 of --before, or else the configuration without --packs, or else Margay's defaults.
 
-There is no model here that could try another way after a refusal, so real sessions
-ask less often. Each question is answered yes, once. Questions about what a call
-would disclose are left out. Names and
-reasons are shown, and no arguments. Exit code 3 means that after the change more calls
-are asked about, or denied.`,
+A refused call ends there, since no model tries another way: real sessions ask less
+often. Each question is answered yes, once. Questions about what a call would
+disclose are left out. Names and reasons are shown, and no arguments. Exit code 3
+means that after the change more calls are asked about, or denied.`,
 		Example: "  margay policy simulate sessions.jsonl.gz\n  margay policy simulate sessions.jsonl --packs notes.yaml\n  margay policy simulate sessions.jsonl --before old.yaml --json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -28,8 +28,8 @@ mcp__notes__list; with --forget also the name of a server.
 
 A tool that only observes runs unasked, but where it is given an address that you
 did not name. What a tool returns counts as strangers' words, except counts, dates,
-identifiers and known states in JSON; with --own it holds your own records. What you say of a server's tool
-counts as long as the server describes it as it did at first.`,
+identifiers and known states in JSON; with --own it holds your own records. What you
+say of a server's tool counts as long as the server describes it as it did at first.`,
 		Example: "  margay trust tool mcp__notes__list --does observe --own\n  margay trust tool mcp__notes --forget",
 		RunE: a.onPlaces(func(ctx context.Context, b *places.Book, args []string) error {
 			if err := mine(); err != nil {
