@@ -133,6 +133,9 @@ func wrapArgs(c *cobra.Command) {
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		err := check(cmd, args)
+		if err == nil {
+			err = cmd.ValidateFlagGroups() // which cobra asks later
+		}
 		if p := new(problem.Error); err == nil || errors.As(err, &p) {
 			return err
 		}
