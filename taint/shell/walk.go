@@ -99,8 +99,8 @@ func (a *analysis) hide(text, why string) {
 	a.add(Part{Text: text, Effect: effect.Reach, Hidden: true, Foreign: true, Anywhere: true, Why: why})
 }
 
-// moving are programs of shells that change the folder, or a variable unseen.
-var moving = []string{"cd", "pushd", "popd", "read"}
+// moving are programs of shells that change the folder.
+var moving = []string{"cd", "pushd", "popd"}
 
 // source analyses the text of a shell.
 func (a *analysis) source(text string, depth int) {
@@ -158,7 +158,7 @@ func (a *analysis) source(text string, depth int) {
 		}
 		return true
 	})
-	if moves && later { // a part may run where, or with what, a later one leads it
+	if moves && later { // a part may run where a later one leads it
 		a.altered, a.dirs = true, append(slices.Clip(a.dirs), "")
 	}
 	a.stmts(f.Stmts)

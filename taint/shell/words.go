@@ -274,10 +274,10 @@ func (a *analysis) find(w word) []place {
 	var out []place
 	for _, d := range a.dirs {
 		full, ok := a.resolveIn(d, text)
-		if !ok {
-			return []place{{zone: workspace.Outside}}
+		at := place{zone: workspace.Outside}
+		if ok {
+			at = place{a.m.zone(full), full, w.glob}
 		}
-		at := place{a.m.zone(full), full, w.glob}
 		if !slices.Contains(out, at) {
 			out = append(out, at)
 		}
