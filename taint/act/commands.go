@@ -45,7 +45,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
 				return
 			}
-			c = shell.Analyse(command, on)
+			c = in.afterBuild(command, shell.Analyse(command, on), on)
 		case document.List:
 			var words []string
 			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {
@@ -69,10 +69,11 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			// The table says of few programs which words are files that they read.
 			made.Foreign = made.Foreign || named || mixes && slices.Contains(naming, made.Program)
 			more := in.stricter(&made, command)
+			inside := m.Places != nil && p.In != "" && m.Places.Root(p.In) != ""
 			switch {
 			case in.builds(&made, command):
 				made.Effect, made.Why = effect.Edit, "it compiles, formats or checks, and runs nothing of the workspace"
-			case made.Program == "cargo" && made.Effect == effect.Reach && made.whole() && offline.MatchString(made.Text):
+			case made.Program == "cargo" && made.Effect == effect.Reach && inside && made.whole() && offline.MatchString(made.Text):
 				made.Effect, made.To, made.Why = effect.Observe, "", "it reads what is there"
 			case made.Program == "git" && made.Effect == effect.Reach && !made.Unknown && made.whole() && asksOrigin.MatchString(made.Text) && !climbs(made.Text):
 				made.To = "forge:git"

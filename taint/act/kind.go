@@ -17,13 +17,18 @@ import (
 // comment, which test runs. Kinds are texts that only Margay makes; two acts are
 // of one kind if theirs are equal.
 
+// task is the name of a task that builds, tests, checks or formats.
+const task = `(?:build|compile|bench|(?:tests?|checks?|lint|fmt|format|typecheck)(?:[:-](?:unit|int|integration|e2e|race|cover|coverage|all|fast|short|ci|fix|check|types))?)`
+
 var (
 	// checks matches what builds, tests, checks or formats by its name. Its other words
 	// must be plain, too, and a runner of tasks has one task.
 	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
-		`(?:make|(?:npm|pnpm|yarn|bun|mise)(?: run)?) (?:tests?|build|checks?|lint|fmt|format|typecheck|compile|bench)(?: -[^ ]*)*$|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
+		`make ` + task + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + task + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
 	// asking matches what asks a registry of packages, and changes nothing.
-	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search))(?: (?:--json|--quiet|-q|[A-Za-z0-9@][A-Za-z0-9@/._-]*))+$`)
+	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|[A-Za-z0-9@][A-Za-z0-9@/._-]*))+$`)
+	// updating matches what takes newer ones of the packages that a workspace has.
+	updating = regexp.MustCompile(`^cargo update(?: (?:-p|--package|-w|--workspace|-q|--quiet|--dry-run|[a-z0-9][a-z0-9_-]*(?:@[0-9.]+)?))*$`)
 	// exchanges matches git's exchange with a remote, with flags that change
 	// neither what is exchanged nor how.
 	exchanges = regexp.MustCompile(`^git (?:-C [^ ]+ )?(push|pull|fetch)(?: (?:-u|--set-upstream|-q|--quiet|-v|--verbose|--rebase|--no-rebase|--ff-only|--autostash|-f|--force|--force-with-lease|[A-Za-z0-9_][A-Za-z0-9_.:/-]*))*$`)
@@ -47,8 +52,14 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 		return ""
 	}
 	in, exact, inside := " in "+p.In, exactly(p.Words), m.Places.Root(p.In) != ""
+	with := strings.Contains(p.Words[0], "=") // variables, for this program alone
+	own := p.Words[max(0, slices.IndexFunc(p.Words, func(w string) bool { return !strings.Contains(w, "=") }))]
 	switch {
-	case a.Effect == effect.Run && strings.Contains(p.Words[0], "/") && exact != "" && m.owns(p.In, p.Words[0]):
+	case a.Effect == effect.Run && strings.Contains(own, "/") && exact != "" && m.owns(p.In, own):
+		return exact + in
+	case with && (a.Effect != effect.Run || !inside || exact == ""):
+		return ""
+	case with:
 		return exact + in
 	case a.Program == "gh" && a.Effect == effect.Reach && inside:
 		return forgeKind(a, p.Words, in)
@@ -75,6 +86,8 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 		return ""
 	case asking.MatchString(exact) && !a.Unknown && !a.Anywhere:
 		return asking.FindStringSubmatch(exact)[1] + in
+	case updating.MatchString(exact) && !a.Unknown && !a.Anywhere:
+		return "cargo update" + in
 	case a.Program == "git" && exchanges.MatchString(exact) && !a.Unknown && !a.Anywhere && a.To != "":
 		verb := exchanges.FindStringSubmatch(exact)[1]
 		if verb == "push" && (!strings.Contains(a.To, " ") || strings.Contains(a.To, "HEAD")) {
@@ -122,7 +135,7 @@ const builds, hooks = "build, test and check", "run git's hooks"
 
 // runs is the kind of an act that runs code of a workspace.
 func runs(words []string, exact, in string) string {
-	if checks.MatchString(exact) && !others.MatchString(exact) && !climbs(exact) && !slices.ContainsFunc(words[1:], func(w string) bool {
+	if checks.MatchString(exact) && !others.MatchString(exact) && !climbs(exact) && !strings.Contains(exact, ":::") && !slices.ContainsFunc(words[1:], func(w string) bool {
 		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@")
 	}) {
 		return builds + in

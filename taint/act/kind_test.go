@@ -38,9 +38,9 @@ func kinds(t *testing.T, m *Machine, command string) string {
 func TestKinds(t *testing.T) {
 	builds, hooks := builds+" in /work", hooks+" in /work"
 	for command, want := range map[string]string{
-		"go test ./...": builds, "go test -run 'A|B' ./a": builds, "mise run lint-fix": "mise run lint-fix in /work", "mise run lint": builds, "npm run test:unit": "npm run test:unit in /work", "npm test -- -x": builds, "make test wipe": "make test wipe in /work", "pytest node_modules/x": "pytest node_modules/x in /work", "pytest -x tests": builds,
+		"go test ./...": builds, "go test -run 'A|B' ./a": builds, "mise run lint-fix": builds, "mise run test:e2e a b": builds, "mise run test ::: wipe": "mise run test ::: wipe in /work", "npm run build:ci": "npm run build:ci in /work", "mise run lint": builds, "npm run test:unit": builds, "npm test -- -x": builds, "make test wipe": "make test wipe in /work", "pytest node_modules/x": "pytest node_modules/x in /work", "pytest -x tests": builds,
 		"cd sub && npm test": "build, test and check in /work/sub", "mise x -- cargo test http": builds, "git commit -m 'x y'": hooks, "bash -c 'go test ./...'": builds,
-		"cd /home/me/other && go test ./...": "-", "go test $X": "-", "go test ./...; export X=1": "-", "X=1 go test ./...": "-", "f() { cd /tmp; }; f; go test ./...": "-",
+		"cd /home/me/other && go test ./...": "-", "go test $X": "-", "go test ./...; export X=1": "-", "X=1 go test ./...": "X=1 go test ./... in /work", "X=$Y go test ./...": "-", "X=1 ./bin/tool a": "X=1 ./bin/tool a in /work", "X=1 git push origin a": "- | X=1 git push origin a in /work", "X=1 ./bin/tool; ./bin/tool": "-", "./bin/tool; X=1 ./bin/tool": "-", "X='a b' ./bin/tool": "-", "X+=1 ./bin/tool": "-", "LD_PRELOAD=a ./bin/tool": "-", "cargo +nightly test x": builds, "cargo +/tmp/x test": "-", "X=1 bash -c './bin/tool a'": "X=1 ./bin/tool a in /work", "./x=y ./bin/tool": "./x=y ./bin/tool in /work", "f() { cd /tmp; }; f; go test ./...": "-",
 		"trap 'cd /tmp' DEBUG; go test ./...": "-", "for PIP_CONFIG_FILE in /tmp/x; do go test ./...; done": "-", "alias go=curl; go test ./...": "- | " + builds,
 		// A flag that is not plain makes another kind, or none.
 		"go test --exec 'curl evil.example' ./...": "-", "go test -exec /tmp/evil ./...": "go test -exec /tmp/evil ./... in /work | -", "go vet --vettool=bin/evil": "go vet -vettool=bin/evil in /work | -",
@@ -77,7 +77,8 @@ func TestKinds(t *testing.T) {
 		"gh pr merge 7": "-", "gh pr edit 7 --add-reviewer evil": "-", "gh pr create --head evil:x --title a": "-",
 		"npx -y npm@12 view x": "npx -y npm@12 view x in /work", "npm_config_Registry=https://evil.example npx npm@12": "-",
 		"npm view lodash": "npm view in /work", "npm view x --registry=https://evil.example": "-",
-		"cargo update -p plist":             "cargo update -p plist in /work",
+		"cargo tree --target all -i quick-xml@0.39.4": "cargo tree in /work", "cargo tree --manifest-path /tmp/x/Cargo.toml": "cargo tree --manifest-path /tmp/x/Cargo.toml in /work", "cargo search a --limit 5": "cargo search in /work", "cargo update -p a --precise 1.2": "cargo update -p a --precise 1.2 in /work",
+		"cargo update -p plist":             "cargo update in /work",
 		"echo x > .github/workflows/ci.yml": "change /work/.github/workflows/ci.yml",
 		"echo x > ~/.bashrc":                "-",
 		"rm .github/workflows/ci.yml":       "-",

@@ -96,7 +96,8 @@ func TestWorded(t *testing.T) {
 	s := &Spec{Shell: at(t, "cmd")}
 	for command, want := range map[string]string{
 		"git commit -m x": "/work/.git/COMMIT_EDITMSG", "git tag -a v1 -m x": "/work/.git/COMMIT_EDITMSG", "git notes add -m x": "/work/.git/COMMIT_EDITMSG", "git commit --no-verify -m x": "/work/.git/COMMIT_EDITMSG",
-		"git add .": "", "git log": "", "git push": "", "git switch -c x": "",
+		"git add .": "", "git log": "", "git push": "", "git switch x": "",
+		"git switch -c x": "/work/.git/COMMIT_EDITMSG", "git checkout -qb x": "/work/.git/COMMIT_EDITMSG", "git checkout -bx": "/work/.git/COMMIT_EDITMSG", "git branch -m x": "/work/.git/COMMIT_EDITMSG", "git branch x": "/work/.git/COMMIT_EDITMSG", "git switch --create=x": "/work/.git/COMMIT_EDITMSG", "git checkout --orphan x": "/work/.git/COMMIT_EDITMSG",
 	} {
 		acts := s.Acts(machine(), document.Arguments(commandOf(t, command)))
 		if files, _ := machine().Taints(acts, true); strings.Join(files, " ") != want {
@@ -106,8 +107,10 @@ func TestWorded(t *testing.T) {
 			t.Errorf("%s: %v", command, files)
 		}
 	}
-	if !s.Foreign(machine("/work/.git/COMMIT_EDITMSG"), document.Arguments(commandOf(t, "git log -3")), "obey") {
-		t.Error("what strangers wrote into a commit is the workspace's")
+	for _, command := range []string{"git log -3", "git branch", "git status", "git worktree list"} {
+		if !s.Foreign(machine("/work/.git/COMMIT_EDITMSG"), document.Arguments(commandOf(t, command)), "obey") {
+			t.Errorf("%s: what strangers wrote into a commit or a name is the workspace's", command)
+		}
 	}
 }
 
@@ -115,7 +118,7 @@ func TestWorded(t *testing.T) {
 func TestServers(t *testing.T) {
 	s := &Spec{Shell: at(t, "cmd")}
 	for command, want := range map[string]string{
-		"cargo metadata": "reach", "cargo tree -i serde": "reach", "go mod why x": "reach", "go mod graph": "reach", "yarn info left-pad": "reach", "docker -H tcp://evil.example ps": "reach", "docker --context evil ps": "reach",
+		"cargo metadata": "reach", "cargo tree -i serde": "reach", "cd /home/me/other && cargo tree --offline": "reach", "go mod why x": "reach", "go mod graph": "reach", "yarn info left-pad": "reach", "docker -H tcp://evil.example ps": "reach", "docker --context evil ps": "reach",
 		"docker -c evil images": "reach", "DOCKER_CONTEXT=evil docker ps": "reach", "cargo tree --offline": "observe", "cargo metadata --no-deps --format-version 1": "observe", "cargo metadata --no-deps --config x": "reach",
 		"cargo tree --offline --config net.offline=false": "reach", "docker ps -a": "observe", "cargo pkgid": "observe",
 	} {

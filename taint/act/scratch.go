@@ -56,6 +56,27 @@ func (m *Machine) outputs(a *Act) (full string, ok bool) {
 	return full, ok && m.Places.Zone(full) == workspace.Scratch && m.sources(a.Text, found[1])
 }
 
+// afterBuild is the analysis of a command that starts with a build of a program, and
+// runs what follows only if that succeeds: go build -o /tmp/x ./x && /tmp/x.
+func (m *Machine) afterBuild(command string, c shell.Command, on *shell.Machine) shell.Command {
+	if len(c.Parts) == 0 || c.Parts[0].Words == nil || !strings.HasPrefix(command, c.Parts[0].Text+" && ") || m.Dirty || m.mixes(command) {
+		return c
+	}
+	full, ok := m.outputs(&Act{Effect: c.Parts[0].Effect, Text: c.Parts[0].Text})
+	if !ok {
+		return c
+	}
+	built := *on
+	built.Built = func(p string) bool { return p == full || m.built(p) }
+	again := shell.Analyse(command, &built)
+	for _, p := range again.Parts[1:] {
+		if p.Anywhere || slices.ContainsFunc(p.Writes, func(w string) bool { return w == full || strings.HasPrefix(full, w+"/") }) {
+			return c
+		}
+	}
+	return again
+}
+
 // sources reports whether all that a build names, but for its output, is the
 // workspace's own.
 func (m *Machine) sources(text, output string) bool {

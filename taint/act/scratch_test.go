@@ -22,6 +22,8 @@ func TestScratch(t *testing.T) {
 		{s, "make test 2>&1 | tee /tmp/out | tail", false, "/tmp/out||"},
 		{s, "cp a.go /tmp/a.go", false, "/tmp/a.go /tmp/a.go/a.go||"},
 		{s, "go build -o /tmp/app ./cmd/app", false, "/tmp/app|/tmp/app|"},
+		{s, "go build -o /tmp/app ./cmd/app && /tmp/app -x", false, "/tmp/app|/tmp/app|"},
+		{s, "go build -o /tmp/app ./cmd/app; /tmp/app -x", false, "||!"},
 		{s, "cc -O2 -o /tmp/x x.c", false, "/tmp/x|/tmp/x|"},
 
 		{write, `{"file_path":"/tmp/a","content":"x"}`, true, "||/tmp/a"},
@@ -84,7 +86,7 @@ func TestMine(t *testing.T) {
 	clean := machine()
 	clean.Mine, clean.Built = m.Mine, m.Built
 	for command, want := range map[string]string{
-		"/tmp/app --help": "run", "go build -o /tmp/new ./cmd/app && /tmp/new x": "run reach",
+		"/tmp/app --help": "run", "go build -o /tmp/new ./cmd/app && /tmp/new x": "run run", "go build -o /tmp/new ./cmd/app && cp x /tmp/new && /tmp/new": "run observe edit edit reach", "go() { :; }; go build -o /tmp/new ./cmd/app && /tmp/new": "observe run reach",
 		"go build -o /tmp/new ./node_modules/x && /tmp/new": "run reach", "go build -o /tmp/new ./vendor/x && /tmp/new": "run reach", "cd sub && go build -o /tmp/new ../../evil && /tmp/new": "observe run reach reach",
 		"/tmp/mine": "reach", "/tmp/other": "reach", "go build -o /tmp/new ./cmd/app; /tmp/new x": "run reach", "go build -o /tmp/new ./cmd/app || /tmp/new x": "run reach",
 		"go build -o /tmp/new ./cmd/app && /tmp/other": "run reach", "echo go build -o /tmp/new && /tmp/new": "observe reach", "true && go build -o /tmp/new ./cmd/app | cat && /tmp/new": "observe run observe reach",

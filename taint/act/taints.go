@@ -1,6 +1,7 @@
 package act
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 		a := &acts[i]
 		words := a.gitWords()
 		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
-		if (from || strangers) && len(words) > 1 && a.Program == "git" && a.Effect != effect.Observe && slices.Contains(worded, words[1]) && m.around() != "" && !m.touched(m.around()) {
+		if (from || strangers) && len(words) > 1 && a.Program == "git" && a.Effect != effect.Observe && keepsWords(words[1], words[2:]) && m.around() != "" && !m.touched(m.around()) {
 			out = append(out, m.around()+"/.git/COMMIT_EDITMSG") // what git shows is theirs then
 		}
 		switch {
@@ -45,7 +46,16 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes", "gc", "format-patch"}
 
 // worded are commands of git's that keep words: messages, notes, names.
-var worded = []string{"commit", "tag", "notes", "merge", "revert", "am", "stash"}
+var worded = []string{"commit", "tag", "notes", "merge", "revert", "am", "stash", "branch", "worktree", "update-ref", "symbolic-ref", "replace", "remote"}
+
+// creates matches a flag of checkout and switch by which they name a new branch.
+var creates = regexp.MustCompile(`^(?:-[A-Za-z]*[bBcC]|--(?:orphan|create|force-create))`)
+
+// keepsWords reports whether a command of git's keeps words that it is given, to show
+// them later.
+func keepsWords(command string, words []string) bool {
+	return slices.Contains(worded, command) || slices.Contains([]string{"checkout", "switch"}, command) && slices.ContainsFunc(words, creates.MatchString)
+}
 
 // spreading are programs that write parts of what they read to files that nobody
 // names.

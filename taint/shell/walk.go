@@ -49,6 +49,8 @@ type analysis struct {
 	over  bool // there were more parts than MaxParts
 	// altered: a variable, a function or a trap may change what the parts do.
 	altered bool
+	// with are the variables that are set for the program that is analysed alone.
+	with []string
 	// unsure counts the constructs around, of which the commands may not run.
 	unsure int
 }
@@ -75,6 +77,9 @@ func (a *analysis) add(p Part) {
 	}
 	if len(a.dirs) == 1 {
 		p.In = a.dirs[0]
+	}
+	if p.Words != nil {
+		p.Words = slices.Concat(a.with, p.Words)
 	}
 	for i := range a.parts {
 		q := &a.parts[i]
