@@ -112,6 +112,8 @@ type Act struct {
 	Program string
 	// Foreign: what it returns may hold the words of strangers.
 	Foreign bool
+	// Private: it reads what the user keeps for himself, such as keys and settings.
+	Private bool
 	// Plain: what it returns are numbers, states, dates and hashes alone, whoever it
 	// comes from.
 	Plain bool

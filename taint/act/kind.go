@@ -26,7 +26,7 @@ var (
 	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
 		`make ` + task + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + task + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
 	// asking matches what asks a registry of packages, and changes nothing.
-	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|[A-Za-z0-9@][A-Za-z0-9@/._-]*))+$`)
+	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9@._-]*))+$`)
 	// updating matches what takes newer ones of the packages that a workspace has.
 	updating = regexp.MustCompile(`^cargo update(?: (?:-p|--package|-w|--workspace|-q|--quiet|--dry-run|[a-z0-9][a-z0-9_-]*(?:@[0-9.]+)?))*$`)
 	// exchanges matches git's exchange with a remote, with flags that change

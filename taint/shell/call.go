@@ -95,6 +95,7 @@ func (a *analysis) call(words []word, in input) {
 		switch base := path.Base(program); {
 		case at.zone == workspace.Own, at.zone == workspace.Scratch && a.m.Built != nil && a.m.Built(at.full), at.zone == workspace.Foreign && strings.Contains(at.full, "/node_modules/.bin/"), at.zone == workspace.Foreign && strings.Contains(at.full, "/bin/"):
 			a.own(words, base, text, in, at.zone)
+			a.runs(at.full)
 			return
 		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && table.ToolFolder(at.full):
 			program = base

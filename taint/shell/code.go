@@ -85,6 +85,9 @@ func (a *analysis) script(i *invocation, w word) {
 		a.hide(i.text, "what it reads becomes code")
 	case at.zone == workspace.Own || at.zone == workspace.Steering && a.m.zone(at.full) == workspace.Steering && a.inRoot(), at.zone == workspace.Foreign:
 		a.add(i.part(effect.Run, "it runs code of the workspace"))
+		if slices.Contains([]string{"sh", "bash", "zsh", "dash", "ksh", "source", "."}, i.program) {
+			a.runs(at.full)
+		}
 	default:
 		p := i.part(effect.Reach, "the script lies outside the workspace")
 		p.Unknown, p.Anywhere = true, true

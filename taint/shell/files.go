@@ -17,6 +17,7 @@ func (a *analysis) reads(text, program string, files ...word) {
 			switch at.zone {
 			case workspace.Own, workspace.Steering, workspace.System:
 				p.Foreign = p.Foreign || a.m.Tainted != nil && a.m.Tainted(at.full)
+				p.Private = p.Private || at.zone == workspace.Steering && a.m.Home != "" && strings.HasPrefix(at.full, a.m.Home+"/.")
 			case workspace.Mediator:
 				a.add(Part{Text: text, Program: program, Effect: effect.Administer, Foreign: true, Why: "it reads what Margay keeps"})
 			default:

@@ -352,6 +352,10 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 			a.patches(i, rest)
 			return
 		}
+		if sub == "checkout-index" && (has(flags, "-f", "--force") || slices.ContainsFunc(flags, func(f word) bool { return strings.Contains(f.text, "f") && !strings.HasPrefix(f.text, "--") })) {
+			tree(effect.Destroy, "changes that are not committed are lost")
+			return
+		}
 		if sub == "update-ref" && has(flags, "-d") {
 			tree(effect.Destroy, "it removes a name")
 			return

@@ -58,6 +58,8 @@ type Part struct {
 	// Foreign: what the part prints may hold words of strangers: it used the
 	// network, or read files of theirs.
 	Foreign bool
+	// Private: it reads what the user keeps for himself, such as keys and settings.
+	Private bool
 	// Plain: what it prints are numbers, states, dates and hashes alone, besides
 	// words of its own and of the command.
 	Plain bool

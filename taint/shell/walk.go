@@ -9,13 +9,14 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell/printed"
 	"github.com/margaydev/margay/taint/shell/table"
 )
 
 // Analyse says what a command does. It reads no file and runs nothing. Its work is
 // bounded by MaxBytes and MaxParts.
 func Analyse(command string, m *Machine) Command {
-	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}}
+	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}, texts: map[string]string{}}
 	a.source(command, 0)
 	return a.done()
 }
@@ -23,7 +24,7 @@ func Analyse(command string, m *Machine) Command {
 // AnalyseArgs says what a program does that is started with arguments, without a
 // shell.
 func AnalyseArgs(args []string, m *Machine) Command {
-	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}}
+	a := &analysis{m: m, dirs: []string{m.Dir}, vars: map[string][]word{}, funcs: map[string]bool{}, named: map[string]bool{}, texts: map[string]string{}}
 	words := make([]word, len(args))
 	for i, s := range args {
 		words[i] = word{text: s}
@@ -51,6 +52,8 @@ type analysis struct {
 	altered bool
 	// with are the variables that are set for the program that is analysed alone.
 	with []string
+	// texts are those of files that the command writes, as far as they are known.
+	texts map[string]string
 	// unsure counts the constructs around, of which the commands may not run.
 	unsure int
 }
@@ -85,7 +88,7 @@ func (a *analysis) add(p Part) {
 		q := &a.parts[i]
 		if q.Text == p.Text && q.Effect == p.Effect && q.To == p.To && q.Why == p.Why && slices.Equal(q.Writes, p.Writes) {
 			q.Foreign, q.Anywhere = q.Foreign || p.Foreign, q.Anywhere || p.Anywhere
-			q.Unknown, q.Hidden, q.Plain = q.Unknown || p.Unknown, q.Hidden || p.Hidden, q.Plain && p.Plain
+			q.Unknown, q.Hidden, q.Plain, q.Private = q.Unknown || p.Unknown, q.Hidden || p.Hidden, q.Plain && p.Plain, q.Private || p.Private
 			if q.In != p.In || !slices.Equal(q.Words, p.Words) {
 				q.In, q.Words = "", nil
 			}
@@ -213,11 +216,14 @@ func (a *analysis) stmt(s *syntax.Stmt, piped bool) {
 	in := input{piped: piped}
 	for _, r := range s.Redirs {
 		a.redirect(r, &in)
-		if r.Op == syntax.RdrOut && empties(s.Cmd) {
+		if r.Op == syntax.RdrOut && printed.Nothing(s.Cmd) {
 			for _, w := range a.expand(r.Word) {
 				a.removes(redirectText(r.Op, w), "", w)
 			}
 		}
+	}
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+		a.prints(c, in, s.Redirs)
 	}
 	if s.Background || s.Coprocess {
 		a.within(func() { a.command(s.Cmd, in) })
@@ -226,11 +232,30 @@ func (a *analysis) stmt(s *syntax.Stmt, piped bool) {
 	a.command(s.Cmd, in)
 }
 
-// empties reports whether a command writes nothing, so that a redirection empties
-// its file.
-func empties(c syntax.Command) bool {
-	call, ok := c.(*syntax.CallExpr)
-	return c == nil || ok && (len(call.Args) == 0 || len(call.Args) == 1 && (call.Args[0].Lit() == ":" || call.Args[0].Lit() == "true"))
+// prints notes the text of a file that a command prints to.
+func (a *analysis) prints(c *syntax.CallExpr, in input, to []*syntax.Redirect) {
+	text, ok := printed.Text(c.Args[0].Lit(), certain(a.words(c.Args[1:])), in.text, in.here)
+	for _, r := range to {
+		if !ok || r.Hdoc != nil || r.Word == nil {
+			continue
+		}
+		for _, w := range a.expand(r.Word) {
+			full := worst(a.find(w)).full
+			if r.Op == syntax.AppOut {
+				text = a.texts[full] + "\n" + text
+			}
+			a.texts[full] = text
+		}
+	}
+}
+
+// runs analyses what a file holds that the command itself wrote, if a shell runs it,
+// once: such files may run one another.
+func (a *analysis) runs(full string) {
+	text, ok := a.texts[full]
+	if delete(a.texts, full); ok && (!strings.HasPrefix(text, "#!") || strings.HasSuffix(strings.Fields(text + " .")[0], "sh")) {
+		a.within(func() { a.source(text, a.depth+1) })
+	}
 }
 
 // input is what a program reads.

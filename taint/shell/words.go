@@ -7,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/margaydev/margay/taint/shell/printed"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -92,7 +93,7 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 			b.WriteString(values[0].text)
 		}
 	case *syntax.CmdSubst:
-		if text, ok := document(p); ok && quoted && !a.named["cat"] {
+		if text, ok := printed.Document(p); ok && quoted && !a.named["cat"] {
 			b.WriteString(text)
 			return
 		}
@@ -111,19 +112,6 @@ func (a *analysis) part(b *builder, p syntax.WordPart, quoted, first bool) {
 
 // Fresh stands for what mktemp makes, which nobody has written to before.
 const Fresh = "/tmp/mktemp.fresh"
-
-// document is what $(cat <<'E' …) prints, where nothing in it is expanded.
-func document(p *syntax.CmdSubst) (string, bool) {
-	if len(p.Stmts) != 1 || len(p.Stmts[0].Redirs) != 1 || p.Stmts[0].Background || p.Stmts[0].Coprocess {
-		return "", false
-	}
-	if r := p.Stmts[0].Redirs[0]; r.Op != syntax.Hdoc || r.N != nil || r.Hdoc == nil { // <<- strips tabs
-		return "", false
-	}
-	c, ok := p.Stmts[0].Cmd.(*syntax.CallExpr)
-	text := p.Stmts[0].Redirs[0].Hdoc.Lit()
-	return strings.TrimRight(text, "\n"), ok && len(c.Args) == 1 && len(c.Assigns) == 0 && c.Args[0].Lit() == "cat" && text != ""
-}
 
 // here is the path that a substitution is known to print, or one that stands for it.
 func (a *analysis) here(p *syntax.CmdSubst) (string, bool) {
