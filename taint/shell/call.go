@@ -2,7 +2,6 @@ package shell
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -31,10 +30,10 @@ func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
 			if as.Value == nil {
 				values = []word{{}}
 			}
-			altered := a.altered
-			a.steers(as.Name.Value, values)
 			if len(values) == 1 && values[0] == (word{text: values[0].text}) && !as.Append && as.Array == nil && as.Index == nil && !table.Steers(as.Name.Value) {
-				a.altered, a.with = altered, append(slices.Clip(a.with), as.Name.Value+"="+values[0].text)
+				a.with = append(slices.Clip(a.with), as.Name.Value+"="+values[0].text)
+			} else {
+				a.steers(as.Name.Value, values)
 			}
 		}
 	}
@@ -109,7 +108,7 @@ func (a *analysis) call(words []word, in input) {
 			a.add(Part{Text: text, Program: program, Effect: effect.Administer, Foreign: true, Why: "a word of it leads to what Margay keeps"})
 		}
 	}
-	if len(words) > 1 && !words[1].dynamic && slices.Contains([]string{"cargo", "rustc", "rustfmt"}, program) && toolchain.MatchString(words[1].text) {
+	if len(words) > 1 && !words[1].dynamic && table.Toolchain(program, words[1].text) {
 		words = slices.Delete(slices.Clone(words), 1, 2)
 	}
 	if h := special[program]; h != nil {
@@ -125,9 +124,6 @@ func (a *analysis) call(words []word, in input) {
 	}
 	a.listed(e, &invocation{words: words, text: text, program: program, args: words[1:], in: in})
 }
-
-// toolchain matches the word by which rustup chooses an installed compiler.
-var toolchain = regexp.MustCompile(`^\+[a-z0-9][a-z0-9.-]*$`)
 
 // keeps reports whether a path leads to what Margay keeps, or holds it and the
 // program goes into folders.

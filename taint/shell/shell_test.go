@@ -152,6 +152,8 @@ func TestAnalyse(t *testing.T) {
 		{"cat > k.py <<'EOF'\nprint(1)\nEOF\npython3 k.py", "edit run"},
 		{"echo ls > k.sh; echo 'rm -rf src' >> k.sh; . ./k.sh", "edit run destroy"},
 		{"echo './k.sh; ./k.sh; ./k.sh' > k.sh; ./k.sh", "edit run"},
+		{"find . -maxdepth 0 -execdir sh -c 'cat < ../.config/margay/config.yaml' \\;", "administer"},
+		{"cd $X && cat .config/margay/config.yaml", "administer"},
 		{"go clean -modcache", "run destroy"},
 		{"git checkout-index -a", "edit"},
 		{"git checkout-index -fa", "destroy"},

@@ -65,10 +65,8 @@ func (a *analysis) done() Command {
 	if a.over {
 		return Command{Parts: []Part{{Text: "a long command", Effect: effect.Reach, Hidden: true, Foreign: true, Anywhere: true, Why: "it has too many parts"}}}
 	}
-	for i := range a.parts {
-		if a.altered {
-			a.parts[i].Words, a.parts[i].In = nil, ""
-		}
+	for i := 0; a.altered && i < len(a.parts); i++ {
+		a.parts[i].Words, a.parts[i].In = nil, ""
 	}
 	return Command{Parts: a.parts}
 }
@@ -235,13 +233,10 @@ func (a *analysis) stmt(s *syntax.Stmt, piped bool) {
 // prints notes the text of a file that a command prints to.
 func (a *analysis) prints(c *syntax.CallExpr, in input, to []*syntax.Redirect) {
 	text, ok := printed.Text(c.Args[0].Lit(), certain(a.words(c.Args[1:])), in.text, in.here)
-	for _, r := range to {
-		if !ok || r.Hdoc != nil || r.Word == nil {
-			continue
-		}
-		for _, w := range a.expand(r.Word) {
+	for k := 0; ok && k < len(to); k++ {
+		for _, w := range a.expand(to[k].Word) {
 			full := worst(a.find(w)).full
-			if r.Op == syntax.AppOut {
+			if to[k].Op == syntax.AppOut {
 				text = a.texts[full] + "\n" + text
 			}
 			a.texts[full] = text

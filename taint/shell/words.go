@@ -265,6 +265,8 @@ func (a *analysis) find(w word) []place {
 		at := place{zone: workspace.Outside}
 		if ok {
 			at = place{a.m.zone(full), full, w.glob}
+		} else if strings.Contains(text, "margay") { // from wherever it is, it may be what Margay keeps
+			at.zone = workspace.Mediator
 		}
 		if !slices.Contains(out, at) {
 			out = append(out, at)
