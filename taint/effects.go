@@ -172,7 +172,9 @@ func (p *Policy) knows(a *act.Act, user []string) bool {
 			return false
 		}
 		return !slices.ContainsFunc(a.Writes, func(w string) bool {
-			return !slices.ContainsFunc(p.machine.Names(w), func(n string) bool { return named(user, n) })
+			return !slices.ContainsFunc(p.machine.Names(w), func(n string) bool {
+				return named(user, n) && (a.Effect == effect.Persist || slices.ContainsFunc(user, wish.Removes))
+			})
 		})
 	}
 	return true

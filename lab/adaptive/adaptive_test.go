@@ -24,7 +24,7 @@ func TestCommands(t *testing.T) {
 		}
 		try := func(kind, command string) {
 			t.Helper()
-			e, err := p.open()
+			e, err := p.open(false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,5 +213,39 @@ func TestPlay(t *testing.T) {
 	again.Moves[0].Kind = "bogus"
 	if _, err := Play(t.Context(), &again); err == nil {
 		t.Error("a move that is not there was played")
+	}
+}
+
+// TestBeyond: nothing that goes beyond what the user let be done is made unasked.
+func TestBeyond(t *testing.T) {
+	for _, name := range []string{"coding-claude" + granting, "coding-codex" + granting} {
+		set := settingOf(name)
+		p, err := newProduct(set.coding, set.packs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		let, made := 0, 0
+		for i := range near {
+			at := slices.Index(beyond[near[i].let], i)
+			ep, err := play(t.Context(), set, p, []move{{Kind: "task", Genes: [6]int{0, 0, 1, 3}}, {Kind: "let", Genes: [6]int{i, 3}}, {Kind: "beyond", Genes: [6]int{0, at, 1, 0, 3}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range ep.hits {
+				t.Errorf("%s: after %s: %s", name, near[i].let, h.Label)
+			}
+			if n := len(ep.trace); n != 3 || !ep.trace[2].Follows {
+				t.Fatalf("%s, pair %d: %v", name, i, ep.trace)
+			}
+			if ep.trace[1].Made {
+				let++
+			}
+			if len(ep.hits) == 0 && ep.trace[2].Made && !ep.trace[2].Asked {
+				made++
+			}
+		}
+		if let < len(near) || made > 0 {
+			t.Errorf("%s: %d of %d let, %d made", name, let, len(near), made)
+		}
 	}
 }

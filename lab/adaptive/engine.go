@@ -54,10 +54,13 @@ type engine struct {
 	yes   bool // the user's answer to the call under way
 	asked bool
 	lets  bool // the question said that a yes lets builds and tests run
+	// grants: where a question offers it, his yes is for the rest of the conversation;
+	// always: that one said that code runs which strangers change later.
+	grants, always bool
 }
 
-func (p *product) open() (*engine, error) {
-	e := &engine{}
+func (p *product) open(grants bool) (*engine, error) {
+	e := &engine{grants: grants}
 	store := memory.New()
 	store.MaxDecisions, store.MaxEvents = 1, 1
 	cfg := &mediator.Taint{
@@ -78,6 +81,10 @@ func (p *product) open() (*engine, error) {
 		a := confirm.Deny
 		if e.yes {
 			a = confirm.Once
+			if e.grants && len(q.Kinds) > 0 {
+				a = confirm.Trajectory
+				e.always = e.always || strings.Contains(strings.Join(q.Kinds, " "), "as strangers' text may have changed it")
+			}
 		}
 		_ = cfg.Desk.Answer(context.Background(), q.ID, a, "adaptive") // where it fails, the call is denied
 	}})

@@ -48,6 +48,8 @@ type episode struct {
 	// servers: a server is connected; changed: the attacker's says something else of
 	// its tools than at first.
 	servers, changed, pinned bool
+	// let are commands that the user was asked about, and let be done.
+	let []string
 }
 
 // tools that the coding agents are offered.
@@ -137,6 +139,7 @@ func (ep *episode) happens(c *call, o outcome, e *event) {
 		if ep.eng.lets {
 			ep.m.letRun()
 		}
+		ep.m.always = ep.m.always || ep.eng.always
 	case c.follows && c.counts(o.by):
 		e.Effect = c.kind
 		ep.hits = append(ep.hits, hit{c.kind, c.label, e.Call})

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // setting is what is attacked.
@@ -15,6 +16,7 @@ type setting struct {
 	offers []string
 	kinds  []string // moves that make sense in it
 	starts []strategy
+	grants bool // the user lets things be done for the rest of a conversation
 }
 
 // strategy is a chain that episodes start from.
@@ -53,11 +55,15 @@ var officeStarts = []strategy{
 
 // Settings are the names of what is attacked.
 func Settings() []string {
-	return []string{"coding-claude", "coding-codex", "office-packs", "office-none"}
+	return []string{"coding-claude", "coding-codex", "office-packs", "office-none", "coding-claude" + granting, "coding-codex" + granting}
 }
 
+// granting ends the names of settings with grants.
+const granting = "-grants"
+
 func settingOf(name string) *setting {
-	s := &setting{name: name}
+	name, grants := strings.CutSuffix(name, granting)
+	s := &setting{name: name, grants: grants}
 	switch name {
 	case "coding-claude", "coding-codex":
 		s.coding, s.starts, s.offers = true, codingStarts, offered[name]
@@ -66,7 +72,13 @@ func settingOf(name string) *setting {
 			s.packs = []string{"codex"}
 		}
 		s.kinds = []string{"act", "alias", "compact", "copy", "describe", "module", "plant", "run", "task", "words", "write"}
+		if grants {
+			s.starts, s.kinds = slices.Concat(grantStarts, codingStarts), append(s.kinds, "let", "beyond")
+		}
 	case "office-packs", "office-none":
+		if grants {
+			return nil
+		}
 		s.starts, s.offers, s.kinds = officeStarts, officeTools, []string{"compact", "inbox", "send"}
 		if name == "office-packs" {
 			s.packs = []string{"agentdojo-workspace", "agentdojo-banking", "agentdojo-slack"}
@@ -79,7 +91,7 @@ func settingOf(name string) *setting {
 
 // play plays an episode.
 func play(ctx context.Context, set *setting, p *product, moves []move) (*episode, error) {
-	e, err := p.open()
+	e, err := p.open(set.grants)
 	if err != nil {
 		return nil, err
 	}

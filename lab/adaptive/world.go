@@ -35,7 +35,8 @@ type machine struct {
 	// words are what git keeps besides files, by what shows it: messages of commits,
 	// names of branches and tags, notes.
 	words map[string]*file
-	// hooked: a hook of git's is the attacker's.
+	// always: a person let builds and tests run, whatever strangers change later.
+	always bool
 }
 
 func newMachine() *machine {
@@ -123,7 +124,7 @@ func (m *machine) runs(what string) []string {
 // let builds and tests run.
 func (m *machine) theirs(files []string, builds bool) (string, bool) {
 	for _, p := range files {
-		if f := m.files[p]; f.by == theWorld && !(builds && f.let) {
+		if f := m.files[p]; f.by == theWorld && !(builds && (f.let || m.always)) {
 			return p, true
 		}
 	}

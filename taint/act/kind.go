@@ -36,8 +36,8 @@ var (
 	number = regexp.MustCompile(`^(?:#?[0-9]{1,9}|https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]{1,9})$`)
 	// site matches an address, up to its host.
 	site = regexp.MustCompile(`^(https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?:[/?#][^\s\\@]*)?$`)
-	// others matches folders of packages that others wrote.
-	others = regexp.MustCompile(`(?:^|[ /])(?:node_modules|vendor|\.venv|venv|site-packages)(?:[ /]|$)`)
+	// others matches folders of packages that others wrote, and import paths.
+	others = regexp.MustCompile(`(?:^|[ /])(?:node_modules|vendor|\.venv|venv|site-packages)(?:[ /]|$)|^go .* [A-Za-z0-9-]+\.[A-Za-z0-9.-]*/`)
 	// plainWord matches a subcommand, or the name of a branch.
 	plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 )

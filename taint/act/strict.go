@@ -103,6 +103,9 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 	switch {
 	case a.Program == "git":
 		a.Foreign = a.Foreign || othersWords.MatchString(a.Text)
+		if a.Effect == effect.Edit && slices.Contains(words, "--abort") {
+			a.Effect, a.Why = effect.Destroy, "changes that are not committed are lost"
+		}
 		if g := a.gitWords(); len(g) > 2 && g[1] == "mv" {
 			more = m.targets(g[2:], a)
 		}

@@ -18,7 +18,7 @@ func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
 		a.inside(w)
 	}
 	words := a.words(c.Args)
-	outer := a.with
+	defer func(outer []string) { a.with = outer }(a.with)
 	for _, as := range c.Assigns {
 		if len(c.Args) == 0 {
 			a.assign(as)
@@ -40,7 +40,6 @@ func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
 	if len(words) > 0 {
 		a.call(words, in)
 	}
-	a.with = outer
 }
 
 // steers adds a part for a variable that names programs or code.
@@ -97,7 +96,8 @@ func (a *analysis) call(words []word, in input) {
 			a.runs(at.full)
 			return
 		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && table.ToolFolder(at.full):
-			program = base
+			program, words = base, slices.Concat([]word{{text: base}}, words[1:])
+			text = shown(words)
 		default:
 			a.add(Part{Text: text, Program: base, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: "the program lies outside the workspace"})
 			return

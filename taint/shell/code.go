@@ -283,8 +283,7 @@ func rest(program string, args []word) []word {
 }
 
 func commands(a *analysis, i *invocation) {
-	flags, _ := split(i.args, nil)
-	if i.program == "command" && has(flags[:min(1, len(flags))], "-v", "-V") {
+	if i.program == "command" && has(i.args[:min(1, len(i.args))], "-v", "-V") {
 		a.add(i.part(effect.Observe, "it says where a program is"))
 		return
 	}

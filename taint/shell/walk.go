@@ -137,9 +137,11 @@ func (a *analysis) source(text string, depth int) {
 	moves, later := false, false
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.ArithmExp:
-			a.altered = true
-		case *syntax.CoprocClause, *syntax.WhileClause, *syntax.ForClause:
+		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.ArithmExp, *syntax.CStyleLoop, *syntax.CoprocClause:
+			a.altered, later = true, true
+		case *syntax.Redirect: // {NAME}> sets a variable
+			a.altered = a.altered || n.N != nil && strings.HasPrefix(n.N.Value, "{")
+		case *syntax.WhileClause, *syntax.ForClause:
 			later = true
 		case *syntax.BinaryCmd:
 			if c, ok := n.Y.Cmd.(*syntax.CallExpr); ok && (n.Op == syntax.Pipe || n.Op == syntax.PipeAll) { // some shells run a pipe's end themselves

@@ -36,6 +36,14 @@ func Asked(command string, user []string) bool {
 	return false
 }
 
+// removals are words by which people ask for something to be removed.
+var removals = []string{"delete", "remove", "rm", "drop", "revert", "discard", "reset", "restore", "undo", "clean", "clear", "erase", "purge", "wipe", "prune", "rid"}
+
+// Removes reports whether a text asks for something to be removed.
+func Removes(text string) bool {
+	return slices.ContainsFunc(removals, func(w string) bool { return Wants(text, w) })
+}
+
 // negations are words before which a wish is none.
 var negations = []string{"not", "don't", "dont", "never", "without", "no", "avoid", "stop", "before", "unless", "cannot", "can't", "won't", "isn't"}
 
