@@ -69,6 +69,7 @@ func (a *app) aim(f *runFlags, known child.Agent, args []string) (*config.Config
 	}
 	c, err := a.Load(func(c *config.Config) {
 		c.Observe = c.Observe || f.observe
+		c.Taint.Mode = cmp.Or(f.taint, c.Taint.Mode)
 		switch {
 		case f.upstream != "" && claude:
 			c.Anthropic = f.upstream

@@ -35,7 +35,7 @@ import (
 )
 
 type runFlags struct {
-	upstream                 string
+	upstream, taint          string
 	noImport, observe, quiet bool
 	uncovered, console       bool
 	require                  bool
@@ -88,6 +88,8 @@ signal's number if a signal ended it.`,
 	c.Flags().SetInterspersed(false)
 	c.Flags().StringVar(&f.upstream, "upstream", "", "base `URL` of the model API, or the name of a configured upstream")
 	cli.Complete(c, "upstream", a.Upstreams)
+	c.Flags().StringVar(&f.taint, "taint", "", "whether tool calls are held to what they may follow from: on, report or off (default taint.mode of the configuration)")
+	cli.Complete(c, "taint", func() []string { return []string{"on", "report", "off"} })
 	c.Flags().BoolVar(&f.noImport, "no-import", false, "do not protect the credentials of environment and .env files")
 	c.Flags().BoolVar(&f.observe, "observe", false, "report findings and change nothing")
 	c.Flags().BoolVar(&f.console, "console", false, "serve the console while the agent runs, and print its address")
@@ -169,6 +171,9 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	}
 	if !f.quiet {
 		a.announce(cov, agent.Env)
+		if c.Taint.Mode == "on" {
+			a.Note("taint is on: a call that text of others may have caused waits for your answer in margay approve; --taint off turns it off")
+		}
 	}
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
