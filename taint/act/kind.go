@@ -135,6 +135,9 @@ const builds, hooks = "build, test and check", "run git's hooks"
 
 // runs is the kind of an act that runs code of a workspace.
 func runs(words []string, exact, in string) string {
+	if lint, ok := strings.CutSuffix(exact, " -- -D warnings"); ok && strings.HasPrefix(exact, "cargo clippy ") {
+		return runs(words[:len(words)-3], lint, in)
+	}
 	if checks.MatchString(exact) && !others.MatchString(exact) && !climbs(exact) && !strings.Contains(exact, ":::") && !slices.ContainsFunc(words[1:], func(w string) bool {
 		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@")
 	}) {
@@ -180,6 +183,7 @@ func forgeKind(a *Act, words []string, in string) string {
 		case len(rest) == 1:
 			return ""
 		case slices.Contains([]string{"-t", "--title", "-b", "--body"}, flag) && rest[1] != "": // nothing is read into it
+		case slices.Contains([]string{"-F", "--body-file"}, flag) && rest[1] == "-": // a text that stands in the command
 		case slices.Contains([]string{"-R", "--repo", "-B", "--base", "-H", "--head"}, flag) && plainWord.MatchString(rest[1]):
 			kind += " " + flag + " " + rest[1]
 		default:
