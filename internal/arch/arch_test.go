@@ -160,8 +160,9 @@ var allowed = map[string][]string{
 	"internal/app/servers": {
 		"internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/serve", "internal/app/state", "internal/cli", "internal/problem", "mcpproxy/pin",
 	},
+	"internal/app/drafts/openapi": {"internal/strictjson", "internal/yamldoc", "taint/suggest"},
 	"internal/app/drafts": {
-		"internal/app/child", "internal/app/config", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",
+		"internal/app/child", "internal/app/config", "internal/app/drafts/openapi", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",
 		"internal/cli", "internal/problem", "internal/strictjson", "taint/effect", "taint/pack", "taint/suggest",
 	},
 	"internal/app/simulate": {

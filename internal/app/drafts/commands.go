@@ -1,6 +1,7 @@
 package drafts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,27 +26,33 @@ import (
 type app struct{ *invocation.App }
 
 type flags struct {
-	tools, output, name string
-	wait                time.Duration
+	tools, openapi, output, name string
+	wait                         time.Duration
 }
 
 // Command is margay policy draft. Suggest proposes effects; nil for Cautious.
 func Command(of *invocation.App, suggest Suggester) *cobra.Command {
 	a, f := &app{of}, &flags{}
 	c := &cobra.Command{
-		Use: "draft [flags] (SERVER | --tools FILE | -- COMMAND [ARG...])", Short: "Write a pack for review from an MCP server's list of tools",
-		Long: `Write a pack for review from an MCP server's list of tools.
+		Use: "draft [flags] (SERVER | --tools FILE | --openapi FILE | -- COMMAND [ARG...])", Short: "Write a pack for review from a server's list of tools",
+		Long: `Write a pack for review from an MCP server's list of tools, or from the operations of
+an OpenAPI document.
 
 SERVER is the server's name in the configuration of an agent (Claude Code, Claude
 Desktop, Cursor, VS Code, Codex). Margay starts it, asks for its tools, calls none of
 them, and ends it. --tools reads a saved answer to tools/list instead.
+
+--openapi reads an OpenAPI 3.0 or 3.1 document, as JSON or YAML, and fetches nothing.
+Each operation is a tool with its operationId as name, or else its method and path, as
+in get_users_id; _ stands for what is no letter or digit. Frameworks differ: compare
+with the names of the tools that your agent has.
 
 A draft has no effect until you add it to taint.packs. The server's own words appear
 only as comments, and loosen nothing: each tool is drafted as one that reaches out, so
 its calls ask once the conversation holds strangers' text. Hidden characters, and names
 of other tools in a description, are pointed out. Correct the effects, then check the
 pack with margay policy lint.`,
-		Example: "  margay policy draft notes --output notes.yaml\n  margay policy draft --tools tools.json --name notes\n  margay policy draft -- npx -y @example/notes-server",
+		Example: "  margay policy draft notes --output notes.yaml\n  margay policy draft --tools tools.json --name notes\n  margay policy draft --openapi api.yaml --output api-pack.yaml\n  margay policy draft -- npx -y @example/notes-server",
 		Args:    cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return names(), cobra.ShellCompDirectiveNoFileComp
@@ -57,8 +64,9 @@ pack with margay policy lint.`,
 		},
 	}
 	c.Flags().StringVar(&f.tools, "tools", "", "`file` with the server's answer to tools/list; - is standard input")
+	c.Flags().StringVar(&f.openapi, "openapi", "", "`file` with an OpenAPI document; - is standard input")
 	c.Flags().StringVar(&f.output, "output", "", "`file` for the pack (default standard output)")
-	c.Flags().StringVar(&f.name, "name", "", "`name` of the server in the agent's configuration, where SERVER does not say it")
+	c.Flags().StringVar(&f.name, "name", "", "`name` of the server in the agent's configuration, where SERVER does not say it (default with --openapi: the document's title)")
 	c.Flags().DurationVar(&f.wait, "wait", time.Minute, "longest wait for the server")
 	return c
 }
@@ -72,8 +80,8 @@ type drafted struct {
 }
 
 func (a *app) draft(ctx context.Context, f *flags, suggest Suggester, args []string, command bool) error {
-	const how = "margay policy draft SERVER, or --tools FILE, or -- COMMAND"
-	if (f.tools != "") == (len(args) > 0) || !command && len(args) > 1 {
+	const how = "margay policy draft SERVER, or --tools FILE, or --openapi FILE, or -- COMMAND"
+	if (f.tools+f.openapi != "") == (len(args) > 0) || f.tools != "" && f.openapi != "" || !command && len(args) > 1 {
 		return problem.Usage(how, "name one server")
 	}
 	if f.wait <= 0 {
@@ -88,7 +96,14 @@ func (a *app) draft(ctx context.Context, f *flags, suggest Suggester, args []str
 		if o.Server == "" {
 			return problem.Usage("such as --name notes, as the agent's configuration has it", "--tools needs the server's --name")
 		}
-		tools, err = a.saved(f.tools)
+		tools, err = a.saved(f.tools, "it is the server's answer to tools/list, as JSON", Parse)
+	case f.openapi != "":
+		o.Source = "operations of its OpenAPI document; frameworks may name them differently"
+		tools, err = a.saved(f.openapi, "--openapi reads OpenAPI 3.0 and 3.1, as JSON or YAML", func(b []byte) (tools []Tool, err error) {
+			title, tools, err := Operations(f.openapi, b)
+			o.Server = cmp.Or(o.Server, Slug(title))
+			return tools, err
+		})
 	case command:
 		o.Source = "its answer to tools/list"
 		if o.Server == "" {
@@ -125,14 +140,14 @@ func (a *app) draft(ctx context.Context, f *flags, suggest Suggester, args []str
 	})
 }
 
-func (a *app) saved(name string) ([]Tool, error) {
+func (a *app) saved(name, is string, parse func([]byte) ([]Tool, error)) ([]Tool, error) {
 	b, err := a.ReadInput(name, maxList+1)
 	if err != nil {
 		return nil, problem.Failure("name a file that you can read, or - for standard input", "%w", err)
 	}
-	tools, err := Parse(b)
+	tools, err := parse(b)
 	if err != nil {
-		return nil, problem.Usage("it is the server's answer to tools/list, as JSON", "%w", err)
+		return nil, problem.Usage(is, "%w", err)
 	}
 	return tools, nil
 }

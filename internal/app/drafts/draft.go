@@ -1,4 +1,5 @@
-// Package drafts writes packs for review from what MCP servers say of their tools.
+// Package drafts writes packs for review from what MCP servers say of their tools, and
+// OpenAPI documents of operations.
 //
 // What a server says is a claim. A draft therefore holds every tool to what its
 // Suggester says, by default the strictest effect that does not always ask, and
@@ -8,6 +9,7 @@ package drafts
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/margaydev/margay/internal/app/drafts/openapi"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/pack"
@@ -61,6 +64,7 @@ type Tool struct {
 	description string
 	args        []string
 	claims      map[string]any
+	said        []string // what else is known of it, line by line
 }
 
 // Parse reads an answer to tools/list, its result, or the bare list. JSON that can
@@ -104,7 +108,19 @@ func parseTool(raw json.RawMessage) (Tool, error) {
 	if d.Name == "" || len(d.Name) > maxName {
 		return Tool{}, fmt.Errorf("its name has %d bytes; one has 1 to %d", len(d.Name), maxName)
 	}
-	return Tool{d.Name, raw, d.Description, slices.Sorted(maps.Keys(d.InputSchema.Properties)), d.Annotations}, nil
+	return Tool{d.Name, raw, d.Description, slices.Sorted(maps.Keys(d.InputSchema.Properties)), d.Annotations, nil}, nil
+}
+
+// Operations reads an OpenAPI document. It returns its title, and its operations as
+// tools.
+func Operations(file string, b []byte) (title string, out []Tool, err error) {
+	title, all, err := openapi.Parse(file, b, maxTools)
+	for i := range all {
+		t, bad := parseTool(all[i].Definition)
+		t.claims, t.said = nil, all[i].Notes // annotations are made of the method, not claimed
+		out, err = append(out, t), cmp.Or(err, bad)
+	}
+	return title, out, err
 }
 
 // Options of a draft.
@@ -172,7 +188,7 @@ func (d *drafter) tool(t *Tool) {
 			d.line("  # %d MORE CHARACTERS of its description are not shown here: read them.", more+1)
 		}
 	}
-	for _, note := range d.notes(t) {
+	for _, note := range append(t.said, d.notes(t)...) {
 		d.line("  # %s", note)
 	}
 	args := t.args

@@ -76,6 +76,53 @@ func TestCautious(t *testing.T) {
 	}
 }
 
+// A draft of an OpenAPI document loads and lints. Each operation reaches out, whatever
+// its method claims, and no text of the document's is a line of its own.
+func TestOperations(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"a\nb", "\u2028- x", "\u0085y", "\u202e", "#", "{}", "'\"", "\r\n  - name: x", "https://x.example"}))
+	rapid.Check(t, func(t *rapid.T) {
+		paths := map[string]any{}
+		for i := range rapid.IntRange(1, 4).Draw(t, "operations") {
+			operation := map[string]any{
+				"operationId": fmt.Sprintf("op%d%s", i, strings.ReplaceAll(text.Draw(t, "id"), "x", "")), "summary": text.Draw(t, "summary"), "servers": []any{map[string]any{"url": text.Draw(t, "server")}},
+				"parameters":  []any{map[string]any{"name": text.Draw(t, "parameter"), "in": "query"}},
+				"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": map[string]any{"properties": map[string]any{text.Draw(t, "property"): map[string]any{}}}}}},
+				"responses":   map[string]any{"200": map[string]any{"content": map[string]any{text.Draw(t, "form"): map[string]any{"schema": map[string]any{"properties": map[string]any{text.Draw(t, "field"): map[string]any{"type": "integer"}}}}}}},
+			}
+			paths[fmt.Sprintf("/%d%s", i, text.Draw(t, "path"))] = map[string]any{rapid.SampledFrom([]string{"get", "post", "delete"}).Draw(t, "method"): operation}
+		}
+		b, err := json.Marshal(map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": text.Draw(t, "title")}, "paths": paths})
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, tools, err := Operations("x", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := Draft(tools, Options{Server: Slug(title), Source: "a test", Suggest: Proposed})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		p, err := pack.Load("draft", out)
+		if err != nil || len(p.Tools) != len(paths) || len(pack.Lint(p)) > 0 {
+			t.Fatal(err)
+		}
+		for i := range p.Tools {
+			if rules := p.Tools[i].Rules; len(rules) != 1 || *rules[0].Spec.Effect != effect.Reach || !rules[0].Spec.Strangers {
+				t.Errorf("%s: %+v", p.Tools[i].Name, rules)
+			}
+		}
+		for l := range strings.Lines(string(out)) {
+			if strings.ContainsAny(l, "\u2028\u2029\u0085\u202e\r") || strings.HasPrefix(l, "  - name: x") {
+				t.Errorf("a line of the document's is in the draft: %q", l)
+			}
+		}
+	})
+	if _, _, err := Operations("x", []byte(`{"openapi":"3.0.0","paths":{"/a":{"get":{"operationId":"`+strings.Repeat("x", maxName+1)+`"}}}}`)); err == nil {
+		t.Error("a name of any length")
+	}
+}
+
 func TestParse(t *testing.T) {
 	for name, bad := range map[string]string{
 		"nothing": ``, "text": `"x"`, "no list": `{"x":[]}`, "twice": `{"tools":[],"tools":[]}`, "no name": `[{"description":"x"}]`,
