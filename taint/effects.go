@@ -51,7 +51,7 @@ func (p *Policy) byEffects(c *Clearance, tool string, spec *act.Spec, q *questio
 			most = min(most, effect.Workspace)
 		case a.Effect == effect.Run && a.Tainted && p.machine.MayRun != nil && p.machine.MayRun():
 			// A person let such files run as they are.
-			if a.Checks() {
+			if a.Routine() {
 				most = effect.World
 			}
 		case a.Effect == effect.Run && a.Tainted:

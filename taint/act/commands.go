@@ -114,22 +114,8 @@ func (m *Machine) namesTouched(command string) bool {
 
 func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
-// checking matches commands that build, test, check or format by their names.
-var checking = regexp.MustCompile(`^(?:(?:go|cargo|npm|pnpm|yarn|bun|make|just|task|mise|gradle|\./gradlew|mvn|dotnet|swift|deno|bazel)(?: run| x --)? (?:tests?|build|checks?|lint|fmt|format|vet|clippy|typecheck|compile|bench|doc|nextest)(?::[A-Za-z0-9:_-]+)?|(?:mise x -- |uv run |poetry run |npx )?(?:pytest|tox|ruff|mypy|eslint|tsc|jest|vitest))(?: -run (?:[A-Za-z0-9_./|^*-]|\$\|)+\$?| [A-Za-z0-9_./:@=,-]+| [12]?>(?:&1|/dev/null)| 2>&1)*$`)
-
 // plainFlags matches the words that such a command may have besides.
 var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags)|-(?:count|timeout|tags|parallel)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
-
-// Checks reports whether an act that runs code builds, tests, checks or formats, by
-// its name, or runs the hooks of the workspace: strangers gain nothing by choosing
-// which of them runs.
-func (a *Act) Checks() bool {
-	if a.Program == "git" {
-		return true
-	}
-	return a.whole() && checking.MatchString(a.Text) && !strings.Contains(strings.ReplaceAll(a.Text, "/...", ""), "..") &&
-		!slices.ContainsFunc(strings.Fields(a.Text)[1:], func(w string) bool { return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") })
-}
 
 // forge looks closer at an act of a forge's client. It is known only where nothing in
 // the command may lead it to another server, and what it downloads are files of

@@ -18,13 +18,13 @@ import (
 // of one kind if theirs are equal.
 
 // task is the name of a task that builds, tests, checks or formats.
-const task = `(?:build|compile|bench|(?:tests?|checks?|lint|fmt|format|typecheck)(?:[:-](?:unit|int|integration|e2e|race|cover|coverage|all|fast|short|ci|fix|check|types))?)`
+const task = `(?:build|compile|verify|bench|(?:tests?|checks?|lint|fmt|format|typecheck)(?:[:-](?:unit|int|integration|e2e|race|cover|coverage|all|fast|short|ci|fix|check|types))?)`
 
 var (
 	// checks matches what builds, tests, checks or formats by its name. Its other words
 	// must be plain, too, and a runner of tasks has one task.
 	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
-		`make ` + task + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + task + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
+		`(?:just|task|gradle|mvn|dotnet|deno) ` + task + `$|make ` + task + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + task + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
 	// asking matches what asks a registry of packages, and changes nothing.
 	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9@._-]*))+$`)
 	// updating matches what takes newer ones of the packages that a workspace has.
@@ -129,6 +129,13 @@ func (a *Act) Kinds() []string {
 		}
 	}
 	return out
+}
+
+// Routine reports whether an act builds, tests, checks or formats a workspace, by
+// words that are all known, or runs its hooks: strangers gain nothing by choosing
+// which of them runs.
+func (a *Act) Routine() bool {
+	return strings.HasPrefix(a.Kind, builds+" in ") || strings.HasPrefix(a.Kind, hooks+" in ")
 }
 
 const builds, hooks = "build, test and check", "run git's hooks"
