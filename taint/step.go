@@ -178,6 +178,7 @@ type Question struct {
 	Destinations []string  // arguments that say where it goes
 	Free         []string  // arguments that a grant leaves free
 	Kinds        []string  // of what the call does, which a grant covers in other calls, too
+	Folder       string    // that a person may trust, since the call works there; empty for none
 }
 
 // Question makes the question that a verdict calls for.
@@ -189,6 +190,9 @@ func (p *Policy) Question(k Key, v *Verdict, under label.Label) (Question, error
 	q := Question{Digest: d, Call: v.Call, Label: under, Limit: v.Clearance.Limit, Blame: v.Blame, Reasons: v.Reasons, Acts: v.Clearance.Acts, Kinds: v.Clearance.Kinds}
 	if t := p.tools[v.Call.Name]; t != nil {
 		q.Destinations, q.Free = slices.Clone(t.Destinations), slices.Clone(t.Free)
+		if r := v.Clearance.Rule; r > 0 && len(q.Acts) > 0 {
+			q.Folder = t.Rules[r-1].Spec.Offer(p.machine, document.Arguments(v.Call.Arguments))
+		}
 	}
 	return q, nil
 }

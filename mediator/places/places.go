@@ -60,6 +60,10 @@ type Config struct {
 	// Roots are folders that are trusted besides those of the store, and State
 	// Margay's own folders and files.
 	Roots, State []string
+	// Project is the root of the project that a file or folder is in, where it is sure
+	// that the user has it for longer than an agent may have; else empty. Nil: it never
+	// is.
+	Project func(path string) string
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -189,8 +193,28 @@ func (b *Book) Now(ctx context.Context, dir string) (*act.Machine, error) {
 	defer b.mu.RUnlock()
 	return &act.Machine{
 		Dir: dir, Home: b.cfg.Home, Places: b.places, Tainted: b.Tainted, Holds: b.Holds, Version: b.version,
-		Mine: b.mine, Built: b.built, MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) }, Profile: b.Profile,
+		Mine: b.mine, Built: b.built, MayRun: func() bool { return b.mayRun(context.WithoutCancel(ctx)) }, Profile: b.Profile, Project: b.project,
 	}, nil
+}
+
+func (b *Book) project(p string) string {
+	if b.cfg.Project == nil {
+		return ""
+	}
+	root := b.cfg.Project(p)
+	if !b.MayOffer(root) {
+		return ""
+	}
+	return root
+}
+
+// MayOffer reports whether a person may be offered to trust a folder, by its path and
+// by what is known of the files in it.
+func (b *Book) MayOffer(dir string) bool {
+	b.mu.RLock()
+	on := b.places
+	b.mu.RUnlock()
+	return on.MayOffer(dir) && !b.Tainted(dir) && !b.Holds(dir)
 }
 
 // mayRun reports whether a person let code run as the files are now.

@@ -217,3 +217,46 @@ func TestScratch(t *testing.T) {
 		}
 	}
 }
+
+// TestMayOffer: no folder may be offered in which strangers had a part in a file, as the
+// store says in the end, or that is trusted already.
+func TestMayOffer(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	project := func(p string) string {
+		if Below(p, "/home/me/src/a") {
+			return "/home/me/src/a"
+		}
+		return ""
+	}
+	b := New(Config{Store: s, Keys: &keys, Home: "/home/me", Dir: "/work", Roots: []string{"/work"}, Project: project})
+	offers := func(want string) {
+		t.Helper()
+		for b, want := range map[*Book]string{b: want, book(s): ""} { // one knows no projects
+			m, err := b.Now(ctx, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := m.Project("/home/me/src/a/b.go"); got != want {
+				t.Errorf("it offers %q, want %q", got, want)
+			}
+			if got := m.Project("/home/me/other"); got != "" {
+				t.Errorf("it offers %q", got)
+			}
+		}
+	}
+	offers("/home/me/src/a")
+	for _, theirs := range []string{"/home/me/src/a/x.go", "/home/me/src/A/x.go", "/home/me/src/a", "/home/me/src"} {
+		if err := book(s).Taint(ctx, []string{theirs}); err != nil { // another process
+			t.Fatal(err)
+		}
+		offers("")
+		if _, err := book(s).Endorse(ctx, theirs); err != nil {
+			t.Fatal(err)
+		}
+		offers("/home/me/src/a")
+	}
+	if err := book(s).Trust(ctx, "/home/me/src/a"); err != nil {
+		t.Fatal(err)
+	}
+	offers("")
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/taint/codemode"
 	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
+	"github.com/margaydev/margay/taint/shell"
 	"github.com/margaydev/margay/taint/workspace"
 )
 
@@ -44,6 +45,10 @@ type Machine struct {
 	// Profile is what a person said of a tool that no pack describes, with what it
 	// said of itself then; nil: nobody said anything.
 	Profile func(tool, definition string) (effect.Profile, bool)
+	// Project is the root of the project that a file or folder outside the workspaces
+	// is in, if a person may be offered to trust it; empty where that is not sure. Nil:
+	// it never is.
+	Project func(path string) string
 }
 
 // In is the machine with another working directory.
@@ -117,6 +122,8 @@ type Act struct {
 	// Plain: what it returns are numbers, states, dates and hashes alone, whoever it
 	// comes from.
 	Plain bool
+	// In is the folder that it runs in; empty where that is not known.
+	In string
 	// Writes are the files that it changes; Anywhere: others, too.
 	Writes   []string
 	Anywhere bool
@@ -268,7 +275,7 @@ func edit(m *Machine, p string) Act {
 		a.Effect, a.Why = effect.Persist, "the file tells agents, shells or builds what to do"
 		a.Kind = m.changes(&a)
 	default:
-		a.Effect, a.Why = effect.Persist, "the file is in no folder that the user trusts"
+		a.Effect, a.Why = effect.Persist, shell.OutsideFile
 		a.Foreign = true
 	}
 	return a

@@ -208,8 +208,13 @@ func TestTaints(t *testing.T) {
 		{edits, `{"file":"a.go"}`, "", "/work/a.go"},
 		{edits, `{"file":"/tmp/a.go"}`, "", "/tmp/a.go"},
 		{edits, `{"file":"Makefile"}`, "", "/work/Makefile"},
-		{edits, `{"file":"node_modules/a.js"}`, "", ""}, // theirs as it is
-		{edits, `{"file":"/home/me/a.go"}`, "", ""},     // no workspace's
+		{edits, `{"file":"node_modules/a.js"}`, "", ""},          // theirs as it is
+		{edits, `{"file":"/home/me/a.go"}`, "", "/home/me/a.go"}, // no workspace's, and may be one's later
+		{shell, `{"cmd":"cat /home/me/b.go > /home/me/a.go"}`, "", "/home/me/a.go"},
+		{shell, `{"cmd":"git clone https://x.example/r.git /home/me/src/r"}`, "/home/me/src/r", "/home/me/src/r"},
+		{shell, `{"cmd":"cd /home/me/src && git clone https://x.example/r.git"}`, "/home/me/src/r", "/home/me/src/r"},
+		{shell, `{"cmd":"curl -o /home/me/src/a https://x.example"}`, "/home/me/src/a", "/home/me/src/a"},
+		{shell, `{"cmd":"curl https://x.example > /home/me"}`, "", ""}, // it is around workspaces
 		{shell, `{"cmd":"echo x > b.go"}`, "", "/work/b.go"},
 		{shell, `{"cmd":"cat a.go > b.go"}`, "", "/work/b.go"},
 		{shell, `{"cmd":"cat tainted.go > b.go"}`, "/work/b.go", "/work/b.go"},

@@ -63,7 +63,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			p := &c.Parts[j]
 			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
-				Foreign: p.Foreign, Private: p.Private, Plain: p.Plain, Writes: p.Writes, Anywhere: p.Anywhere,
+				Foreign: p.Foreign, Private: p.Private, Plain: p.Plain, In: p.In, Writes: p.Writes, Anywhere: p.Anywhere,
 				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git" || p.Effect == effect.Reach && p.Anywhere),
 			}
 			// The table says of few programs which words are files that they read.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/shell"
-	"github.com/margaydev/margay/taint/workspace"
 )
 
 // Taints are the files that acts leave strangers' words in: all that are written
@@ -20,25 +19,30 @@ func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool
 		a := &acts[i]
 		words := a.gitWords()
 		moved = moved || a.Program == "git" && a.Tainted && a.Effect != effect.Observe && !(len(words) > 1 && slices.Contains(keeping, words[1]))
-		if (from || strangers) && len(words) > 1 && a.Program == "git" && a.Effect != effect.Observe && keepsWords(words[1], words[2:]) && m.around() != "" && !m.touched(m.around()) {
-			out = append(out, m.around()+"/.git/COMMIT_EDITMSG") // what git shows is theirs then
+		if (from || strangers) && len(words) > 1 && a.Program == "git" && a.Effect != effect.Observe && keepsWords(words[1], words[2:]) {
+			for _, root := range m.grounds(a, false) {
+				if !m.touched(root) {
+					out = append(out, root+"/.git/COMMIT_EDITMSG") // what git shows is theirs then
+				}
+			}
+		}
+		var into []string
+		if a.Effect != effect.Observe && (a.fetched(from) || (from || strangers) && a.Effect == effect.Edit && slices.Contains(spreading, a.Program)) {
+			into = m.grounds(a, true)
 		}
 		switch {
 		case a.Effect == effect.Observe:
-		case (a.fetched(from) || (from || strangers) && a.Effect == effect.Edit && slices.Contains(spreading, a.Program)) && m.around() != "":
-			out = append(out, m.around()) // it takes the place of any file
+		case len(into) > 0:
+			out = append(out, into...) // it takes the place of any file
 		case from || strangers:
 			out = append(out, a.Writes...)
 			out = append(out, m.moved(a)...)
 		}
 	}
+	sure := strangers || slices.ContainsFunc(acts, func(a Act) bool { return a.brings() })
 	slices.Sort(out)
 	return slices.DeleteFunc(slices.Compact(out), func(w string) bool {
-		if m.Places == nil || w == shell.Fresh || strings.HasPrefix(w, shell.Fresh+"/") { // no other command knows it
-			return true
-		}
-		z := m.Places.Zone(w)
-		return z != workspace.Own && z != workspace.Steering && z != workspace.Scratch
+		return w == shell.Fresh || strings.HasPrefix(w, shell.Fresh+"/") || !m.kept(w, sure) // no other command knows it
 	}), moved
 }
 

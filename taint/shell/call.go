@@ -99,7 +99,7 @@ func (a *analysis) call(words []word, in input) {
 			program, words = base, slices.Concat([]word{{text: base}}, words[1:])
 			text = shown(words)
 		default:
-			a.add(Part{Text: text, Program: base, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: "the program lies outside the workspace"})
+			a.add(Part{Text: text, Program: base, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: OutsideProgram})
 			return
 		}
 	}

@@ -89,7 +89,7 @@ func (a *analysis) script(i *invocation, w word) {
 			a.runs(at.full)
 		}
 	default:
-		p := i.part(effect.Reach, "the script lies outside the workspace")
+		p := i.part(effect.Reach, OutsideScript)
 		p.Unknown, p.Anywhere = true, true
 		a.add(p)
 	}

@@ -58,7 +58,7 @@ func (a *analysis) writes(text, program string, files ...word) {
 			}
 			p.Effect, p.Why = effect.Persist, "the file is the system's"
 		default:
-			p.Effect, p.Why = effect.Persist, "the file is in no folder that the user trusts"
+			p.Effect, p.Why = effect.Persist, OutsideFile
 			if strings.HasPrefix(at.full, "/dev/tcp/") || strings.HasPrefix(at.full, "/dev/udp/") || strings.Contains(w.text, "/dev/tcp") || strings.Contains(w.text, "/dev/udp") {
 				p.Effect, p.Why, p.Foreign, p.To = effect.Reach, "it opens a connection", true, at.full
 			}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -295,7 +296,7 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 		a.hide(i.text, "a flag of git's names a program")
 	}
 	if !a.inRoot() && sub != "clone" && sub != "init" && sub != "version" && sub != "help" {
-		p := i.part(effect.Reach, "settings of a repository outside the workspace may run code")
+		p := i.part(effect.Reach, OutsideRepository)
 		p.Unknown = true
 		a.add(p)
 	}
@@ -442,6 +443,8 @@ func (a *analysis) git(i *invocation, sub string, args []word) {
 			into := word{text: "clone"}
 			if len(rest) > 1 {
 				into = rest[1]
+			} else if len(rest) > 0 && strings.Trim(rest[0].text, "./") != "" && !rest[0].dynamic {
+				into.text = strings.TrimSuffix(path.Base(rest[0].text), ".git")
 			}
 			a.writes(i.text, i.program, into)
 		}

@@ -77,6 +77,15 @@ type Part struct {
 // Unheard is why a part is unknown whose program no table knows.
 const Unheard = "nothing is known of this program"
 
+// Reasons that a part is more than it would be in a folder that the user trusts.
+const (
+	OutsideRepository = "settings of a repository outside the workspace may run code"
+	OutsideProgram    = "the program lies outside the workspace"
+	OutsideScript     = "the script lies outside the workspace"
+	OutsideCode       = "what it runs lies elsewhere"
+	OutsideFile       = "the file is in no folder that the user trusts"
+)
+
 // Bounds of a command. One beyond them is one hidden part.
 const (
 	MaxBytes = 64 << 10

@@ -132,7 +132,7 @@ func (a *analysis) apply(e *table.Entry, i *invocation, rest []word) {
 		}
 		a.add(p)
 		if f == effect.Run && (slices.ContainsFunc(i.args, elsewhere) || a.outside(i)) {
-			q := i.part(effect.Reach, "what it runs lies elsewhere")
+			q := i.part(effect.Reach, OutsideCode)
 			q.Anywhere = true
 			a.add(q)
 		}

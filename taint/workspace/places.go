@@ -34,6 +34,9 @@ var steeringNames = []string{
 // foreignNames are folders in which others' packages are installed.
 var foreignNames = []string{"node_modules", "bower_components", "site-packages", "__pypackages__", ".venv", "venv", "vendor", "pods", ".bundle", ".gradle", ".m2"}
 
+// unowned are other folders in which projects are others', or copies.
+var unowned = []string{"downloads", "cache", "caches", "tmp", "temp", "trash", "pkg", "third_party", "dist-packages"}
+
 // foreign are other paths of strangers' words in a trusted folder: what git
 // fetched.
 var foreign = []string{".git/fetch_head", ".git/refs/remotes", ".git/packed-refs", ".git/objects", ".yarn/cache", ".cargo/registry", ".cargo/git"}

@@ -51,6 +51,45 @@ func (w *Workspace) Root(full string) string {
 	return ""
 }
 
+// With is the Workspace with one more root.
+func (w *Workspace) With(root string) *Workspace {
+	return New(Config{Roots: append(slices.Clone(w.roots), root), Home: w.home, State: w.state})
+}
+
+// Around reports whether a folder holds the home folder or a root, or is one.
+func (w *Workspace) Around(full string) bool {
+	return slices.ContainsFunc(append(slices.Clone(w.roots), w.home), func(dir string) bool {
+		_, ok := within(dir, full)
+		return ok && dir != ""
+	})
+}
+
+// MayOffer reports whether a person may be offered to trust a folder, as far as its
+// path says: a plain path that hides nothing, of no place that packages, downloads,
+// settings, scratch files or Margay's own are kept in.
+func (w *Workspace) MayOffer(full string) bool {
+	if _, plain := w.Resolve("", full); !plain || w.home == "" || w.Root(full) != "" || w.Zone(full) != Outside || w.Above(full) {
+		return false
+	}
+	low, home := strings.ToLower(full), strings.ToLower(w.home)
+	if _, ok := within(home, low); ok { // it is around the home folder
+		return false
+	}
+	if rest, ok := within(low, home); ok {
+		low = rest
+	}
+	low = "/" + strings.TrimPrefix(low, "/")
+	if strings.HasPrefix(low, "/library/") {
+		return false
+	}
+	for _, trees := range worktrees {
+		low = strings.ReplaceAll(low, "/"+trees+"/", "/")
+	}
+	return !slices.ContainsFunc(strings.Split(low, "/"), func(part string) bool {
+		return strings.HasPrefix(part, ".") || slices.Contains(foreignNames, part) || slices.Contains(unowned, part)
+	})
+}
+
 // Above reports whether a folder holds some of Margay's own.
 func (w *Workspace) Above(full string) bool {
 	return slices.ContainsFunc(w.state, func(dir string) bool {

@@ -141,3 +141,85 @@ func TestResolveStays(t *testing.T) {
 		}
 	})
 }
+
+// TestMayOffer: what may be offered to trust is no place of packages, downloads,
+// settings, scratch files or Margay's own, and its name shows all that it is.
+func TestMayOffer(t *testing.T) {
+	w := New(Config{Roots: []string{"/work/app", "/home/me/wks/cli/.worktrees/3"}, Home: "/home/me", State: []string{"/home/me/.config/margay", "/srv/margay/state"}})
+	for p, want := range map[string]bool{
+		"/home/me/src/other":                  true,
+		"/work/other":                         true,
+		"/home/me/wks/cli":                    true,
+		"/home/me/wks/cli/.worktrees/1":       true,
+		"/home/me/src/with space":             true,
+		"/work/app":                           false, // trusted already
+		"/work/app/sub":                       false,
+		"/home/me":                            false,
+		"/home":                               false,
+		"/":                                   false,
+		"":                                    false,
+		"other":                               false,
+		"/home/me/src/../other":               false,
+		"/srv/margay":                         false,
+		"/srv":                                false,
+		"/home/me/.config/margay":             false,
+		"/home/me/.config/nvim":               false,
+		"/home/me/.cache/x":                   false,
+		"/home/me/.cargo/registry/src/x":      false,
+		"/home/me/go/pkg/mod/x.example/y":     false,
+		"/home/me/src/other/node_modules/x":   false,
+		"/home/me/src/other/Vendor/x":         false,
+		"/home/me/src/.venv/lib":              false,
+		"/usr/lib/python3/site-packages/x":    false,
+		"/home/me/venvs/x/site-packages/y":    false,
+		"/home/me/Downloads/x":                false,
+		"/home/me/Library/Caches/x":           false,
+		"/home/me/tmp/x":                      false,
+		"/tmp/x":                              false,
+		"/var/tmp/x":                          false,
+		"/private/var/folders/a/b/T/x":        false,
+		"/dev/shm/x":                          false,
+		"/etc/x":                              false,
+		"/home/me/src/a\u202eb":               false,
+		"/home/me/src/a\nb":                   false,
+		"/home/me/src/$HOME":                  false,
+		"/home/me/src/`id`":                   false,
+		"/home/me/.codex/worktrees/ab92/mise": false,
+		"/home/me/.codex/plugins/cache/x":     false,
+		"/home/me/.claude/worktrees/x":        false,
+	} {
+		if got := w.MayOffer(p); got != want {
+			t.Errorf("%q may be offered: %v", p, got)
+		}
+	}
+	if New(Config{}).MayOffer("/work/other") {
+		t.Error("it may be offered where the home folder is not known")
+	}
+}
+
+// A folder that may be offered is nobody's, and trusting it trusts what is below it and
+// nothing else.
+func TestWith(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := sample()
+		name := rapid.SampledFrom([]string{"app", "other", "home", "me", "work", "tmp", "vendor", ".git", ".config", "margay", "src", "node_modules"})
+		draw := func(what string) string { return "/" + strings.Join(rapid.SliceOfN(name, 1, 5).Draw(t, what), "/") }
+		root, p := draw("root"), draw("path")
+		if !w.MayOffer(root) {
+			return
+		}
+		if w.Zone(root) != Outside || w.Root(root) != "" || w.Above(root) {
+			t.Fatalf("%s may be offered, and is %s", root, w.Zone(root))
+		}
+		then := w.With(root)
+		if then.MayOffer(root) || then.Zone(root) != Own {
+			t.Fatalf("%s is not trusted then", root)
+		}
+		if _, below := within(p, root); !below && then.Zone(p) != w.Zone(p) {
+			t.Fatalf("%s is %s, and was %s, as %s is trusted", p, then.Zone(p), w.Zone(p), root)
+		}
+		if z := w.Zone(p); z == Mediator && then.Zone(p) != Mediator {
+			t.Fatalf("%s was Margay's own", p)
+		}
+	})
+}
