@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,9 +44,16 @@ const (
 	Asks    Answer = "asks"    // each call is asked about
 )
 
+// trusts begins an answer to a question with a Folder.
+const trusts = "trust:"
+
+// Trust is a yes, once, that trusts the folder which a question offers from now on. It
+// names the folder, so that it is no answer to a question that offers another one.
+func Trust(folder string) Answer { return Answer(trusts + folder) }
+
 // Yes reports whether an answer lets the call be made.
 func (a Answer) Yes() bool {
-	return slices.Contains([]Answer{Once, Trajectory, Reads, Changes, Asks}, a)
+	return slices.Contains([]Answer{Once, Trajectory, Reads, Changes, Asks}, a) || strings.HasPrefix(string(a), trusts)
 }
 
 // Errors of answering.
@@ -54,6 +62,7 @@ var (
 	ErrExpired  = errors.New("the question has expired, which denied the call")
 	ErrNotFound = errors.New("there is no such question")
 	ErrFirst    = errors.New("only a question about a tool that nothing is known of can be answered so")
+	ErrFolder   = errors.New("the question does not offer to trust this folder")
 )
 
 // Question is a call that a person is asked about.
@@ -71,6 +80,9 @@ type Question struct {
 	Needs string `json:"needs"`
 	// First, where not nil, is what the tool seems to do, of which nothing is known.
 	First *First `json:"first,omitempty"`
+	// Folder, where not empty, is a project that the call works in and that the user
+	// does not trust: he may, with his answer.
+	Folder string `json:"folder,omitempty"`
 	// Deeds are what the call does, part by part, where that decides.
 	Deeds []Deed `json:"deeds,omitempty"`
 	// Faults are the regions that forced the question, the worst first.
@@ -188,6 +200,8 @@ type Config struct {
 	// Say remembers what a person said that a tool does; nil: nothing is remembered,
 	// and only a yes or a no can be answered.
 	Say func(ctx context.Context, q *Question, p effect.Profile) error
+	// Trust trusts the folder of a question from now on; nil: none is trusted so.
+	Trust func(ctx context.Context, q *Question) error
 	// Asked is called with every question unless it is nil. It must not block.
 	Asked func(*Question)
 	Now   func() time.Time
@@ -289,20 +303,18 @@ func (d *Desk) Answer(ctx context.Context, id string, a Answer, by string) error
 			return fmt.Errorf("question %s can't be granted for the whole trajectory", id)
 		}
 	}
-	var q *Question
-	says, first := said[a]
-	if first {
-		var err error
-		if q, err = d.first(ctx, id); err != nil {
-			return err
-		}
+	remember, err := d.remembers(ctx, id, a)
+	if err != nil {
+		return err
+	}
+	if remember != nil {
 		a = Once
 	}
 	if err := d.cfg.Store.AnswerQuestion(ctx, id, a, by, d.cfg.Now()); err != nil {
 		return err
 	}
-	if first { // what a person says counts only where his answer does
-		if err := d.cfg.Say(ctx, q, says(q.First.Profile)); err != nil {
+	if remember != nil { // what a person says counts only where his answer does
+		if err := remember(); err != nil {
 			return fmt.Errorf("the call is allowed once, and nothing is remembered: %w", err)
 		}
 	}
@@ -328,8 +340,13 @@ var said = map[Answer]func(effect.Profile) effect.Profile{
 	Asks: func(effect.Profile) effect.Profile { return effect.Profile{Ask: true} },
 }
 
-// first is a waiting question about a tool that nothing is known of.
-func (d *Desk) first(ctx context.Context, id string) (*Question, error) {
+// remembers is what an answer to a waiting question makes remembered; nil for nothing.
+func (d *Desk) remembers(ctx context.Context, id string, a Answer) (func() error, error) {
+	says, first := said[a]
+	folder, trusted := strings.CutPrefix(string(a), trusts)
+	if !first && !trusted {
+		return nil, nil //nolint:nilnil // it remembers nothing
+	}
 	row, err := d.cfg.Store.Question(ctx, id)
 	if err == nil {
 		err = row.Refuses(d.cfg.Now())
@@ -341,10 +358,15 @@ func (d *Desk) first(ctx context.Context, id string) (*Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.First == nil || d.cfg.Say == nil {
+	switch {
+	case trusted && (folder == "" || folder != q.Folder || d.cfg.Trust == nil):
+		return nil, ErrFolder
+	case trusted:
+		return func() error { return d.cfg.Trust(ctx, q) }, nil
+	case q.First == nil || d.cfg.Say == nil:
 		return nil, ErrFirst
 	}
-	return q, nil
+	return func() error { return d.cfg.Say(ctx, q, says(q.First.Profile)) }, nil
 }
 
 // maxGrants bounds the grants of one trajectory that count.

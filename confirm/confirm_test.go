@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,6 +219,74 @@ func TestFirst(t *testing.T) {
 		}
 		if d.Answer(ctx, q.ID, c.answer, "terminal") == nil || len(got) != 1 { // another was first
 			t.Errorf("%s: a second answer says something, too", c.answer)
+		}
+	}
+}
+
+// TestTrust: an answer trusts the folder that its question offers, where it is the
+// answer that counts. One that names another folder is refused, and leaves the question
+// open.
+func TestTrust(t *testing.T) {
+	ctx := t.Context()
+	gone := errors.New("gone")
+	var got []string
+	trust := func(_ context.Context, q *confirm.Question) error {
+		got = append(got, q.Folder)
+		return nil
+	}
+	for _, c := range []struct {
+		folder string
+		answer confirm.Answer
+		trust  func(context.Context, *confirm.Question) error
+		fails  error
+	}{
+		{"/home/me/x", confirm.Trust("/home/me/x"), trust, nil},
+		{"/home/me/x", confirm.Trust("/home/me"), trust, confirm.ErrFolder},
+		{"/home/me/x", confirm.Trust("/home/me/x/"), trust, confirm.ErrFolder},
+		{"/home/me/x", confirm.Trust(""), trust, confirm.ErrFolder},
+		{"", confirm.Trust(""), trust, confirm.ErrFolder},
+		{"", confirm.Trust("/home/me/x"), trust, confirm.ErrFolder},
+		{"/home/me/x", confirm.Trust("/home/me/x"), nil, confirm.ErrFolder},
+		{"/home/me/x", confirm.Reads, trust, confirm.ErrFirst},
+		{"/home/me/x", confirm.Trust("/home/me/x"), func(context.Context, *confirm.Question) error { return gone }, gone},
+	} {
+		got = nil
+		d, store := desk(confirm.Config{Trust: c.trust})
+		q := question()
+		q.Folder = c.folder
+		if err := d.Put(ctx, q); err != nil {
+			t.Fatal(err)
+		}
+		if !c.answer.Yes() {
+			t.Errorf("%s is no yes", c.answer)
+		}
+		err := d.Answer(ctx, q.ID, c.answer, "terminal")
+		if !errors.Is(err, c.fails) || (err == nil) != (c.fails == nil) {
+			t.Fatalf("%s: %v", c.answer, err)
+		}
+		row, _ := store.Question(ctx, q.ID)
+		if c.fails != nil {
+			if len(got) > 0 || row.Answer != "" && !errors.Is(c.fails, gone) {
+				t.Errorf("%s of %q trusts %q, and is kept as %q", c.answer, c.folder, got, row.Answer)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0] != c.folder || row.Answer != confirm.Once {
+			t.Errorf("%s trusts %q, and is kept as %s", c.answer, got, row.Answer)
+		}
+		if d.Answer(ctx, q.ID, c.answer, "terminal") == nil || len(got) != 1 { // another was first
+			t.Errorf("%s: a second answer trusts, too", c.answer)
+		}
+	}
+	// The question says what it means, and shows a name escaped.
+	q := question()
+	if strings.Contains(q.Text(), "if you trust") || strings.Contains(q.Text(), "margay trust") {
+		t.Errorf("a question that offers nothing: %s", q.Text())
+	}
+	q.Folder = "/home/me/a\u202eb"
+	for _, want := range []string{`margay trust add "/home/me/a\u202eb"`, `if you trust "/home/me/a\u202eb", its files, and what commands print that read, build or test in it, count as yours`} {
+		if !strings.Contains(q.Text(), want) {
+			t.Errorf("the question lacks %s: %s", want, q.Text())
 		}
 	}
 }

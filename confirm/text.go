@@ -40,7 +40,15 @@ func (q *Question) Text() string {
 			b.WriteString("\n- " + strconv.Quote(k))
 		}
 	}
+	if q.Folder != "" {
+		b.WriteString("\n" + q.Trusting())
+	}
 	return b.String()
+}
+
+// Trusting says what it means to trust the folder that the question offers.
+func (q *Question) Trusting() string {
+	return fmt.Sprintf("if you trust %s, its files, and what commands print that read, build or test in it, count as yours", strconv.Quote(q.Folder))
 }
 
 // Why explains in words what forced the question.
@@ -57,6 +65,9 @@ func (q *Question) Why() string {
 	}
 	for i := range q.Deeds {
 		fmt.Fprintf(&b, "\n- it would %s", q.Deeds[i].Text())
+	}
+	if q.Folder != "" {
+		fmt.Fprintf(&b, "\n- it works in a folder that you do not trust. If it is your own: margay trust add %s", strconv.Quote(q.Folder))
 	}
 	for i := range q.Values {
 		fmt.Fprintf(&b, "\n- %s", q.Values[i].Text())

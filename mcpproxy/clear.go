@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"context"
 	"crypto/rand"
+	"strconv"
 	"strings"
 	"time"
 
@@ -158,6 +159,9 @@ func choices(q *confirm.Question) []mcp.Choice {
 			mcp.Choice{Value: string(confirm.Changes), Title: "Allow, and remember: it also changes things"},
 			mcp.Choice{Value: string(confirm.Asks), Title: "Allow, and ask each time"},
 		)
+	}
+	if q.Folder != "" {
+		out = append(out, mcp.Choice{Value: string(confirm.Trust(q.Folder)), Title: "Allow, and trust " + strconv.Quote(q.Folder) + " from now on"})
 	}
 	return append(out, mcp.Choice{Value: string(confirm.Deny), Title: "Deny"})
 }

@@ -448,3 +448,31 @@ func TestToldInAnotherSession(t *testing.T) {
 		t.Errorf("in another session: %s", got)
 	}
 }
+
+// What a form offers is what the question can be answered with, the usual answers first.
+func TestChoices(t *testing.T) {
+	for _, c := range []struct {
+		q    confirm.Question
+		want []string
+	}{
+		{confirm.Question{}, []string{"once", "deny"}},
+		{confirm.Question{Grant: [32]byte{1}}, []string{"once", "trajectory", "deny"}},
+		{confirm.Question{First: &confirm.First{}}, []string{"once", "reads", "changes", "asks", "deny"}},
+		{confirm.Question{Grant: [32]byte{1}, Folder: "/home/me/x"}, []string{"once", "trajectory", "trust:/home/me/x", "deny"}},
+	} {
+		var got []string
+		for _, choice := range choices(&c.q) {
+			got = append(got, choice.Value)
+			if answerOf(choice.Value) != confirm.Answer(choice.Value) {
+				t.Errorf("%s is read as %s", choice.Value, answerOf(choice.Value))
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("choices are %q, want %q", got, c.want)
+		}
+	}
+	all := choices(&confirm.Question{Folder: "/home/me/a\u202eb"})
+	if title := all[1].Title; !strings.Contains(title, `trust "/home/me/a\u202eb" from now on`) {
+		t.Errorf("the answer is shown as %q", title)
+	}
+}

@@ -3,6 +3,10 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,4 +97,82 @@ func TestApprove(t *testing.T) {
 	if n := strings.Count(allOut, "send_money"); n != 100 || !strings.Contains(note, "older questions are not listed") || !strings.Contains(allOut, last) {
 		t.Errorf("of 101 it lists %d, and says %q", n, note)
 	}
+}
+
+// A question that offers to trust a folder says what that means, and trusts the very
+// folder that it names. An agent can't say it.
+func TestApproveTrust(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no folder is offered there")
+	}
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+	t.Setenv(config.EnvTrajectory, "")
+	c := config.Default()
+	c.StateDir = filepath.Join(home, ".local/share/margay")
+	folder := filepath.Join(home, "src/with space")
+	if err := os.MkdirAll(filepath.Join(folder, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, ".git/description"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, err := state.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
+	put := func(folder string) string {
+		q := &confirm.Question{Trajectory: "T", Digest: [32]byte{1}, Call: flow.ToolCall{Name: "Bash", Arguments: `{"command":"cd x && git log"}`}, Folder: folder}
+		if err := desk.Put(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		return q.ID
+	}
+	run := func(want int, args ...string) string {
+		t.Helper()
+		var out, errw bytes.Buffer
+		if got := Main(append([]string{"--state-dir", c.StateDir}, args...), strings.NewReader(""), &out, &errw); got != want {
+			t.Fatalf("%q: exit code %d: %s", args, got, errw.String())
+		}
+		return out.String() + errw.String()
+	}
+	id := put(folder)
+	out := run(0, "approve", "show", id)
+	for _, want := range []string{"count as yours", "margay approve allow --trust " + strconv.Quote(folder) + " " + id} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the question lacks %s: %s", want, out)
+		}
+	}
+	if strings.Index(out, "--trust") < strings.Index(out, "margay approve deny") {
+		t.Errorf("it is offered first: %s", out)
+	}
+	for _, other := range []string{home, filepath.Dir(folder), folder + "/", filepath.Join(folder, "sub")} {
+		if msg := run(2, "approve", "allow", "--trust", other, id); !strings.Contains(msg, "does not offer to trust this folder") {
+			t.Errorf("%s: %s", other, msg)
+		}
+	}
+	run(2, "approve", "allow", "--trust", folder, "--as", "reads", id)
+	run(2, "approve", "allow", "--trust", folder, put(""))
+	if out := run(0, "trust", "list"); out != "" {
+		t.Errorf("it is trusted: %s", out)
+	}
+	t.Setenv(config.EnvTrajectory, "01K00000000000000000000001")
+	if msg := run(1, "approve", "allow", "--trust", folder, id); !strings.Contains(msg, "not for an agent") {
+		t.Errorf("an agent says it: %s", msg)
+	}
+	t.Setenv(config.EnvTrajectory, "")
+	run(0, "approve", "allow", "--trust", folder, id)
+	if out := run(0, "trust", "list"); !strings.Contains(out, folder) {
+		t.Errorf("it is not trusted: %s", out)
+	}
+	if out := run(0, "approve", "show", id); !strings.Contains(out, "once, by terminal") || strings.Contains(out, "--trust") {
+		t.Errorf("the answer is kept as %s", out)
+	}
+	run(1, "approve", "allow", "--trust", home, put(home)) // too wide, whoever offers it
 }

@@ -98,7 +98,7 @@ func (st *asker) question(v *taint.Verdict, under label.Label) (*confirm.Questio
 	}
 	lat := st.h.Lattice
 	q := &confirm.Question{
-		Trajectory: st.s.ID, First: st.first(v), Values: st.origins(&tq), Digest: tq.Digest, Call: tq.Call, Sink: destination(&tq), Label: lat.Format(under), Needs: tq.Limit.Format(lat), Free: tq.Free, Kinds: tq.Kinds,
+		Trajectory: st.s.ID, First: st.first(v), Values: st.origins(&tq), Digest: tq.Digest, Call: tq.Call, Sink: destination(&tq), Label: lat.Format(under), Needs: tq.Limit.Format(lat), Free: tq.Free, Kinds: tq.Kinds, Folder: tq.Folder,
 	}
 	if g, err := st.policy.Grant(st.cfg.Key, st.s.ID, tq.Call, under, tq.Free); err == nil {
 		q.Grant = g.Fixed

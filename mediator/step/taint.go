@@ -115,7 +115,22 @@ func (st *asker) allowed(ctx context.Context, v *taint.Verdict, under label.Labe
 	if m := st.policy.Machine(); m.Follows() && v.Clearance.RunsTainted() {
 		st.cfg.Machine.Approve(m.Version)
 	}
+	st.renew(ctx)
 	return st.mark(ctx, v.Call, under)
+}
+
+// renew takes the folders that are trusted now for what is decided from here on: an
+// answer may have trusted one.
+func (st *asker) renew(ctx context.Context) {
+	m := st.policy.Machine()
+	if m == nil || st.cfg.Machine == nil {
+		return
+	}
+	if now, err := st.cfg.Machine.Now(ctx, m.Dir); err == nil {
+		on := *m
+		on.Places = now.Places
+		st.policy = st.policy.On(&on)
+	}
 }
 
 // Book is what the engines that this configures know of labels together.

@@ -38,7 +38,11 @@ type Question struct {
 	Needs     string `json:"needs"` // what its policy admits
 	// First is what the tool seems to do, where nothing is known of it: an answer can
 	// say that it reads, changes things, or asks each time. Empty elsewhere.
-	First     string          `json:"first"`
+	First string `json:"first"`
+	// Folder is a project that an answer may trust from now on, and Trusting what that
+	// means; empty for none.
+	Folder    string          `json:"folder"`
+	Trusting  string          `json:"trusting"`
 	Deeds     []confirm.Deed  `json:"deeds"`
 	Values    []confirm.Value `json:"values"`
 	Faults    []confirm.Fault `json:"faults"`
@@ -79,6 +83,9 @@ func (c *Console) questionOf(ctx context.Context, r *confirm.Row) (Question, err
 	}
 	if q.First != nil {
 		out.First = q.First.String()
+	}
+	if q.Folder != "" {
+		out.Folder, out.Trusting = q.Folder, q.Trusting()
 	}
 	if out.Bytes > maxArgumentsShown {
 		out.Cut, out.Arguments = true, strings.ToValidUTF8(out.Arguments[:maxArgumentsShown], "")
@@ -155,14 +162,11 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 		return nil, err
 	}
 	a := confirm.Answer(answer)
-	switch a {
-	case confirm.Once, confirm.Deny, confirm.Reads, confirm.Changes, confirm.Asks:
-	case confirm.Trajectory:
-		if row.Grant == [32]byte{} {
-			return nil, &Problem{http.StatusBadRequest, "not-grantable", "this call can't be allowed for the trajectory", "allow it once"}
-		}
-	default:
-		return nil, &Problem{http.StatusBadRequest, "answer", "an answer is once, trajectory, reads, changes, asks or deny", "docs/api/openapi.json lists them"}
+	switch {
+	case a != confirm.Deny && !a.Yes():
+		return nil, &Problem{http.StatusBadRequest, "answer", "an answer is once, trajectory, reads, changes, asks, trust: and the folder, or deny", "docs/api/openapi.json lists them"}
+	case a == confirm.Trajectory && row.Grant == [32]byte{}:
+		return nil, &Problem{http.StatusBadRequest, "not-grantable", "this call can't be allowed for the trajectory", "allow it once"}
 	}
 	by := "console"
 	if name := access.From(ctx).Name(); name != "" {
@@ -171,6 +175,9 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 	if err := c.cfg.Desk.Answer(ctx, row.ID, a, by); err != nil {
 		if errors.Is(err, confirm.ErrFirst) {
 			return nil, &Problem{http.StatusBadRequest, "not-first", err.Error(), "allow it once"}
+		}
+		if errors.Is(err, confirm.ErrFolder) {
+			return nil, &Problem{http.StatusBadRequest, "not-offered", err.Error(), "allow it once"}
 		}
 		if errors.Is(err, confirm.ErrAnswered) {
 			if now, e := c.cfg.Desk.Row(ctx, row.ID); e == nil {
@@ -183,7 +190,8 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 		return nil, err
 	}
 	if q, err := c.cfg.Desk.Open(row); err == nil {
-		c.cfg.Answered(q, a, by)
+		word, _, _ := strings.Cut(string(a), ":") // without the folder that it trusts
+		c.cfg.Answered(q, confirm.Answer(word), by)
 	}
 	c.live.Asked()
 	q, err := c.questionOf(ctx, row)
@@ -192,7 +200,7 @@ func (c *Console) answer(ctx context.Context, id, answer string) (*Question, err
 
 // Answering is the body of an answer.
 type Answering struct {
-	Answer string `json:"answer"` // once, trajectory or deny; where the question has first, also reads, changes or asks
+	Answer string `json:"answer"` // once, trajectory or deny; where the question has first, also reads, changes or asks; where it has folder, also trust: and the folder
 }
 
 func (c *Console) answerJSON(r *http.Request) (any, error) {

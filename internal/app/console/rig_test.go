@@ -50,6 +50,8 @@ type rig struct {
 	now    time.Time
 	cfg    Config
 	said   []confirm.Answer
+
+	trusted []string // folders, by answers
 }
 
 // newRig returns a console over a store in memory, with a registered secret.
@@ -65,7 +67,10 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	must(t, err)
 	r.engine, err = mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: r.keys, Store: r.store}})
 	must(t, err)
-	r.desk = confirm.New(confirm.Config{Store: r.store, Sealer: &r.keys, Poll: time.Millisecond})
+	r.desk = confirm.New(confirm.Config{Store: r.store, Sealer: &r.keys, Poll: time.Millisecond, Trust: func(_ context.Context, q *confirm.Question) error {
+		r.trusted = append(r.trusted, q.Folder)
+		return nil
+	}})
 	r.cfg = Config{
 		Events: r.store, Secrets: r.store, Desk: r.desk, Access: access.Config{Key: []byte("key")}, Mask: r.engine.Masker,
 		Upstreams: func() []Upstream { return []Upstream{} }, Packs: func() Packs { return Packs{Mode: "off", Packs: []Pack{}, Findings: []PackFinding{}} },

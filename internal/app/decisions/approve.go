@@ -33,15 +33,27 @@ type asked struct {
 // firsts are the answers that remember what a tool does.
 var firsts = []confirm.Answer{confirm.Reads, confirm.Changes, confirm.Asks}
 
-// deskOf is the desk of an installation.
+// deskOf is the desk of an installation, without Trust.
 func deskOf(st *state.State) *confirm.Desk {
 	book := places.New(places.Config{Store: st.Store, Keys: &st.Keys})
 	return confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Say: mediation.Say(book)})
 }
 
+// trustFrom answers a question so that the folder which it offers is trusted.
+func (a *app) trustFrom(ctx context.Context, id, folder string) error {
+	return a.WithState(ctx, func(c *config.Config, st *state.State) error {
+		book, err := mediation.Places(c, st)
+		if err != nil {
+			return err
+		}
+		desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Trust: mediation.Trust(book)})
+		return a.reply(ctx, desk, id, confirm.Trust(folder))
+	})
+}
+
 func (a *app) approveCommand() *cobra.Command {
 	var all, forTrajectory bool
-	var as string
+	var as, folder string
 	list := a.OnState(func(ctx context.Context, st *state.State, _ []string) error {
 		return a.listQuestions(ctx, deskOf(st), all)
 	})
@@ -57,32 +69,41 @@ Without an answer in time, the call is denied.
 
 Of a tool that no pack describes, --as remembers what it does: reads (it only
 reads), changes (it also changes things, spends, or tells somebody), or asks (ask
-about each call). margay trust tools lists what is remembered.`,
+about each call). margay trust tools lists what is remembered. Of a folder that
+you do not trust, --trust allows the call and trusts the folder from then on; the
+question names it.`,
 		Example: "  margay approve\n  margay approve show 01K00000000000000000000001\n  margay approve allow 01K00000000000000000000001",
 	}
 	c.PersistentFlags().BoolVar(&all, "all", false, "list answered and expired questions, too")
 	allow := &cobra.Command{
 		Use: "allow ID", Short: "Allow a call", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteFirst(a.questions),
 		Example: "  margay approve allow 01K00000000000000000000001\n  margay approve allow --trajectory 01K00000000000000000000001",
-		RunE: a.OnState(func(ctx context.Context, st *state.State, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (as != "" || folder != "") && os.Getenv(config.EnvTrajectory) != "" {
+				return problem.Failure("run it in a terminal of your own", "what tools do, and what is trusted, is not for an agent to say: this runs inside margay run")
+			}
+			if folder != "" {
+				return a.trustFrom(cmd.Context(), args[0], folder)
+			}
 			answer := confirm.Once
 			switch {
 			case forTrajectory:
 				answer = confirm.Trajectory
-			case as != "" && os.Getenv(config.EnvTrajectory) != "":
-				return problem.Failure("run it in a terminal of your own", "what tools do is not for an agent to say: this runs inside margay run")
 			case as != "":
 				if answer = confirm.Answer(as); !slices.Contains(firsts, answer) {
 					return problem.Usage("margay approve allow --as reads "+args[0], "--as is reads, changes or asks")
 				}
 			}
-			return a.reply(ctx, deskOf(st), args[0], answer)
-		}),
+			return a.OnState(func(ctx context.Context, st *state.State, args []string) error {
+				return a.reply(ctx, deskOf(st), args[0], answer)
+			})(cmd, args)
+		},
 	}
 	allow.Flags().StringVar(&as, "as", "", "and remember of a tool that nothing is known of: it only `reads`, it also changes, or it asks each time")
 	_ = allow.RegisterFlagCompletionFunc("as", cobra.FixedCompletions([]string{"reads", "changes", "asks"}, cobra.ShellCompDirectiveNoFileComp))
 	allow.Flags().BoolVar(&forTrajectory, "trajectory", false, "for the rest of the trajectory: whatever the free arguments are, and all that the question says a yes covers")
-	allow.MarkFlagsMutuallyExclusive("as", "trajectory")
+	allow.Flags().StringVar(&folder, "trust", "", "and trust the `folder` that the question offers from now on, as margay trust add does")
+	allow.MarkFlagsMutuallyExclusive("as", "trajectory", "trust")
 	c.AddCommand(
 		&cobra.Command{Use: "list", Short: "List what waits for an answer", Args: cobra.NoArgs, RunE: list, Example: "  margay approve list --all"},
 		&cobra.Command{Use: "show ID", Short: "Show a call, and what forced the question", Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteFirst(a.questions), Example: "  margay approve show 01K00000000000000000000001", RunE: a.OnState(a.showQuestion)},
@@ -172,6 +193,9 @@ func (q *asked) write(w io.Writer) {
 	for i := range q.Deeds {
 		line("would", q.Deeds[i].Text())
 	}
+	if q.Folder != "" {
+		line("folder", q.Trusting())
+	}
 	for i := range q.Values {
 		line("value", q.Values[i].Text())
 	}
@@ -199,13 +223,16 @@ func (q *asked) write(w io.Writer) {
 				cli.Fprintf(w, "margay approve allow --as %s %s\n", a, q.ID)
 			}
 		}
+		if q.Folder != "" {
+			cli.Fprintf(w, "margay approve allow --trust %s %s\n", strconv.Quote(q.Folder), q.ID)
+		}
 	}
 }
 
 func (a *app) reply(ctx context.Context, d *confirm.Desk, id string, answer confirm.Answer) error {
 	id = strings.ToUpper(id)
 	switch err := d.Answer(ctx, id, answer, "terminal"); {
-	case errors.Is(err, confirm.ErrFirst):
+	case errors.Is(err, confirm.ErrFirst), errors.Is(err, confirm.ErrFolder):
 		return problem.Usage("margay approve allow "+id, "%w", err)
 	case errors.Is(err, confirm.ErrAnswered), errors.Is(err, confirm.ErrExpired):
 		return problem.Failure("margay approve show "+id, "%w", err)

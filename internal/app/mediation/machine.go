@@ -3,8 +3,12 @@ package mediation
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/internal/app/config"
@@ -18,7 +22,7 @@ import (
 // Places are what a configuration and a store know of the computer that this
 // process runs on: the folders that either trusts are workspaces.
 func Places(c *config.Config, st *state.State) (*places.Book, error) {
-	b := places.Config{Store: st.Store, Keys: &st.Keys, Dir: c.Dir, Home: home(), State: own(c)}
+	b := places.Config{Store: st.Store, Keys: &st.Keys, Dir: c.Dir, Home: home(), State: own(c), Project: project(time.Now)}
 	for _, dir := range c.Taint.Workspaces {
 		names, err := Folder(dir)
 		if err != nil {
@@ -34,6 +38,75 @@ func Say(b *places.Book) func(context.Context, *confirm.Question, effect.Profile
 	return func(ctx context.Context, q *confirm.Question, p effect.Profile) error {
 		return b.Say(ctx, places.Tool{Name: q.Call.Name, Definition: q.First.Definition, Profile: p})
 	}
+}
+
+// Trust trusts the folder that a question offers, if it may still be offered.
+func Trust(b *places.Book) func(context.Context, *confirm.Question) error {
+	return func(ctx context.Context, q *confirm.Question) error {
+		if _, err := b.Now(ctx, ""); err != nil {
+			return err
+		}
+		names, err := Folder(q.Folder)
+		switch root, _ := workingTree(q.Folder); {
+		case err != nil:
+			return err
+		case root != q.Folder || !b.MayOffer(root):
+			return errors.New("the folder is another one now; margay trust add trusts it")
+		}
+		return b.Trust(ctx, names...)
+	}
+}
+
+// settled is how long a project must have been there for a question to offer it: what
+// an agent has just cloned or unpacked is not the user's.
+const settled = 24 * time.Hour
+
+// project is the root of the git working tree that a path is in, where it is sure that
+// it is a project of the user's, and empty elsewhere.
+func project(now func() time.Time) func(path string) string {
+	return func(path string) string {
+		root, made := workingTree(path)
+		if _, err := Folder(root); root == "" || err != nil || now().Sub(made) < settled {
+			return ""
+		}
+		return root
+	}
+}
+
+// workingTree is the root of the git working tree that a path is in, and when it was
+// made; empty where that is not sure. Links lead elsewhere, and a tree that another one
+// holds as a module is seldom the user's.
+func workingTree(path string) (root string, made time.Time) {
+	for dir := filepath.Clean(path); filepath.IsAbs(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		mark := filepath.Join(dir, ".git")
+		at, err := os.Lstat(mark)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			continue
+		case err != nil:
+			return "", made
+		case at.IsDir():
+			mark = filepath.Join(mark, "description") // git writes it once
+		default:
+			if text, err := os.ReadFile(mark); at.Size() > 4096 || !at.Mode().IsRegular() || err != nil || !strings.Contains(string(text), "/.git/worktrees/") {
+				return "", made
+			}
+		}
+		real, err := filepath.EvalSymlinks(dir)
+		made, known := changed(mark)
+		if err != nil || real != dir || !known || scratch(dir) {
+			return "", made
+		}
+		return dir, made
+	}
+	return "", made
+}
+
+// scratch reports whether a folder is below one for temporary files that is not the
+// user's own.
+func scratch(dir string) bool {
+	temp, err := filepath.EvalSymlinks(os.TempDir())
+	return err != nil || !places.Below(dir, home()) && places.Below(dir, temp)
 }
 
 // Changed forgets what a person said of a tool that describes itself in another way

@@ -47,7 +47,7 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		return nil, err
 	}
 	t.Machine = book
-	t.Desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: c.Taint.Wait.Value(), Asked: asked, Say: Say(book)})
+	t.Desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: c.Taint.Wait.Value(), Asked: asked, Say: Say(book), Trust: Trust(book)})
 	if t.MaxTold = c.Taint.GoOn; t.MaxTold == 0 {
 		t.MaxTold = -1
 	}

@@ -111,7 +111,7 @@ func (s *Server) openConsole(c *config.Config, st *state.State, taints *mediator
 		if err != nil {
 			return err
 		}
-		desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Say: mediation.Say(book)})
+		desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Say: mediation.Say(book), Trust: mediation.Trust(book)})
 	}
 	var notices []string
 	if open := c.PassingUpstreams(); len(open) > 0 || c.OnError == "pass" {
