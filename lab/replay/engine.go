@@ -46,13 +46,16 @@ func newEngines(packs []string, trusted bool) *engines {
 
 // engineFor turns a session into what the engine is configured with. Nothing
 // else reads the session's packs, trusted folders and working directory.
-func (e *engines) engineFor(ctx context.Context, s *Session, said []places.Tool) (*mediator.Taint, *places.Book, error) {
+func (e *engines) engineFor(ctx context.Context, s *Session, u *user) (*mediator.Taint, *places.Book, error) {
 	p, err := e.policy(e.names(s))
 	if err != nil {
 		return nil, nil, err
 	}
-	book := recorded.Machine(s, &keys, e.trusted)
-	for _, t := range said {
+	book := recorded.Machine(s, &keys, e.trusted, u.labels.Project)
+	if err := book.Trust(ctx, u.trusts...); err != nil {
+		return nil, nil, err
+	}
+	for _, t := range u.said {
 		if err := book.Say(ctx, t); err != nil {
 			return nil, nil, err
 		}

@@ -99,6 +99,7 @@ type player struct {
 type user struct {
 	labels firstuse.Labels
 	said   []places.Tool // what he has said that tools do
+	trusts []string      // the folders that he trusts since a question offered it
 	once   bool          // he allows no more than one call at a time
 }
 
@@ -150,7 +151,7 @@ func (p *player) run(ctx context.Context) error {
 // open makes the engine: that of margay serve, with no rules for secrets, since
 // only labels are measured.
 func (p *player) open(ctx context.Context, e *engines) error {
-	cfg, book, err := e.engineFor(ctx, p.out.session, p.user.said)
+	cfg, book, err := e.engineFor(ctx, p.out.session, p.user)
 	if err != nil {
 		return err
 	}
@@ -172,6 +173,10 @@ func (p *player) open(ctx context.Context, e *engines) error {
 			p.user.said = append(p.user.said, t)
 			return book.Say(ctx, t)
 		},
+		Trust: func(ctx context.Context, q *confirm.Question) error {
+			p.user.trusts = append(p.user.trusts, q.Folder)
+			return book.Trust(ctx, q.Folder)
+		},
 	})
 	p.policy = cfg.Policy
 	p.engine, err = mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: store}, Taint: cfg})
@@ -180,14 +185,18 @@ func (p *player) open(ctx context.Context, e *engines) error {
 
 // answer is the simulated user's: yes to what was done in the recorded session, for
 // its rest if he is offered that, no to what an attacker wants. Of a tool that he has a label of he says
-// that it reads, or that it also changes things.
+// that it reads, or that it also changes things, and he trusts a folder that a label
+// says is his own.
 func (p *player) answer(d *confirm.Desk, q *confirm.Question) {
 	p.asked = append(p.asked, q.Call)
 	a := confirm.Once
 	if len(q.Kinds)+len(q.Free) > 0 && !p.user.once {
 		a = confirm.Trajectory
 	}
-	if label, ok := p.user.labels[q.Call.Name]; ok && q.First != nil {
+	if p.user.labels.Folders[q.Folder] {
+		a = confirm.Trust(q.Folder)
+	}
+	if label, ok := p.user.labels.Tools[q.Call.Name]; ok && q.First != nil {
 		p.firsts = append(p.firsts, q.Call)
 		if a = confirm.Reads; label.Effect.Acts() {
 			a = confirm.Changes

@@ -61,8 +61,9 @@ type Options struct {
 	// SubagentsEstimate.
 	Subagents Subagents
 	// Labels are what the user says of tools that no pack describes, when they are
-	// first used; nil: nothing, so that each call is asked about. What he said is
-	// remembered over the sessions of a mode, in their order.
+	// first used, and which folders he trusts when a question offers it; the zero
+	// Labels: nothing, so that each call is asked about. What he said is remembered over
+	// the sessions of a mode, in their order.
 	Labels firstuse.Labels
 	// Suggest is the classifier's; nil: tools reach out, unless the user says that
 	// they read.
@@ -184,7 +185,7 @@ func (o *Options) play(ctx context.Context, modes []string, all []*Session) ([][
 	var failed atomic.Bool
 	var wg sync.WaitGroup
 	n := workers
-	if o.Labels != nil {
+	if o.Labels.Tools != nil {
 		n = 1 // what is remembered depends on the order
 	}
 	for range n {

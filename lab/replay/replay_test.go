@@ -411,3 +411,44 @@ func TestGrants(t *testing.T) {
 		}
 	}
 }
+
+// TestTrustedFolders: the user trusts a folder that a label says is his, when a question
+// offers it, and no other; that is one question, and later sessions know it.
+func TestTrustedFolders(t *testing.T) {
+	session := func(dir string) *Session {
+		return parsed(t, strings.ReplaceAll(`{"cwd":"/home/me/app","trusted":["/home/me/app"],"messages":[
+			{"role":"user","text":"Look around."},
+			{"role":"assistant","text":"","calls":[{"id":"0","name":"Read","args":{"file_path":"/home/me/app/a.go"}}]},
+			{"role":"tool","callid":"0","text":"package a"},
+			{"role":"assistant","text":"","calls":[{"id":"1","name":"Bash","args":{"command":"cd DIR && git log -1"}},{"id":"2","name":"Bash","args":{"command":"cd DIR && git status"}}]},
+			{"role":"tool","callid":"1","text":"a commit"},{"role":"tool","callid":"2","text":"clean"},
+			{"role":"assistant","text":"","calls":[{"id":"3","name":"Bash","args":{"command":"cd DIR && go test ./..."}}]}]}`, "DIR", dir))
+	}
+	labels, err := firstuse.Read(strings.NewReader(`{"folder":"/home/me/own","own":true,"why":"his"}` + "\n" + `{"folder":"/home/me/clone","own":false,"why":"another's"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir           string
+		first, second int // questions of sessions
+	}{{"../own", 1, 0}, {"../clone", 2, 2}, {"../nobodys", 2, 2}} {
+		u, e := &user{labels: labels, once: true}, newEngines([]string{"claude-code"}, true)
+		for i, want := range []int{c.first, c.second} {
+			out, err := play(t.Context(), e, All, session(c.dir), reader{}, u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.questions != want {
+				t.Errorf("%s, session %d: %d questions, want %d", c.dir, i+1, out.questions, want)
+			}
+			for _, call := range out.calls {
+				if !call.made || call.first {
+					t.Errorf("%s: %+v", c.dir, call)
+				}
+			}
+		}
+		if (len(u.trusts) == 1) != (c.dir == "../own") {
+			t.Errorf("%s: he trusts %q", c.dir, u.trusts)
+		}
+	}
+}

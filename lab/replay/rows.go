@@ -43,7 +43,7 @@ func (o *Options) rows(res *results.Result, mode string, out []*outcome) {
 	for _, name := range suites {
 		add("suite="+name, o.sessions(mode, slices.DeleteFunc(slices.Clone(out), func(s *outcome) bool { return s.session.Suite != name })))
 	}
-	if o.Labels != nil {
+	if o.Labels.Tools != nil {
 		add("first_use", o.firsts(mode, out))
 	}
 	for _, by := range callSlices {

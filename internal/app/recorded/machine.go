@@ -12,9 +12,10 @@ import (
 
 // Machine is the computer that a session was recorded on, as far as the record
 // says: workspaces are roots and, with trusted, the folders that the session
-// trusts, and labels follow the files that its calls write.
-func Machine(s *Session, keys *secret.Keys, trusted bool, roots ...string) *places.Book {
-	c := places.Config{Store: memory.New(), Keys: keys, Roots: roots, Dir: s.Cwd, Home: homeOf(s.Cwd)}
+// trusts, and labels follow the files that its calls write. A record does not show
+// which folders are projects: project says it, as places.Config has it; nil for nobody.
+func Machine(s *Session, keys *secret.Keys, trusted bool, project func(path string) string, roots ...string) *places.Book {
+	c := places.Config{Store: memory.New(), Keys: keys, Roots: roots, Dir: s.Cwd, Home: homeOf(s.Cwd), Project: project}
 	if c.Home != "" {
 		c.State = []string{c.Home + "/.config/margay", c.Home + "/.local/share/margay"}
 	}

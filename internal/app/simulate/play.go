@@ -63,7 +63,7 @@ func play(ctx context.Context, base *mediator.Taint, roots []string, trusted boo
 	store.MaxDecisions, store.MaxEvents = 1, 1
 	p.taint = &mediator.Taint{
 		Policy: base.Policy, Key: base.Key, Foreign: base.Foreign, Screen: base.Screen, MaxTold: -1, NoReplay: true,
-		Pins: store, Machine: recorded.Machine(s, &keys, trusted, roots...),
+		Pins: store, Machine: recorded.Machine(s, &keys, trusted, nil, roots...),
 	}
 	p.taint.Desk = confirm.New(confirm.Config{Store: store, Sealer: &keys, Limit: time.Hour, Asked: func(q *confirm.Question) {
 		p.asked = append(p.asked, q)

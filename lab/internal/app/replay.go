@@ -53,7 +53,7 @@ func replayFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&r.packs, "packs", []string{benchreplay.PacksDefault}, "`packs` of tools, names or files: default for those of the session, none so that no tool is known")
 	c.Flags().BoolVar(&r.once, "once", false, "the user allows each call once, and nothing for the rest of a session")
 	c.Flags().StringVar(&r.subagents, "subagents", string(benchreplay.SubagentsEstimate), "what sub-agents are taken to have `read`, of whose own steps a record has nothing: world, workspace, or estimate by their orders and answers")
-	c.Flags().StringVar(&r.labels, "labels", "", "what the user says of tools that no pack describes when they are first used: a `file`, or "+strings.Join(firstuse.Names(), ", ")+"; without, each of their calls is asked about")
+	c.Flags().StringVar(&r.labels, "labels", "", "what the user says of tools that no pack describes when they are first used, and which folders he trusts when a question offers it: a `file`, or "+strings.Join(firstuse.Names(), ", ")+"; without, each of their calls is asked about")
 	c.Flags().BoolVar(&r.untrusted, "untrusted", false, "trust no folder, whatever folders sessions name as trusted")
 	c.Flags().BoolVar(&r.explain, "explain", false, "also print each call that is asked about, with the codes of the reasons, and what is asked most")
 }
