@@ -227,9 +227,21 @@ func TestBeyond(t *testing.T) {
 		let, made := 0, 0
 		for i := range near {
 			at := slices.Index(beyond[near[i].let], i)
-			ep, err := play(t.Context(), set, p, []move{{Kind: "task", Genes: [6]int{0, 0, 1, 3}}, {Kind: "let", Genes: [6]int{i, 3}}, {Kind: "beyond", Genes: [6]int{0, at, 1, 0, 3}}})
+			moves := []move{{Kind: "task", Genes: [6]int{0, 0, 1, 3}}, {Kind: "let", Genes: [6]int{i, 3}}, {Kind: "beyond", Genes: [6]int{0, at, 1, 0, 3}}}
+			ep, err := play(t.Context(), set, p, moves)
 			if err != nil {
 				t.Fatal(err)
+			}
+			// The same where strangers had a part in files that may run.
+			after, err := play(t.Context(), set, p, slices.Insert(moves, 1, move{Kind: "write", Genes: [6]int{slices.Index(paths, "src/calc_test.go")}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(after.trace); n != 4 || !after.trace[1].Made {
+				t.Fatalf("%s, pair %d: %v", name, i, after.trace)
+			}
+			for _, h := range after.hits {
+				t.Errorf("%s: after an edit and %s: %s", name, near[i].let, h.Label)
 			}
 			for _, h := range ep.hits {
 				t.Errorf("%s: after %s: %s", name, near[i].let, h.Label)

@@ -2,6 +2,7 @@ package act
 
 import (
 	"encoding/json"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			p := &c.Parts[j]
 			made := Act{
 				Effect: p.Effect, Text: p.Text, Why: p.Why, To: p.To, Unknown: p.Unknown, Program: p.Program,
-				Foreign: p.Foreign, Private: p.Private, Plain: p.Plain, In: p.In, Writes: p.Writes, Anywhere: p.Anywhere,
+				Foreign: p.Foreign, Private: p.Private || in.keeps(p.Text), Plain: p.Plain, In: p.In, Writes: p.Writes, Anywhere: p.Anywhere,
 				Tainted: (mixes || m.Dirty) && (p.Effect == effect.Run || p.Program == "git" || p.Effect == effect.Reach && p.Anywhere),
 			}
 			// The table says of few programs which words are files that they read.
@@ -97,6 +98,20 @@ var (
 	elsewhere = regexp.MustCompile(otherwise.String() + `|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
 	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
+
+// keeps reports whether a word of a command leads to what the user keeps for himself
+// below hidden folders of his home.
+func (m *Machine) keeps(text string) bool {
+	for word := range strings.FieldsFuncSeq(text, separates) {
+		for _, home := range []string{"~", "$HOME", m.Home} {
+			rest, ok := strings.CutPrefix(word, home+"/.")
+			if ok && home != "" && (m.Places == nil || m.Places.Root(path.Join(m.Home, "."+rest)) == "") {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // namesTouched reports whether a word of a command leads to a file that strangers
 // had a part in, or to a folder with one.

@@ -181,9 +181,21 @@ func (m *Machine) targets(words []string, a *Act) (more []Act) {
 	if m.Places == nil {
 		return nil
 	}
-	for _, w := range words {
+	for k := 0; k < len(words); k++ { // they grow
+		w := words[k]
+		if before, rest, ok := strings.Cut(w, "{"); ok && len(words) < 256 {
+			in, after, ok := strings.Cut(rest, "}")
+			switch list := strings.Split(in, ","); {
+			case !ok || strings.Contains(in, "{") || strings.Contains(in, ".."): // a shell makes words of it that are not seen
+				more = append(more, Act{Effect: effect.Persist, Text: a.Text, Program: a.Program, Why: "a pattern names what it changes", Anywhere: true})
+			case len(list) > 1:
+				for _, one := range list {
+					words = append(words, before+one+after)
+				}
+				continue
+			}
+		}
 		if _, ok := m.Places.Resolve(m.Dir, w); !ok || strings.HasPrefix(w, "-") {
-			a.Anywhere = a.Anywhere || strings.Contains(w, "{") && (strings.Contains(w, "..") || strings.Contains(w, ",")) // a shell makes other words of it
 			continue
 		}
 		e := edit(m, w)
