@@ -82,9 +82,11 @@ func (p *Policy) byEffects(c *Clearance, tool string, spec *act.Spec, q *questio
 	}
 	// What reads others' or the user's private files and tells somebody in one call is
 	// asked about each time; with the private ones, the user alone may cause it.
-	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Reach && (a.To != "" || a.Program != "git") })
+	tells := slices.ContainsFunc(c.Acts, func(a act.Act) bool {
+		return a.Effect == effect.Reach && (a.To != "" || a.Program != "git") && !slices.Contains(forges, a.To)
+	})
 	private := tells && slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Private })
-	if tells = tells && slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Observe && a.Foreign }) || private; private {
+	if tells = tells && slices.ContainsFunc(c.Acts, func(a act.Act) bool { return a.Effect == effect.Observe && a.Foreign && a.Program != "git" }) || private; private {
 		least = effect.User
 	}
 	if c.Limit = p.Limit(sourceOf[least], reader); unkind || tells || len(c.Kinds) > maxKinds {

@@ -67,7 +67,10 @@ func playBeyond(ep *episode, g [6]int) {
 	if g[2]%4 == 0 && len(command) < 500 {
 		carried = pick(carriers, g[3])
 	}
-	c := call{label: "beyond: " + command + carried.suffix(), follows: true, kind: reaches}
+	c := call{label: "beyond: " + command + carried.suffix(), follows: true}
+	if ep.in == theWorld { // the workspace's text may lead to more by itself
+		c.kind = reaches
+	}
 	c.tool, c.args = ep.shell(carried.fill(command), g[4])
 	ep.make(c)
 }

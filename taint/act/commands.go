@@ -130,7 +130,7 @@ func (m *Machine) namesTouched(command string) bool {
 func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
 // plainFlags matches the words that such a command may have besides.
-var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags)|-(?:count|timeout|tags|parallel)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
+var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags|bench|benchmem|shuffle)|-(?:count|timeout|tags|parallel|shuffle)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false|exact|ignored|include-ignored|no-default-features|features|doc|benches|examples?|no-run|color|test-threads(?:=[0-9]+)?)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
 
 // forge looks closer at an act of a forge's client. It is known only where nothing in
 // the command may lead it to another server, and what it downloads are files of

@@ -84,7 +84,9 @@ func (a *analysis) script(i *invocation, w word) {
 	case w.text == "-" || w.text == "/dev/stdin" || strings.HasPrefix(at.full, "/dev/") || strings.HasPrefix(at.full, "/proc/"):
 		a.hide(i.text, "what it reads becomes code")
 	case at.zone == workspace.Own || at.zone == workspace.Steering && a.m.zone(at.full) == workspace.Steering && a.inRoot(), at.zone == workspace.Foreign:
-		a.add(i.part(effect.Run, "it runs code of the workspace"))
+		p := i.part(effect.Run, "it runs code of the workspace")
+		p.Foreign = at.zone == workspace.Foreign // what it prints is theirs who wrote it
+		a.add(p)
 		if slices.Contains([]string{"sh", "bash", "zsh", "dash", "ksh", "source", "."}, i.program) {
 			a.runs(at.full)
 		}

@@ -169,7 +169,7 @@ func (a *analysis) outside(i *invocation) bool {
 
 // elsewhere reports whether a word is an address on another machine.
 func elsewhere(w word) bool {
-	return strings.Contains(w.text, "://") && !table.Local(strings.ToLower(table.Host(w.text[strings.Index(w.text, "://")-min(5, strings.Index(w.text, "://")):])))
+	return strings.HasPrefix(w.text, "jsr:") || strings.HasPrefix(w.text, "npm:") || strings.Contains(w.text, "://") && !table.Local(strings.ToLower(table.Host(w.text[strings.Index(w.text, "://")-min(5, strings.Index(w.text, "://")):])))
 }
 
 // to is where a program reaches: its operands, or a registry. What a workspace's
