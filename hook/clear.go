@@ -31,13 +31,35 @@ func (h *Handler) start(in *input) session.Start {
 	return session.StartUnseen
 }
 
-// called is the call that an event is about, with the arguments at a node. An
-// event that is about one tool alone names it.
+// called is the call that an event is about, with the arguments at a node, or their
+// text. An event that is about one tool alone names it; a shell's command is never a
+// document of arguments, whatever it looks like.
 func (in *input) called(top int, args string) flow.ToolCall {
-	if in.doc.Nodes[top].Kind == strictjson.String && !(len(args) > 0 && args[0] == '{') {
+	if in.doc.Nodes[top].Kind == strictjson.String && (in.doc.Key(top) == "command" || !strings.HasPrefix(args, "{")) {
 		args = string(strictjson.Appendf(nil, `{%q:%q}`, in.doc.KeyBytes(top), args))
 	}
-	return flow.ToolCall{Name: cmp.Or(in.tool, in.name), Arguments: args}
+	name := cmp.Or(in.tool, in.name)
+	switch in.name {
+	case "afterShellExecution":
+		name = "beforeShellExecution"
+	case "beforeMCPExecution", "afterMCPExecution": // a server may call its tools as it likes
+		name = in.harness.servers + name
+		if server := in.doc.Text(in.doc.Find(0, "mcp_server_name")); server != "" {
+			name = "mcp__" + server + "__" + in.tool
+		}
+	}
+	return flow.ToolCall{Name: name, Arguments: args}
+}
+
+// dir is the folder that an event is about. Cursor does not always say it.
+func (in *input) dir() string {
+	dir, roots := in.doc.Text(in.doc.Find(0, "cwd")), in.doc.Find(0, "workspace_roots")
+	for root := range in.doc.All(max(roots, 0)) {
+		if dir == "" && roots >= 0 {
+			dir = in.doc.Text(root)
+		}
+	}
+	return dir
 }
 
 // clear decides whether a call may depend on what the conversation holds. d is
@@ -47,6 +69,11 @@ func (in *input) clear(ctx context.Context, s *mediator.Session, call flow.ToolC
 		return d
 	}
 	p, err := s.Clear(ctx, &mediator.Clearing{Call: call, Redeem: true})
+	if in.harness == &cursor && err == nil && (p == nil || p.Question != nil) {
+		// Nobody may report what comes back: it counts from now on, as far as the call
+		// tells whose words it is.
+		defer func() { _ = s.Returned(ctx, &mediator.Returned{Call: call, Results: []string{"?"}}) }()
+	}
 	switch {
 	case err != nil:
 		const why = "what the call depends on could not be decided, so it is not made"
@@ -73,7 +100,8 @@ func (in *input) result(ctx context.Context, s *mediator.Session, p *parts) {
 	if !in.event.result || len(p.flows) == 0 {
 		return
 	}
-	told := &mediator.Returned{Call: flow.ToolCall{Name: in.tool, Arguments: "?"}, Results: []string{in.words(p.flows[0])}} // unknown: the worst of the tool
+	from, n := in.inner(p.flows[0])
+	told := &mediator.Returned{Call: flow.ToolCall{Name: in.tool, Arguments: "?"}, Results: []string{from.words(n)}} // unknown: the worst of the tool
 	if len(p.past) > 0 {
 		// The harness does not report the person's answer: that the call was made
 		// is one.
@@ -97,10 +125,18 @@ func (in *input) words(n int) string {
 	if in.doc.Nodes[n].Kind == strictjson.Object {
 		blocks = in.doc.Find(n, "content")
 	}
+	var texts []string
+	if in.event.nested && !in.mcp() { // what the tool shows is somewhere in it
+		for i := n; i < in.doc.Nodes[n].Next; i++ {
+			if in.doc.Nodes[i].Kind == strictjson.String {
+				texts = append(texts, in.doc.Text(i))
+			}
+		}
+		return strings.Join(texts, "\n")
+	}
 	if blocks < 0 || in.doc.Nodes[blocks].Kind != strictjson.Array {
 		return in.plain(n)
 	}
-	var texts []string
 	for c := range in.doc.All(blocks) {
 		at := in.doc.Find(c, "text")
 		if at < 0 || in.doc.Text(in.doc.Find(c, "type")) != "text" {

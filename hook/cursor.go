@@ -12,7 +12,7 @@ var cursor = harness{
 	session: []string{"conversation_id", "session_id"},
 	own: []string{
 		"conversation_id", "generation_id", "session_id", "model", "model_id", "model_params", "hook_event_name", "cursor_version", "workspace_roots",
-		"user_email", "transcript_path", "cwd", "tool_name", "tool_use_id", "duration", "sandbox", "timestamp",
+		"user_email", "transcript_path", "cwd", "mcp_server_name", "mcp_server_url", "tool_name", "tool_use_id", "duration", "sandbox", "timestamp",
 	},
 	events: map[string]event{
 		"beforeShellExecution": {verb: flow.Call, flows: []string{"command"}, calls: true, asks: true},

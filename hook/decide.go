@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -220,7 +221,11 @@ func (in *input) calling(ctx context.Context, s *mediator.Session, flows []int) 
 	if !changed {
 		value = string(raw)
 	}
-	call := in.called(top, value)
+	args := value
+	if from == in && in.doc.Nodes[top].Kind == strictjson.String && json.Unmarshal([]byte(value), &args) != nil {
+		return decision{outcome: block, reason: "margay: the arguments can't be read"}
+	}
+	call := in.called(top, args)
 	switch {
 	case r.Denied():
 		d := in.explained(&r.Result, block)

@@ -228,10 +228,7 @@ func (in *input) mcp() bool { return strings.HasPrefix(in.tool, in.harness.serve
 func (h *Handler) session(ctx context.Context, in *input) (*mediator.Session, error) {
 	r := &mediator.SessionRequest{Caller: "hook", Sink: flow.Sink{Name: "hook", Channel: flow.ChannelTool, Trust: flow.TrustPublic}}
 	r.Caller += " " + in.harness.name
-	r.Start = h.start(in)
-	if at := in.doc.Find(0, "cwd"); at >= 0 {
-		r.Dir = in.doc.Text(at)
-	}
+	r.Start, r.Dir = h.start(in), in.dir()
 	r.Sink.Name = in.harness.name
 	switch in.event.verb {
 	case flow.Prompt, flow.Observe:

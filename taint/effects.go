@@ -229,13 +229,13 @@ func (p *Policy) Taints(call flow.ToolCall, under label.Label) (files []string, 
 	if t == nil || args == nil {
 		return nil, false
 	}
-	var acts []act.Act
 	for i := range t.Rules {
 		if spec := t.Rules[i].Spec; spec != nil {
-			acts = append(acts, spec.Acts(p.machine, args)...)
+			more, moves := spec.Taints(p.machine, args, !p.InWorkspace(under))
+			files, moved = append(files, more...), moved || moves
 		}
 	}
-	return p.machine.Taints(acts, !p.InWorkspace(under))
+	return files, moved
 }
 
 // Scratch is what a call does to scratch files, were it made under a label.

@@ -67,6 +67,10 @@ type Spec struct {
 	Strangers bool
 	// Shell is a command, a text or a list of words; Dir its working directory.
 	Shell, Dir *document.Path
+	// Runs are the words of the command that such a call stands for, in Dir; the values
+	// of With are more of them.
+	Runs []string
+	With []document.Path
 	// Edits and Reads are the names of files and folders. Without a value, Reads
 	// are of the working directory.
 	Edits, Reads []document.Path
@@ -79,12 +83,15 @@ type Spec struct {
 	Tools   map[string]*Spec
 	// Args are all arguments that a call of one of Tools may have.
 	Args []string
+	// Server: the tool is a server's, which has a working directory of its own. Away:
+	// nobody said that the server works on the files of this machine.
+	Server, Away bool
 }
 
 // Within reports whether the spec is about arguments with some names alone; if
 // not, about which other one.
 func (s *Spec) Within(names []string) (other string, ok bool) {
-	paths := slices.Concat(s.To, s.Edits, s.Reads)
+	paths := slices.Concat(s.To, s.Edits, s.Reads, s.With)
 	for _, p := range []*document.Path{s.Shell, s.Dir, s.Patch, s.Program} {
 		if p != nil {
 			paths = append(paths, *p)
@@ -141,6 +148,22 @@ func (s *Spec) Acts(m *Machine, args *document.Tree) []Act {
 	if m == nil {
 		m = &Machine{}
 	}
+	if !s.Server || s.Effect != nil {
+		return s.acts(m, args)
+	}
+	out := s.acts(m.In(""), args)
+	for i := range out {
+		switch a := &out[i]; {
+		case a.Effect == effect.Observe:
+			a.Foreign = a.Foreign || len(s.Reads) > 0 && m.touched(a.To) // it may name all files of a folder
+		case s.Away:
+			a.Effect, a.Why, a.Kind = effect.Administer, "nobody said that the server works on this machine (taint.lists: local-servers)", ""
+		}
+	}
+	return out
+}
+
+func (s *Spec) acts(m *Machine, args *document.Tree) []Act {
 	switch {
 	case s.Effect != nil:
 		a := Act{Effect: *s.Effect, Why: s.Effect.Rule().Why, Foreign: s.Strangers || *s.Effect == effect.Reach}
@@ -148,7 +171,7 @@ func (s *Spec) Acts(m *Machine, args *document.Tree) []Act {
 		a.To = strings.Join(texts(args, s.To), " ")
 		a.Kind = fetches(&a)
 		return []Act{a}
-	case s.Shell != nil:
+	case s.Shell != nil || s.Runs != nil:
 		return s.commands(m, args)
 	case s.Patch != nil:
 		return patched(m, args, *s.Patch)
@@ -343,10 +366,13 @@ func unseen(text, why string) Act {
 // shown is the result's text: a search names the file of each line, and one of a
 // stranger's file counts.
 func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
-	if m == nil || m.Places == nil || s.Strangers || s.Effect != nil && !m.inside(m.Dir) {
+	if m == nil || m.Places == nil || s.Strangers || s.Away || s.Effect != nil && !m.inside(m.Dir) {
 		return true
 	}
 	acts := s.Acts(m, args)
+	if len(s.Edits) > 0 && slices.ContainsFunc(acts, func(a Act) bool { return slices.ContainsFunc(a.Writes, m.tainted) }) {
+		return true // it may show what it changes
+	}
 	if s.Shell != nil {
 		if c := texts(args, []document.Path{*s.Shell}); len(c) == 1 && (echoes(c[0], shown) || slices.ContainsFunc(acts, foreign) && answered(acts, c[0], shown)) {
 			return false
@@ -361,7 +387,7 @@ func (s *Spec) Foreign(m *Machine, args *document.Tree, shown string) bool {
 	if s.Program != nil { // it may show texts as JSON
 		shown = strings.NewReplacer(`\n`, "\n", `"`, "\n", "`", "\n").Replace(shown)
 	}
-	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil || s.Program != nil) && (m.names(shown) || s.in(m, args).names(shown))
+	return slices.ContainsFunc(acts, foreign) || (len(s.Reads) > 0 || s.Shell != nil || s.Runs != nil || s.Program != nil) && (m.names(shown) || s.in(m, args).names(shown))
 }
 
 // naming are programs that show the name of a file at the start of each line about

@@ -244,7 +244,7 @@ func TestTaints(t *testing.T) {
 	} {
 		m := machine("/work/tainted.go")
 		for strangers, want := range map[bool]string{false: c.own, true: c.world} {
-			files, _ := m.Taints(c.spec.Acts(m, document.Arguments(c.args)), strangers)
+			files, _ := m.taints(c.spec.Acts(m, document.Arguments(c.args)), strangers)
 			if got := strings.Join(files, " "); got != want {
 				t.Errorf("%s, from strangers %v: %q, want %q", c.args, strangers, got, want)
 			}
@@ -264,10 +264,10 @@ func TestMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := machine("/work/tainted.go")
-		if _, got := m.Taints(shell.Acts(m, document.Arguments(string(args))), false); got != want {
+		if _, got := m.taints(shell.Acts(m, document.Arguments(string(args))), false); got != want {
 			t.Errorf("%s: %v", command, got)
 		}
-		if _, got := machine().Taints(shell.Acts(machine(), document.Arguments(string(args))), true); got {
+		if _, got := machine().taints(shell.Acts(machine(), document.Arguments(string(args))), true); got {
 			t.Errorf("%s moves what is not there", command)
 		}
 	}
@@ -468,7 +468,7 @@ func TestReviewed(t *testing.T) {
 		m := machine("/work/tainted.go")
 		acts := s.Acts(m, document.Arguments(string(args)))
 		asks := slices.ContainsFunc(acts, func(a Act) bool { return a.Unknown })
-		if files, _ := m.Taints(acts, false); len(files) == 0 && !asks {
+		if files, _ := m.taints(acts, false); len(files) == 0 && !asks {
 			t.Errorf("%s leaves no trace", command)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 
 // in is the machine in the folder that a call names.
 func (s *Spec) in(m *Machine, args *document.Tree) *Machine {
+	if s.Server {
+		m = m.In("")
+	}
 	dir := m.Dir
 	if s.Dir != nil {
 		for _, d := range texts(args, []document.Path{*s.Dir}) {
@@ -36,29 +39,7 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 		on.Zone, on.Above = m.Places.Zone, m.Places.Above
 	}
 	var out []Act
-	args.Walk(*s.Shell, 0, nil, func(i, _ int) {
-		var c shell.Command
-		var command string
-		switch n := &args.Nodes[i]; n.Kind {
-		case document.Null:
-			return
-		case document.Text:
-			if command = n.Value; strings.Trim(command, "\x03\x04") == "" { // ^C and ^D, typed
-				return
-			}
-			c = in.afterBuild(command, shell.Analyse(command, on), on)
-		case document.List:
-			var words []string
-			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {
-				out = append(out, unreadable("the command is not a list of words"))
-				return
-			}
-			command = strings.Join(words, " ")
-			c = shell.AnalyseArgs(words, on)
-		default:
-			out = append(out, unreadable("the command is not a text"))
-			return
-		}
+	add := func(c shell.Command, command string) {
 		mixes, named := in.mixes(command), in.namesTouched(command)
 		for j := range c.Parts {
 			p := &c.Parts[j]
@@ -85,6 +66,33 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 				out = append(out, in.forge(&out[last], command)...)
 			}
 			out[last].Kind = in.kind(&out[last], p)
+		}
+	}
+	if s.Runs != nil {
+		words, flags := texts(args, s.With), !slices.Contains(s.Runs, "--")
+		if slices.ContainsFunc(words, func(w string) bool { return w == "" || flags && w[0] == '-' }) {
+			return []Act{unreadable("an argument is not a text, or reads as a flag")}
+		}
+		words = slices.Concat(s.Runs, words)
+		add(shell.AnalyseArgs(words, on), strings.Join(words, " "))
+		return out
+	}
+	args.Walk(*s.Shell, 0, nil, func(i, _ int) {
+		switch n := &args.Nodes[i]; n.Kind {
+		case document.Null:
+		case document.Text:
+			if strings.Trim(n.Value, "\x03\x04") != "" { // not only ^C and ^D, typed
+				add(in.afterBuild(n.Value, shell.Analyse(n.Value, on), on), n.Value)
+			}
+		case document.List:
+			var words []string
+			if json.Unmarshal(args.Canonical(nil, i, nil), &words) != nil {
+				out = append(out, unreadable("the command is not a list of words"))
+				return
+			}
+			add(shell.AnalyseArgs(words, on), strings.Join(words, " "))
+		default:
+			out = append(out, unreadable("the command is not a text"))
 		}
 	})
 	if len(out) == 0 {

@@ -52,7 +52,7 @@ func (s *Spec) Offer(m *Machine, args *document.Tree) string {
 	then := *m
 	then.Places = m.Places.With(root)
 	acts = s.Acts(&then, args)
-	theirs, _ := then.Taints(acts, false)
+	theirs, _ := then.taints(acts, false)
 	if slices.ContainsFunc(acts, func(a Act) bool { return a.outside() }) || slices.ContainsFunc(theirs, func(f string) bool { return then.Places.Root(f) == root }) {
 		return ""
 	}

@@ -114,7 +114,7 @@ func TestFetchedProjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, _ := m.Taints(shell.Acts(m, document.Arguments(string(args))), false)
+		files, _ := m.taints(shell.Acts(m, document.Arguments(string(args))), false)
 		if !slices.ContainsFunc(files, func(f string) bool { return f == "/home/me/old" || strings.HasPrefix(f, "/home/me/old/") }) {
 			t.Errorf("%s leaves strangers' words in %q", cmd, files)
 			continue

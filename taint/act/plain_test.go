@@ -100,10 +100,10 @@ func TestWorded(t *testing.T) {
 		"git switch -c x": "/work/.git/COMMIT_EDITMSG", "git checkout -qb x": "/work/.git/COMMIT_EDITMSG", "git checkout -bx": "/work/.git/COMMIT_EDITMSG", "git branch -m x": "/work/.git/COMMIT_EDITMSG", "git branch x": "/work/.git/COMMIT_EDITMSG", "git switch --create=x": "/work/.git/COMMIT_EDITMSG", "git checkout --orphan x": "/work/.git/COMMIT_EDITMSG",
 	} {
 		acts := s.Acts(machine(), document.Arguments(commandOf(t, command)))
-		if files, _ := machine().Taints(acts, true); strings.Join(files, " ") != want {
+		if files, _ := machine().taints(acts, true); strings.Join(files, " ") != want {
 			t.Errorf("%s under strangers: %v", command, files)
 		}
-		if files, _ := machine().Taints(acts, false); len(files) > 0 {
+		if files, _ := machine().taints(acts, false); len(files) > 0 {
 			t.Errorf("%s: %v", command, files)
 		}
 	}

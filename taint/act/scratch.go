@@ -110,7 +110,7 @@ func (m *Machine) Scratch(s *Spec, args *document.Tree, strangers bool) (out Scr
 		if full, ok := m.outputs(a); ok {
 			out.Built = append(out.Built, full)
 		}
-		whole := len(s.Edits) > 0 && slices.Contains(args.Top(), "content") || a.Program == "" && overwrites.MatchString(a.Text) ||
+		whole := len(s.Edits) > 0 && slices.ContainsFunc(args.Top(), func(n string) bool { return n == "content" || n == "contents" }) || a.Program == "" && overwrites.MatchString(a.Text) ||
 			a.Program == "cp" && copied.MatchString(a.Text) || a.Program == "tee" && teed.MatchString(a.Text)
 		if a.Effect == effect.Edit && whole && a.whole() && !strings.HasPrefix(strings.Join(a.Writes, " "), shell.Fresh) && len(a.Writes) == 1 && m.Places.Zone(a.Writes[0]) == workspace.Scratch {
 			out.Whole = append(out.Whole, a.Writes[0])

@@ -5,14 +5,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/margaydev/margay/taint/document"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/shell"
 )
 
-// Taints are the files that acts leave strangers' words in: all that are written
+// Taints are the files that a call leaves strangers' words in, and whether it may move
+// such files.
+func (s *Spec) Taints(m *Machine, args *document.Tree, strangers bool) (files []string, moved bool) {
+	return s.in(m, args).taints(s.Acts(m, args), strangers)
+}
+
+// taints are the files that acts leave strangers' words in: all that are written
 // under the influence of strangers, and those that are written from what strangers
 // wrote. Moved: git may put such files elsewhere, or back.
-func (m *Machine) Taints(acts []Act, strangers bool) (files []string, moved bool) {
+func (m *Machine) taints(acts []Act, strangers bool) (files []string, moved bool) {
 	from := slices.ContainsFunc(acts, foreign)
 	var out []string
 	for i := range acts {

@@ -79,6 +79,9 @@ func Policy(scheme observe.Scheme, lists map[string][]string, bindings ...Bindin
 		}
 		for i := range b.Pack.Tools {
 			t := b.Pack.Tools[i].Tool
+			if b.Pack.Kind == Server {
+				t.Rules = served(t.Rules, slices.ContainsFunc(lists[ListLocal], func(name string) bool { return b.Prefix == "mcp__"+name+"__" }))
+			}
 			t.Name = b.Prefix + t.Name
 			if other, ok := from[t.Name]; ok {
 				return nil, fmt.Errorf("%w: %s and %s both have the tool %s", taint.ErrContradiction, other, b.Pack.Name, t.Name)
@@ -88,6 +91,24 @@ func Policy(scheme observe.Scheme, lists map[string][]string, bindings ...Bindin
 		}
 	}
 	return taint.New(taint.Config{Scheme: scheme, Tools: tools, Lists: lists})
+}
+
+// ListLocal is the list of the servers that work on the files of this machine, by the
+// names that harnesses have them by. What others read is strangers', and a person is
+// asked about the rest.
+const ListLocal = "local-servers"
+
+// served are the rules of a server's tool.
+func served(rules []taint.Rule, local bool) []taint.Rule {
+	out := slices.Clone(rules)
+	for i := range out {
+		if s := out[i].Spec; s != nil {
+			of := *s
+			of.Server, of.Away = true, !local
+			out[i].Spec = &of
+		}
+	}
+	return out
 }
 
 // Live is a tool as a server lists it.

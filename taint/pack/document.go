@@ -123,6 +123,8 @@ type rule struct {
 	// Foreign: strangers' words may come back.
 	Foreign bool     `json:"foreign"`
 	Shell   string   `json:"shell"`
+	Runs    []string `json:"runs"`
+	With    []string `json:"with"`
 	Dir     string   `json:"dir"`
 	Edits   []string `json:"edits"`
 	Reads   []string `json:"reads"`
@@ -414,7 +416,7 @@ func (c *compiler) spec(d *rule) *act.Spec {
 		p := c.path(key, text)
 		return &p
 	}
-	s := &act.Spec{Shell: at("shell", d.Shell), Dir: at("dir", d.Dir), Edits: c.paths("edits", d.Edits), Reads: c.paths("reads", d.Reads), Patch: at("patch", d.Patch), Program: at("program", d.Program)}
+	s := &act.Spec{Strangers: d.Foreign, Runs: d.Runs, With: c.paths("with", d.With), Shell: at("shell", d.Shell), Dir: at("dir", d.Dir), Edits: c.paths("edits", d.Edits), Reads: c.paths("reads", d.Reads), Patch: at("patch", d.Patch), Program: at("program", d.Program)}
 	for name, t := range d.Tools {
 		c.in(func() {
 			inner := c.spec(&rule{Shell: t.Shell, Dir: t.Dir, Edits: t.Edits, Reads: t.Reads, Patch: t.Patch})
@@ -429,9 +431,9 @@ func (c *compiler) spec(d *rule) *act.Spec {
 	}
 	if d.Effect != "" {
 		e := value(c, "effect", d.Effect, effect.Parse)
-		s.Effect, s.To, s.Strangers = &e, c.paths("to", d.To), d.Foreign
+		s.Effect, s.To = &e, c.paths("to", d.To)
 	}
-	if s.Effect == nil && s.Shell == nil && s.Patch == nil && s.Program == nil && d.Edits == nil && d.Reads == nil {
+	if s.Effect == nil && s.Shell == nil && s.Runs == nil && s.Patch == nil && s.Program == nil && d.Edits == nil && d.Reads == nil {
 		return nil
 	}
 	return s

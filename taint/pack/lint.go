@@ -57,7 +57,11 @@ func Lint(p *Pack) []Finding {
 			} else {
 				results++
 			}
-			if err := runSample(t, s); err != nil {
+			of := *t
+			if p.Kind == Server {
+				of.Rules = served(t.Rules, !s.Elsewhere)
+			}
+			if err := runSample(&of, s); err != nil {
 				add(s.at, "sample-fails", "%s, sample %d: %v", t.Name, j+1, err)
 			}
 		}

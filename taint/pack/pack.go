@@ -76,7 +76,9 @@ type Sample struct {
 	Effect string              `json:"effect"` // of a call: the effect that decides
 	Ask    bool                `json:"ask"`
 	Deny   bool                `json:"deny"`
-	at     []string
+	// Elsewhere: of a server of which nobody said that it works on this machine.
+	Elsewhere bool `json:"elsewhere"`
+	at        []string
 }
 
 // arguments are the JSON of a call's arguments. A text stands for them as they

@@ -27,8 +27,8 @@ A call may follow from *trusted text* if nothing that a stranger wrote had a par
 - **Reading is free where it tells nobody.** A tool that reads the user's own account or machine may be called whatever the model has seen. What it returns has its label, and that is what later calls are held to.
 - **Fetching is sending.** An address or a query can carry what the agent has read. It may follow from strangers' words, and then carries only what is public; an address that stands in the user's own message carries nothing.
 - **Sending follows trusted text alone**, so that no mail can make the agent send another. What is private goes to people whom the user named in his own words, or whom he listed. In a lattice of people it goes to whoever may read it anyway.
-- **What Claude Code and Codex do on a machine is decided by its effects.** Reading is free. An edit, a build or a test may follow from what the workspace holds; what persists, reaches out, destroys or spends only from the user's own words, or where he named the place. The table is in [taint/effect/table.go](../taint/effect/table.go).
-- **Elsewhere, writing where it is run or believed later follows trusted text alone.** Files that steer agents, shells and build systems ask.
+- **What Claude Code, Codex, Cursor, and servers of files and git do on a machine is decided by its effects.** Reading is free. An edit, a build or a test may follow from what the workspace holds; what persists, reaches out, destroys or spends only from the user's own words, or where he named the place. The table is in [taint/effect/table.go](../taint/effect/table.go).
+- **A server works on this machine only if somebody says so**: the list local-servers, or ` + "`margay mcp`" + ` with the command of a published server. What any other server reads is anybody's, and a call that does more asks. A server has a working directory of its own, so that relative paths lead to no place that is known. <!-- test: TestElsewhere -->
 - **What lasts always asks**: filters that forward mail, code that runs in a browser with the user's logins, leaving a sandbox. <!-- test: TestBuiltin, TestAsksAreShown -->
 - **What tools store has the worst label when it is read back**, whoever wrote it: memory, files, databases, sub-agents.
 - **Orders for another agent follow trusted text alone**: to a sub-agent they are the user's voice.
@@ -43,6 +43,7 @@ Conditions refer to lists in the configuration (` + "`taint.lists`" + `). All ar
 | scratch-paths | anything may be written in these folders, whoever asked for it |
 | egress-domains | private text may stand in addresses at these hosts |
 | org-domains | private text may go by mail or invitation to these domains |
+| local-servers | MCP servers, by the names that the agent has them by, that work on the files of this machine |
 | known-places | hosts, with all below them, remotes and registries that the user knows: what reaches one may follow from what the workspace holds |
 | own-owners | private text may go to repositories of these owners, which may be public |
 | slack-channels | private text may go to these channels |

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,6 +49,8 @@ func (r *rule) does() string {
 	switch {
 	case r.Shell != "":
 		return "by the effects of the command in " + quoted(r.Shell)
+	case r.Runs != nil:
+		return "by the effects of the command " + quoted(strings.Join(append(slices.Clone(r.Runs), r.With...), " "))
 	case r.Patch != "":
 		return "by the effects of the patch in " + quoted(r.Patch)
 	case r.Edits != nil:

@@ -30,7 +30,7 @@ var hookForms = map[Program]hookForm{
 	}},
 	Cursor: {`{"command": %s, "timeout": 30, "failClosed": true}`, []string{
 		"beforeShellExecution", "beforeMCPExecution", "beforeReadFile", "beforeTabFileRead", "beforeSubmitPrompt",
-		"preToolUse ^(?!Shell$|MCP:)", "postToolUse ^MCP:",
+		"preToolUse ^(?!Shell$|MCP:)", "postToolUse ^(?!Shell$)", "afterShellExecution",
 	}},
 }
 

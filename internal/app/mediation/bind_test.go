@@ -1,6 +1,7 @@
 package mediation
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/margaydev/margay/internal/app/config"
@@ -43,5 +44,34 @@ func TestBindServer(t *testing.T) {
 	conf := config.Default()
 	if err := BindServer(&conf.Taint, "filesystem", "", "filesystem"); err != nil || len(conf.Taint.Servers) > 0 {
 		t.Errorf("bound twice: %v, %v", conf.Taint.Servers, err)
+	}
+}
+
+// TestBindLocal: a server works on this machine if its command is known, whatever pack
+// it has, or if the configuration says so.
+func TestBindLocal(t *testing.T) {
+	for name, c := range map[string]struct {
+		lists        map[string][]string
+		named, known string
+		want         string
+	}{
+		"known":            {known: "filesystem", want: "files"},
+		"named and known":  {named: "filesystem", known: "filesystem", want: "files"},
+		"named":            {named: "filesystem"},
+		"said":             {named: "filesystem", lists: map[string][]string{"local-servers": {"files"}}, want: "files"},
+		"another's is":     {named: "filesystem", lists: map[string][]string{"local-servers": {"git"}}, want: "git"},
+		"nobody knows any": {},
+	} {
+		conf := config.Default()
+		conf.Taint.Lists = c.lists
+		if err := BindServer(&conf.Taint, "files", c.named, c.known); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(conf.Taint.Lists["local-servers"], " "); got != c.want {
+			t.Errorf("%s: %q work here, want %q", name, got, c.want)
+		}
+		if len(c.lists) == 0 && len(c.lists["local-servers"]) > 0 {
+			t.Errorf("%s: the configuration was changed", name)
+		}
 	}
 }

@@ -121,8 +121,15 @@ func Policy(t *config.Taint) (*taint.Policy, error) {
 
 // BindServer makes the pack of a server that the user names, or else one that is
 // known by its command, hold for the server under its name. What the configuration
-// says of the name goes before what is known. Errors are of type *problem.Error.
+// says of the name goes before what is known. A server whose command is known works on
+// this machine. Errors are of type *problem.Error.
 func BindServer(t *config.Taint, name, named, known string) error {
+	if known != "" {
+		if t.Lists = maps.Clone(t.Lists); t.Lists == nil {
+			t.Lists = map[string][]string{}
+		}
+		t.Lists[pack.ListLocal] = append(slices.Clip(t.Lists[pack.ListLocal]), name)
+	}
 	of := named
 	if of == "" {
 		if of = known; of == "" || t.Servers[name] != "" {
