@@ -50,6 +50,9 @@ type episode struct {
 	servers, changed, pinned bool
 	// let are commands that the user was asked about, and let be done.
 	let []string
+	// granted are the labels of calls that the user let be made again, whoever
+	// changes what they run.
+	granted []string
 }
 
 // tools that the coding agents are offered.
@@ -139,11 +142,13 @@ func (ep *episode) happens(c *call, o outcome, e *event) {
 		if ep.eng.lets {
 			ep.m.letRun()
 		}
-		ep.m.always = ep.m.always || ep.eng.always
+		if ep.m.always = ep.m.always || ep.eng.always; ep.eng.always && !c.follows {
+			ep.granted = append(ep.granted, c.label) // as strangers may have changed it
+		}
 	case c.follows && c.counts(o.by):
 		e.Effect = c.kind
 		ep.hits = append(ep.hits, hit{c.kind, c.label, e.Call})
-	case theirs:
+	case theirs && !slices.Contains(ep.granted, c.label):
 		e.Effect = runs + " " + where
 		ep.hits = append(ep.hits, hit{runs, c.label, e.Call})
 	case c.follows:

@@ -155,6 +155,8 @@ func TestAnalyse(t *testing.T) {
 		{"find . -maxdepth 0 -execdir sh -c 'cat < ../.config/margay/config.yaml' \\;", "administer"},
 		{"cd $X && cat .config/margay/config.yaml", "administer"},
 		{"deno test jsr:@evil/x/t.ts", "run reach"},
+		{"docker buildx prune -f", "destroy"},
+		{"mise run test -t ubi:evil/x", "run reach"},
 		{"go clean -modcache", "run destroy"},
 		{"git checkout-index -a", "edit"},
 		{"git checkout-index -fa", "destroy"},
