@@ -88,6 +88,8 @@ func TestEffects(t *testing.T) {
 		{calling("Edit", `{"file":3}`), "", "allow confirm confirm"},
 		{calling("Bash", `{"command":"go test ./..."}`), "", "allow allow confirm"},
 		{calling("Bash", `{"command":"git diff --stat | head"}`), "", "allow allow allow"},
+		{calling("Bash", `{"command":"cargo +nightly remove serde"}`), "", "allow allow confirm"},
+		{calling("Bash", `{"command":"cargo +nightly init"}`), "", "allow allow confirm"},
 		// A forge is asked by anybody, and told by the user alone.
 		{calling("Bash", `{"command":"gh pr view 5"}`), "", "allow allow allow"},
 		{calling("Bash", `{"command":"GH_HOST=evil.example gh pr view 5"}`), "", "confirm confirm confirm"},

@@ -87,7 +87,7 @@ var symbolic = regexp.MustCompile(` (?:-[A-Za-z]*s|--s)`)
 var saving = regexp.MustCompile(` -[A-Za-z]+[oO] (\S+)`)
 
 // manifests matches commands that change a manifest which they need not name.
-var manifests = regexp.MustCompile(`^(?:go (?:-C \S+ )?mod (?:edit|init)|cargo (?:remove|rm|init|new))\b`)
+var manifests = regexp.MustCompile(`^(?:go (?:-C \S+ )?mod (?:edit|init)|cargo (?:\+\S+ )?(?:remove|rm|init|new))\b`)
 
 // stricter holds a part of a command to what its words may mean besides.
 func (m *Machine) stricter(a *Act, command string) (more []Act) {
