@@ -1,6 +1,7 @@
 package act
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,18 +64,33 @@ func (m *Machine) afterBuild(command string, c shell.Command, on *shell.Machine)
 		return c
 	}
 	full, ok := m.outputs(&Act{Effect: c.Parts[0].Effect, Text: c.Parts[0].Text})
-	if !ok {
+	if !ok || runsAnyway(command, path.Base(full)) {
 		return c
 	}
 	built := *on
 	built.Built = func(p string) bool { return p == full || m.built(p) }
 	again := shell.Analyse(command, &built)
 	for _, p := range again.Parts[1:] {
-		if p.Anywhere || slices.ContainsFunc(p.Writes, func(w string) bool { return w == full || strings.HasPrefix(full, w+"/") }) {
+		if p.Anywhere || slices.Contains(spreading, p.Program) || slices.ContainsFunc(p.Writes, func(w string) bool { return w == full || strings.HasPrefix(full, w+"/") }) {
 			return c
 		}
 	}
 	return again
+}
+
+// unless matches what ends a list of commands of which each runs only if those before
+// it succeed.
+var unless = regexp.MustCompile(`;|\n|\|\||(?:^|[^&>])&(?:[^&>]|$)`)
+
+// runsAnyway reports whether a command may run a program also where its first part, the
+// build of that program, fails: what lies there then may be anybody's.
+func runsAnyway(command, name string) bool {
+	at := unless.FindStringIndex(command)
+	if at == nil {
+		return false
+	}
+	rest := strings.NewReplacer("$?", "", `"`, "", "'", "", `\`, "").Replace(command[at[0]:])
+	return strings.Contains(rest, name) || strings.ContainsAny(rest, "$*?[{~`")
 }
 
 // sources reports whether all that a build names, but for its output, is the

@@ -92,6 +92,10 @@ func TestMine(t *testing.T) {
 		"go build -o /tmp/new ./cmd/app && /tmp/other": "run reach", "echo go build -o /tmp/new && /tmp/new": "observe reach", "true && go build -o /tmp/new ./cmd/app | cat && /tmp/new": "observe run observe reach",
 		"if true; then go build -o /tmp/new ./x; fi && /tmp/new": "observe run reach", "go build -o /tmp/new ./x & /tmp/new": "run reach", "curl -o /tmp/new https://x.example && /tmp/new": "reach edit reach",
 		"go build -o /tmp/new ./x && curl -o /tmp/new https://x.example && /tmp/new": "run reach edit reach",
+		// The build may fail, or another file take its place.
+		"go build -o /tmp/new ./none && true; /tmp/new": "run observe reach", "go build -o /tmp/new ./none && true || /tmp/new": "run observe reach", "go build -o /tmp/new ./none && true & /tmp/new": "run observe reach",
+		"go build -o /tmp/new ./none && true\n/tmp/n\"\"ew": "run observe reach", "go build -o /tmp/new ./none && X=/tmp/new; $X": "run reach", "go build -o /tmp/new ./x && cd /tmp && gunzip -f new.gz && ./new": "run observe edit reach",
+		"go build -o /tmp/new ./x && /tmp/new 2>&1 | head && /tmp/new; echo $?": "run run observe observe",
 	} {
 		if got := effects(s, clean, commandOf(t, command)); got != want {
 			t.Errorf("%s: %s, want %s", command, got, want)
