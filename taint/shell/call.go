@@ -155,7 +155,8 @@ type invocation struct {
 // part is a part of the invocation.
 func (i *invocation) part(e effect.Effect, why string) Part {
 	p := Part{Text: i.text, Program: i.program, Effect: e, Why: why, Foreign: e == effect.Reach || e == effect.Spend}
-	if e != effect.Reach || i.in == (input{}) || i.program == "gh" && i.in.text != "" && !i.in.piped && i.in.file == "" { // what it reads goes where it reaches
+	here := i.program == "gh" && slices.ContainsFunc(i.args, func(w word) bool { return w.text == "-" })              // it posts what it reads
+	if e != effect.Reach || !here && i.in == (input{}) || here && i.in.text != "" && !i.in.piped && i.in.file == "" { // what it reads goes where it reaches
 		p.Words = certain(i.words)
 	}
 	return p

@@ -501,10 +501,10 @@ func (a *analysis) set(name string, values []word) {
 func (a *analysis) redirect(r *syntax.Redirect, in *input) {
 	if r.Hdoc != nil {
 		a.inside(r.Hdoc)
-		if w := a.expand(r.Hdoc); len(w) == 1 && !w[0].dynamic {
+		in.here, in.text = true, ""
+		if w := a.expand(r.Hdoc); len(w) == 1 && !w[0].dynamic && (r.N == nil || r.N.Value == "0") {
 			in.text = w[0].text
 		}
-		in.here = true
 		return
 	}
 	if r.Word == nil {
@@ -516,11 +516,12 @@ func (a *analysis) redirect(r *syntax.Redirect, in *input) {
 		text := redirectText(r.Op, w)
 		switch r.Op {
 		case syntax.WordHdoc:
-			in.here = true
-			if !w.dynamic {
+			in.here, in.text = true, ""
+			if !w.dynamic && (r.N == nil || r.N.Value == "0") {
 				in.text = w.text
 			}
 		case syntax.DplIn, syntax.DplOut:
+			in.piped = in.piped || r.Op == syntax.DplIn && w.text != "-"
 			if w.dynamic || strings.Trim(w.text, "0123456789-") != "" {
 				a.writes(text, "", w)
 			}
@@ -533,6 +534,9 @@ func (a *analysis) redirect(r *syntax.Redirect, in *input) {
 			in.file = w.text
 			in.piped = in.piped || w.dynamic
 		default:
+			if r.Op == syntax.RdrInOut {
+				in.file = w.text
+			}
 			a.writes(text, "", w)
 		}
 	}
