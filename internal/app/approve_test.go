@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/flow"
@@ -126,7 +127,8 @@ func TestApproveTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys})
+	// Asked two days from now, the folder has been there for a while.
+	desk := confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Now: func() time.Time { return time.Now().Add(48 * time.Hour) }})
 	put := func(folder string) string {
 		q := &confirm.Question{Trajectory: "T", Digest: [32]byte{1}, Call: flow.ToolCall{Name: "Bash", Arguments: `{"command":"cd x && git log"}`}, Folder: folder}
 		if err := desk.Put(t.Context(), q); err != nil {

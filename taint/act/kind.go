@@ -17,14 +17,16 @@ import (
 // comment, which test runs. Kinds are texts that only Margay makes; two acts are
 // of one kind if theirs are equal.
 
-// task is the name of a task that builds, tests, checks or formats.
-const task = `(?:build|compile|verify|bench|(?:tests?|checks?|lint|fmt|format|typecheck)(?:[:-](?:unit|int|integration|e2e|race|cover|coverage|all|fast|short|ci|fix|check|types))?)`
+// tasks is the name of a task that builds, tests, checks or formats.
+const tasks = `(?:build|compile|verify|bench|(?:tests?|checks?|lint|fmt|format|typecheck)(?:[:-](?:unit|int|integration|e2e|race|cover|coverage|all|fast|short|ci|fix|check|types))?)`
 
 var (
 	// checks matches what builds, tests, checks or formats by its name. Its other words
 	// must be plain, too, and a runner of tasks has one task.
 	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
-		`(?:just|task|gradle|mvn|dotnet|deno) ` + task + `$|make ` + task + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + task + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
+		`(?:just|task|gradle|mvn|dotnet|deno) ` + tasks + `$|make ` + tasks + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + tasks + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
+	// code matches a file of code: a task may run one that it is given.
+	code = regexp.MustCompile(`\.(?:[cm]?[jt]sx?|py|sh|rb|pl)$`)
 	// asking matches what asks a registry of packages, and changes nothing.
 	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9@._-]*))+$`)
 	// updating matches what takes newer ones of the packages that a workspace has.
@@ -142,11 +144,12 @@ const builds, hooks = "build, test and check", "run git's hooks"
 
 // runs is the kind of an act that runs code of a workspace.
 func runs(words []string, exact, in string) string {
-	if lint, ok := strings.CutSuffix(exact, " -- -D warnings"); ok && strings.HasPrefix(exact, "cargo clippy ") {
-		return runs(words[:len(words)-3], lint, in)
+	if lint, ok := strings.CutSuffix(exact, " -- -D warnings"); ok && strings.HasPrefix(exact, "cargo clippy ") && runs(words[:len(words)-3], lint, in) == builds+in {
+		return builds + in
 	}
+	task := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "mise"}, words[0])
 	if checks.MatchString(exact) && !others.MatchString(exact) && !climbs(exact) && !strings.Contains(exact, ":::") && !slices.ContainsFunc(words[1:], func(w string) bool {
-		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@")
+		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@") || task && code.MatchString(w) && !strings.Contains(w, "test") && !strings.Contains(w, "spec")
 	}) {
 		return builds + in
 	}

@@ -38,6 +38,8 @@ func (a *analysis) callExpr(c *syntax.CallExpr, in input) {
 		}
 	}
 	if len(words) > 0 {
+		// In some shells what is set for a builtin stays set.
+		a.altered = a.altered || len(c.Assigns) > 0 && slices.Contains([]string{":", ".", "eval", "exec", "export", "readonly", "set", "shift", "trap", "unset", "times", "return", "source"}, words[0].text)
 		a.call(words, in)
 	}
 }
@@ -96,8 +98,10 @@ func (a *analysis) call(words []word, in input) {
 			a.runs(at.full)
 			return
 		case at.zone == workspace.System || at.zone == workspace.Outside && table.Lookup(base) != nil && table.ToolFolder(at.full):
-			program, words = base, slices.Concat([]word{{text: base}}, words[1:])
-			text = shown(words)
+			if program = base; slices.Contains([]string{"/usr/bin", "/bin", "/usr/local/bin", "/opt/homebrew/bin"}, path.Dir(at.full)) {
+				words = slices.Concat([]word{{text: base}}, words[1:])
+				text = shown(words)
+			}
 		default:
 			a.add(Part{Text: text, Program: base, Effect: effect.Reach, Unknown: true, Foreign: true, Anywhere: true, Why: OutsideProgram})
 			return

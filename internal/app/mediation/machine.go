@@ -41,16 +41,17 @@ func Say(b *places.Book) func(context.Context, *confirm.Question, effect.Profile
 }
 
 // Trust trusts the folder that a question offers, if it may still be offered.
+// It must have been there for as long when the question was asked.
 func Trust(b *places.Book) func(context.Context, *confirm.Question) error {
 	return func(ctx context.Context, q *confirm.Question) error {
 		if _, err := b.Now(ctx, ""); err != nil {
 			return err
 		}
 		names, err := Folder(q.Folder)
-		switch root, _ := workingTree(q.Folder); {
+		switch root := project(func() time.Time { return q.Asked })(q.Folder); {
 		case err != nil:
 			return err
-		case root != q.Folder || !b.MayOffer(root):
+		case root == "" || root != q.Folder || !b.MayOffer(root):
 			return errors.New("the folder is another one now; margay trust add trusts it")
 		}
 		return b.Trust(ctx, names...)

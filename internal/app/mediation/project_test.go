@@ -107,12 +107,16 @@ func TestTrust(t *testing.T) {
 	if err := os.Symlink(filepath.Join(home, "src/b"), filepath.Join(home, "src/link")); err != nil {
 		t.Fatal(err)
 	}
+	later := time.Now().Add(2 * settled)
+	if err := Trust(b)(ctx, &confirm.Question{Asked: time.Now(), Folder: filepath.Join(home, "src/a")}); err == nil {
+		t.Error("what was just made is trusted")
+	}
 	for _, folder := range []string{"", "src", "..", "src/a/sub", "src/plain", ".config/x", "src/node_modules/x", "src/theirs", "src/link", "src/nothing"} {
-		if err := Trust(b)(ctx, &confirm.Question{Folder: filepath.Join(home, folder)}); err == nil {
+		if err := Trust(b)(ctx, &confirm.Question{Asked: later, Folder: filepath.Join(home, folder)}); err == nil {
 			t.Errorf("%q is trusted", folder)
 		}
 	}
-	if err := Trust(b)(ctx, &confirm.Question{Folder: filepath.Join(home, "src/a")}); err != nil {
+	if err := Trust(b)(ctx, &confirm.Question{Asked: later, Folder: filepath.Join(home, "src/a")}); err != nil {
 		t.Fatal(err)
 	}
 	all, err := b.All(ctx)

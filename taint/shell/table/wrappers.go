@@ -19,4 +19,4 @@ func Toolchain(program, word string) bool {
 	return slices.Contains([]string{"cargo", "rustc", "rustfmt"}, program) && toolchain.MatchString(word)
 }
 
-var toolchain = regexp.MustCompile(`^\+[a-z0-9][a-z0-9.-]*$`)
+var toolchain = regexp.MustCompile(`^\+(?:stable|beta|nightly|[0-9]+\.[0-9.]+)(?:-[0-9a-z_-]+)?$`)
