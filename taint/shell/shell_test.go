@@ -157,6 +157,7 @@ func TestAnalyse(t *testing.T) {
 		{"deno test jsr:@evil/x/t.ts", "run reach"},
 		{"docker buildx prune -f", "destroy"},
 		{"mise run test -t ubi:evil/x", "run reach"},
+		{"mise generate git-pre-commit --write", "run persist"},
 		{"go clean -modcache", "run destroy"},
 		{"git checkout-index -a", "edit"},
 		{"git checkout-index -fa", "destroy"},
