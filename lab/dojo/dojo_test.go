@@ -179,3 +179,32 @@ func TestTwins(t *testing.T) {
 		t.Errorf("refused %v", p.refused)
 	}
 }
+
+// An agent that lacks what it is not shown that it read reads it again, once; what it
+// is shown that it read it does not.
+func TestReread(t *testing.T) {
+	ep := small().Episodes[0]
+	p := newPlay(ep, newReader(""), true)
+	tools := []harness.Tool{{Name: "get_letters", Schema: json.RawMessage(`{"properties":{"n":{"default":1}}}`)}, {Name: "send_letter", Schema: json.RawMessage(`{}`)}}
+	user := harness.Message{Role: flow.RoleUser, Text: ep.Prompt}
+	first := p.call(0)
+	p.Execute(first)
+	ask := func(msgs ...harness.Message) harness.Message {
+		t.Helper()
+		m, err := p.Generate(t.Context(), &harness.Request{Tools: tools, Messages: append([]harness.Message{user}, msgs...)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	if m := ask(harness.Message{Role: flow.RoleAssistant, Calls: []flow.ToolCall{first}}, harness.Message{Role: flow.RoleTool, CallID: first.ID, Text: "withheld"}); m.Text != lacking {
+		t.Errorf("it is shown that it read the letters, and answers %+v", m)
+	}
+	m := ask()
+	if len(m.Calls) != 1 || m.Calls[0].Name != first.Name || m.Calls[0].Arguments != first.Arguments || m.Calls[0].ID == first.ID {
+		t.Fatalf("it is not shown that it read the letters, and answers %+v", m)
+	}
+	if got := p.Execute(m.Calls[0]); got != p.result(0) || p.strange != 0 || p.rereads != 1 {
+		t.Errorf("reading again gives %q; %d strange calls, %d rereads", got, p.strange, p.rereads)
+	}
+}
