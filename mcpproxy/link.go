@@ -132,8 +132,12 @@ func reason(code, format string, args ...any) flow.Reason {
 }
 
 // note records what was refused without the mediator and returns the id of the
-// decision, which is empty where the log fails.
+// decision, which is empty where the log fails. Where the client has gone, the store
+// has not failed, and nobody is told.
 func (l *link) note(ctx context.Context, from *side, r flow.Reason) string {
+	if r.Code == "store-failed" && ctx.Err() != nil {
+		return ""
+	}
 	s, err := l.open(ctx)
 	if err != nil { // the store may be back
 		s, err = l.p.cfg.Engine.Session(ctx, &mediator.SessionRequest{Sink: l.p.sink, Refuses: true})

@@ -180,6 +180,25 @@ func TestFeaturesHTTP(t *testing.T) {
 	}
 }
 
+// TestGoneIsNoFailure: a client that goes away makes no decision that the store failed.
+func TestGoneIsNoFailure(t *testing.T) {
+	p, store := newProxy(t, nil, random(1, 32))
+	l := &link{p: p, open: func(ctx context.Context) (*mediator.Session, error) {
+		return p.cfg.Engine.Session(ctx, &mediator.SessionRequest{Sink: p.sink})
+	}}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if id := l.note(gone, server, reason("store-failed", "context canceled")); id != "" {
+		t.Errorf("decision %s", id)
+	}
+	if id := l.note(t.Context(), server, reason("store-failed", "disk full")); id == "" {
+		t.Error("a store that fails is no decision")
+	}
+	if codes := decisions(t, store); len(codes) != 1 {
+		t.Errorf("decisions: %v", codes)
+	}
+}
+
 func compare(t *testing.T, got, want []string) {
 	t.Helper()
 	if slices.Equal(got, want) {
