@@ -47,8 +47,8 @@ const (
 // trusts begins an answer to a question with a Folder.
 const trusts = "trust:"
 
-// Trust is a yes, once, that trusts the folder which a question offers from now on. It
-// names the folder, so that it is no answer to a question that offers another one.
+// Trust allows the call once and trusts the folder that the question offers, from now
+// on. It names the folder: a question that offers another one refuses it.
 func Trust(folder string) Answer { return Answer(trusts + folder) }
 
 // Yes reports whether an answer lets the call be made.

@@ -258,7 +258,7 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !c.answer.Yes() {
-			t.Errorf("%s is no yes", c.answer)
+			t.Errorf("%s does not allow the call", c.answer)
 		}
 		err := d.Answer(ctx, q.ID, c.answer, "terminal")
 		if !errors.Is(err, c.fails) || (err == nil) != (c.fails == nil) {

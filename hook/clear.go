@@ -71,8 +71,8 @@ func (in *input) clear(ctx context.Context, s *mediator.Session, call flow.ToolC
 	p, err := s.Clear(ctx, &mediator.Clearing{Call: call, Redeem: true})
 	if in.harness == &cursor && err == nil && (p == nil || p.Question != nil) {
 		// Nobody may report what comes back: it counts from now on, as far as the call
-		// tells whose words it is.
-		defer func() { _ = s.Returned(ctx, &mediator.Returned{Call: call, Results: []string{"?"}}) }()
+		// tells whose words it is. Where that can't be kept, the call is not made.
+		err = s.Returned(ctx, &mediator.Returned{Call: call, Results: []string{"?"}})
 	}
 	switch {
 	case err != nil:

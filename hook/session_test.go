@@ -19,8 +19,8 @@ import (
 	"github.com/margaydev/margay/taint/pack"
 )
 
-// coder is a session of a coding agent that is told by hooks from its start, on a
-// machine whose user trusts /work.
+// coder is a session of a coding agent whose hooks report all of it. The user trusts
+// /work.
 type coder struct {
 	t       *testing.T
 	harness string

@@ -232,16 +232,18 @@ func (a *analysis) stmt(s *syntax.Stmt, piped bool) {
 	a.command(s.Cmd, in)
 }
 
-// prints notes the text of a file that a command prints to.
+// prints notes what a command prints to a file, beside what others may have: which
+// ones run, and in which order, is not told apart.
 func (a *analysis) prints(c *syntax.CallExpr, in input, to []*syntax.Redirect) {
 	text, ok := printed.Text(c.Args[0].Lit(), certain(a.words(c.Args[1:])), in.text, in.here)
 	for k := 0; ok && k < len(to); k++ {
 		for _, w := range a.expand(to[k].Word) {
 			full := worst(a.find(w)).full
-			if to[k].Op == syntax.AppOut {
-				text = a.texts[full] + "\n" + text
+			if old, ok := a.texts[full]; ok { // its first line is no longer sure
+				a.texts[full] = "\n" + old + "\n" + text
+			} else {
+				a.texts[full] = text
 			}
-			a.texts[full] = text
 		}
 	}
 }

@@ -44,7 +44,7 @@ them, and ends it. --tools reads a saved answer to tools/list instead.
 
 --openapi reads an OpenAPI 3.0 or 3.1 document, as JSON or YAML, and fetches nothing.
 Each operation is a tool with its operationId as name, or else its method and path, as
-in get_users_id; _ stands for what is no letter or digit. Frameworks differ: compare
+in get_users_id; _ replaces all but letters and digits. Frameworks differ: compare
 with the names of the tools that your agent has.
 
 A draft has no effect until you add it to taint.packs. The server's own words appear

@@ -40,8 +40,8 @@ func Say(b *places.Book) func(context.Context, *confirm.Question, effect.Profile
 	}
 }
 
-// Trust trusts the folder that a question offers, if it may still be offered.
-// It must have been there for as long when the question was asked.
+// Trust trusts the folder that a question offers, if it could still be offered: it must
+// have been there for a day when the question was asked, and hold nothing of strangers'.
 func Trust(b *places.Book) func(context.Context, *confirm.Question) error {
 	return func(ctx context.Context, q *confirm.Question) error {
 		if _, err := b.Now(ctx, ""); err != nil {

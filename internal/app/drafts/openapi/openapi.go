@@ -127,7 +127,7 @@ func (d document) operations() (out []operation, err error) {
 			if _, is := methods[o.method]; is && o.of != nil && strings.HasPrefix(path, "/") {
 				out = append(out, o)
 			} else if !others.MatchString(o.method) && !strings.HasPrefix(path, "x-") {
-				return nil, fmt.Errorf("path %.100q: %.20q is no operation, or the path does not start with /", path, o.method)
+				return nil, fmt.Errorf("path %.100q: %.20q is not an operation, or the path does not start with /", path, o.method)
 			}
 		}
 	}

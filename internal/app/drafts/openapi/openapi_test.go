@@ -129,9 +129,9 @@ func TestRefused(t *testing.T) {
 		"a merge":                {"openapi: 3.0.0\na: {<<: {b: c}}\n", "merge keys are not allowed"},
 		"large":                  {`{"openapi":"3.0.0","x":"` + strings.Repeat("x", maxBytes) + `"}`, "larger than"},
 		"large YAML":             {"openapi: 3.0.0\nx: " + strings.Repeat("x", maxYAML), "has at most"},
-		"not a path":             {string(documentOf(`{"a":{"get":{}}}`, `{}`)), `path "a": "get" is no operation`},
-		"not a method":           {string(documentOf("{\"/a\":{\"ge\\u001bt\":{}}}", `{}`)), `path "/a": "ge\x1bt" is no operation`},
-		"not an operation":       {string(documentOf(`{"/a":{"get":[]}}`, `{}`)), `"get" is no operation`},
+		"not a path":             {string(documentOf(`{"a":{"get":{}}}`, `{}`)), `path "a": "get" is not an operation`},
+		"not a method":           {string(documentOf("{\"/a\":{\"ge\\u001bt\":{}}}", `{}`)), `path "/a": "ge\x1bt" is not an operation`},
+		"not an operation":       {string(documentOf(`{"/a":{"get":[]}}`, `{}`)), `"get" is not an operation`},
 		"one operationId":        {string(documentOf(`{"/a":{"get":{"operationId":"x"}},"/b":{"put":{"operationId":"x"}}}`, `{}`)), `GET "/a" and PUT "/b" make tools of one name, "x"`},
 		"by case":                {string(documentOf(`{"/a":{"get":{"operationId":"getit"}},"/b":{"get":{"operationId":"getIt"}}}`, `{}`)), `make tools of one name, "getIt"`},
 		"by odd letters":         {string(documentOf(`{"/a":{"get":{"operationId":"get.it"}},"/b":{"get":{"operationId":"get/it"}}}`, `{}`)), `make tools of one name, "get_it"`},
@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 		"in what is referred to": {string(documentOf(get(body(`{"$ref":"#/components/schemas/A"}`)), `{"schemas":{"A":{"properties":{"b":{"$ref":"b.json"}}}}}`)), `"b.json" leads to another document`},
 		"nowhere":                {string(documentOf(get(body(`{"$ref":"#/components/schemas/A"}`)), `{}`)), `"#/components/schemas/A" leads nowhere`},
 		"an anchor":              {string(documentOf(get(body(`{"$ref":"#A"}`)), `{}`)), `"#A" leads nowhere`},
-		"beside a path":          {string(documentOf(`{"/a":{"$ref":"#/components/pathItems/A","get":{}}}`, `{"pathItems":{"A":{"delete":{}}}}`)), `"$ref" is no operation`},
+		"beside a path":          {string(documentOf(`{"/a":{"$ref":"#/components/pathItems/A","get":{}}}`, `{"pathItems":{"A":{"delete":{}}}}`)), `"$ref" is not an operation`},
 	} {
 		if _, tools, err := Parse("x.yaml", []byte(c.document), 300); err == nil || !strings.Contains(err.Error(), c.says) || len(err.Error()) > 500 {
 			t.Errorf("%s: %v, %.600v\nwant %s", name, tools, err, c.says)
