@@ -36,6 +36,9 @@ type Arg struct {
 	Path  string
 	Field string // of the ontology; empty for none
 	Free  bool   // free text
+	// Keep: a call without it as it is makes no sense, such as one without its
+	// recipient. It is not made then.
+	Keep bool
 }
 
 // Part is one typed or free argument, or one text, of a candidate.
@@ -44,6 +47,8 @@ type Part struct {
 	// Untrusted: it comes from outside, and an attacker may have planted a guess
 	// in it. Nothing in it is replaced by the pseudonym of a value.
 	Untrusted bool
+	// Fixed: it can't be edited. A release that would have to is refused.
+	Fixed bool
 }
 
 // Candidate is a requested release. All of it is trusted metadata, except the

@@ -5,6 +5,7 @@ import (
 
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -39,6 +40,8 @@ type Piece struct {
 	plain  bool     // in a typed argument of no field
 	lone   bool     // in a text whose rest may not pass
 	match  bool     // a predicate matches in it
+	sure   bool     // a clause is sure of its field
+	canon  string   // the value that the family has seen, as it was then; empty for none
 	named  bool     // it is a pseudonym
 
 	nec   rubric.Necessity
@@ -56,6 +59,7 @@ type Reading struct {
 	Arg     Arg            // what the tool's schema says of it
 	Names   []Pseudonym    // in it
 	Matches []rubric.Match // of the clauses of coverage; of a typed argument, in its value
+	seen    []known.Match  // of values that the family has seen
 	// Passes: text without a label or a match may pass.
 	Passes bool
 }
@@ -67,6 +71,8 @@ func (r *Reading) Typed() bool { return r.Arg.Field != "" && !r.Arg.Free }
 type cutter struct {
 	c        *Candidate
 	rules    Rules
+	known    func(text string) []known.Match
+	lost     bool // there are values that are not looked for
 	class    flow.Class
 	fields   []string
 	readings []Reading
@@ -81,7 +87,7 @@ func (k *cutter) read(part int, arg Arg) Reading {
 		r.Names = k.c.Names.Find(p.Text)
 	}
 	if r.Typed() {
-		r.Matches = k.rules.Match(p.Path, r.value(p.Text))
+		r.Matches, r.seen = k.rules.Match(p.Path, r.value(p.Text)), k.known(r.value(p.Text))
 		return r
 	}
 	// A pseudonym of a field that the rubrics do not have is plain text.
@@ -89,8 +95,10 @@ func (k *cutter) read(part int, arg Arg) Reading {
 		_, known := slices.BinarySearch(k.fields, n.Field)
 		return !known
 	})
-	r.Matches = k.rules.Match(p.Path, p.Text)
-	r.Passes = !arg.Free || k.rules.Residual(p.Path, k.class)
+	r.Matches, r.Passes = k.rules.Match(p.Path, p.Text), !arg.Free || k.rules.Residual(p.Path, k.class)
+	if r.seen = k.known(p.Text); k.lost {
+		r.Passes = false
+	}
 	return r
 }
 
@@ -155,7 +163,8 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 		case s.Label >= 0:
 			a.label = from + s.Label
 			l := &labels[a.label]
-			a.fields, a.any, a.Field = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field
+			a.fields, a.any, a.Field, a.sure = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field, slices.Contains(s.Only, l.Field)
+			a.canon = r.canonical(s.Start, s.End, l.Field)
 			if !a.any && !slices.Contains(s.Only, l.Field) {
 				a.why, a.Field = Mislabelled, Unknown
 			}
@@ -205,11 +214,25 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 			continue
 		}
 		a.fields = append(a.fields, m.Field)
-		if m.Field != field && k.rules.Only(m) {
+		if m.Field != field && k.rules.Only(m) && (m.Clause != KnownClause || !slices.Contains(inside[field], m.Field)) {
 			a.strict = append(a.strict, m.Field)
 		}
 	}
+	if a.token == "" {
+		a.canon = r.canonical(0, len(a.text), field)
+	}
 	k.add(a)
+}
+
+// canonical is the value of a field that was seen, of which a place has a spelling;
+// empty for none.
+func (r *Reading) canonical(start, end int, field string) string {
+	for _, m := range r.seen {
+		if m.Start == start && m.End == end && m.Field == field {
+			return m.Value
+		}
+	}
+	return ""
 }
 
 // trust notes a label's claim, and distrusts a label that a clause contradicted.

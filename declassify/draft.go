@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/declassify/bound"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/declassify/shown"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -34,6 +35,7 @@ type Draft struct {
 	cutter
 	v      *Verification
 	before *shown.Family
+	seen   *known.Family
 	s      *charge.State
 	limits charge.Limits
 	hashes []charge.Hash
@@ -54,12 +56,13 @@ type Draft struct {
 // redacted is, at once.
 const maxRounds = 64
 
-// Draft starts a release on the head of a family; before is what the family
-// showed until now. The state is not changed.
-func (v *Verification) Draft(c *Candidate, rules Rules, before *shown.Family, s *charge.State) (*Draft, error) {
+// Draft starts a release on the head of a family with its past. The state is not
+// changed.
+func (v *Verification) Draft(c *Candidate, rules Rules, past *Past, s *charge.State) (*Draft, error) {
+	in := inform(rules, c, &past.Seen)
 	d := &Draft{
-		cutter: cutter{c: c, rules: rules, class: c.Tool.Class.Known(), fields: rules.Fields()},
-		v:      v, before: before, s: s, hashes: hashesOf(rules), r: &Release{}, clock: lap{time.Now()},
+		cutter: cutter{c: c, rules: in, known: in.find, lost: past.Seen.Lost(), class: c.Tool.Class.Known(), fields: in.fields},
+		v:      v, before: &past.Shown, seen: &past.Seen, s: s, hashes: hashesOf(rules), r: &Release{}, clock: lap{time.Now()},
 	}
 	if s.Seq > 0 || c.Tool.Channel == flow.ChannelUser {
 		return d, nil
@@ -94,6 +97,7 @@ func (d *Draft) Run(ctx context.Context) bool {
 	}
 	d.Read()
 	d.Ask(ctx)
+	defer d.Remember()
 	for range len(d.labels) + 2 {
 		if err := d.Cut(); err != nil {
 			return d.Refuse(err)
@@ -127,7 +131,7 @@ func (d *Draft) settle(ctx context.Context) (fits, again bool) {
 		switch {
 		case err == nil:
 			d.Report()
-			return true, false
+			return d.intact(), false
 		case Short(err) == "":
 			return d.Refuse(err), false
 		case !d.Lower():
@@ -138,6 +142,7 @@ func (d *Draft) settle(ctx context.Context) (fits, again bool) {
 
 // Read reads the parts of the candidate by its tool's schema.
 func (d *Draft) Read() {
+	d.sight()
 	d.readings = make([]Reading, len(d.c.Parts))
 	for i := range d.readings {
 		if p := &d.c.Parts[i]; p.Text != "" {
@@ -326,14 +331,31 @@ func (d *Draft) Report() {
 	for i := range d.pieces {
 		a := &d.pieces[i]
 		op := a.ops[a.op]
-		r.Atoms[i] = Atom{Part: a.part, Start: a.start, End: a.end, Field: a.Field, Op: op, Necessity: a.nec, Cost: a.kappa}
+		r.Atoms[i] = Atom{Part: a.part, Start: a.start, End: a.end, Field: a.Field, Op: op, Necessity: a.nec, Cost: a.kappa, Resolved: a.token != ""}
 		if op == pseudonym && a.token == "" {
-			r.Named = append(r.Named, Named{a.Field, a.text, d.c.Names.Name(a.Field, a.text)})
+			r.Named = append(r.Named, Named{a.Field, a.whole(), d.c.Names.Name(a.Field, a.whole())})
 		}
 		if a.Field == Unknown || a.why == OutOfRange {
 			r.because(a.why, "%s: bytes %d to %d may be of any secret field, and were %sed", d.place(a), a.start, a.end, strings.TrimSuffix(op.Kind.String(), "e"))
 		}
 	}
+}
+
+// intact reports whether nothing was taken from parts that must be as they are, and
+// refuses the release otherwise: it is not charged.
+func (d *Draft) intact() bool {
+	for i := range d.pieces {
+		a := &d.pieces[i]
+		p := &d.c.Parts[a.part]
+		switch keep := d.readings[a.part].Arg.Keep; {
+		case a.ops[a.op].Kind == rubric.Identity || a.token != "" && !p.Fixed || !keep && !p.Fixed || slices.Contains(d.c.Waived, a.Field):
+		case keep:
+			return d.Refuse(Needed.Errorf("%s: %s would be taken from it, and the call makes no sense without it", d.place(a), a.Field))
+		default:
+			return d.Refuse(Needed.Errorf("%s would have to be taken from a name or another text that can't be edited", a.Field))
+		}
+	}
+	return true
 }
 
 // place names a piece by the tool's schema: paths may hold names that a model

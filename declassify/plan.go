@@ -1,6 +1,7 @@
 package declassify
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
@@ -191,6 +192,10 @@ func (k *cutter) propose(proposals []evidence.Proposal) {
 	}
 }
 
+// whole is the value of a piece: where the family has seen it in another spelling, as
+// it was then.
+func (a *Piece) whole() string { return cmp.Or(a.canon, a.text) }
+
 // cost is the most that an operator on a piece discloses, over all fields that it
 // may be of.
 func (a *Piece) cost(rules Prices) flow.Bits {
@@ -224,11 +229,11 @@ func (k *cutter) apply(a *Piece) (string, error) {
 		if a.token != "" {
 			return a.token, nil
 		}
-		return k.c.Names.Name(a.Field, a.text), nil
+		return k.c.Names.Name(a.Field, a.whole()), nil
 	case rubric.Generalize:
-		return k.rules.Generalize(a.Field, op.Level, a.text)
+		return k.rules.Generalize(a.Field, op.Level, a.whole())
 	case rubric.Identity:
-		_, err := k.rules.Generalize(a.Field, 0, a.text)
+		_, err := k.rules.Generalize(a.Field, 0, a.whole())
 		return a.text, err
 	default:
 		return Redacted, nil
@@ -289,7 +294,7 @@ func (k *cutter) variant() []Part {
 func (v *Verification) fingerprint(rules Rules, a *Piece) charge.Hash {
 	parts := []string{"margay value v1", "", Unknown, strings.ToLower(strings.Join(strings.Fields(a.text), " "))}
 	if a.Field != Unknown {
-		parts = []string{"margay value v1", rules.Group(a.Field), rules.Normal(a.Field, a.text)}
+		parts = []string{"margay value v1", rules.Group(a.Field), rules.Normal(a.Field, a.whole())}
 	}
 	h := hmac.New(sha256.New, v.cfg.Key[:])
 	for _, s := range parts {

@@ -66,6 +66,8 @@ type Atom struct {
 	Op               rubric.Op
 	Necessity        rubric.Necessity
 	Cost             flow.Bits
+	// Resolved: a pseudonym stood there, and stays or became its value.
+	Resolved bool
 }
 
 // Named is a value that was replaced by a pseudonym.

@@ -133,6 +133,7 @@ const (
 	Undeclared     Rule = "undeclared"       // the rubrics do not have the field
 	Utility        Rule = clause.Utility     // a field that the sink needs does not survive
 	OutOfRange     Rule = "out-of-range"     // a value is outside of its population
+	Needed         Rule = "needed"           // what must stay as it is would be changed
 	Audit          Rule = "audit"            // the dependency graph discloses more than is charged
 	Budget         Rule = "budget"           // the charges do not fit
 	NoRubric       Rule = "rubric"           // the rubrics of the release can't be relied on

@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/declassify/bound"
 	"github.com/margaydev/margay/declassify/clause"
+	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/declassify/shown"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/flow"
@@ -25,6 +26,11 @@ type Config struct {
 	// process started. Without it, the costs of all further views of a value
 	// add up.
 	History shown.History
+	// Keeper keeps the values that families saw. Without it they are remembered as
+	// long as the Verifier.
+	Keeper known.Keeper
+	// Profile are values that every family counts as seen.
+	Profile []known.Value
 	// Defender labels candidates. Without one nothing is labelled.
 	Defender Defender
 	// Models are the names and versions of the defender's models, for the
@@ -91,11 +97,11 @@ type Verifier struct {
 	families map[flow.TrajectoryID]*family
 }
 
-// family is what the releases of one family showed. Its mutex is held for the
+// family is what one family showed and saw. Its mutex is held for the
 // whole of a release.
 type family struct {
-	mu    sync.Mutex
-	shown shown.Family
+	mu   sync.Mutex
+	past Past
 }
 
 // New returns a Verifier.
@@ -149,18 +155,19 @@ func (v *Verifier) decide(ctx context.Context, c *Candidate, end func(*Draft) (r
 		if err := ctx.Err(); err != nil {
 			return deny(LedgerFailed, "cancelled"), err
 		}
-		s, err := v.cfg.Ledger.Head(ctx, c.family())
-		if err == nil {
-			err = f.shown.CatchUp(ctx, v.cfg.History, s)
-		}
+		s, err := v.catchUp(ctx, c.family(), &f.past)
 		if err != nil {
 			return deny(LedgerFailed, "%v", err), ctx.Err()
 		}
-		d, err := v.Draft(c, rules, &f.shown, s)
+		d, err := v.Draft(c, rules, &f.past, s)
 		if err != nil {
 			return deny(NoRubric, "%v", err), ctx.Err()
 		}
-		if !d.Run(ctx) {
+		fits := d.Run(ctx)
+		if err := f.past.Seen.Keep(ctx, v.cfg.Keeper, c.family()); err != nil {
+			return deny(LedgerFailed, "%v", err), ctx.Err()
+		}
+		if !fits {
 			return d.Result(), ctx.Err()
 		}
 		if r, again := end(d); !again {
@@ -184,6 +191,7 @@ func (v *Verifier) family(id flow.TrajectoryID) *family {
 		delete(v.families, other)
 	}
 	f = &family{}
+	f.past.Seen.Expect(v.cfg.Profile)
 	v.families[id] = f
 	return f
 }

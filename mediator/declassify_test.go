@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
@@ -272,6 +273,10 @@ type undecided struct{}
 
 func (undecided) Release(context.Context, declassify.Candidate) (declassify.Release, error) {
 	return declassify.Release{}, errors.New("no")
+}
+
+func (undecided) Learn(context.Context, flow.TrajectoryID, []known.Value) error {
+	return errors.New("no")
 }
 
 // What can't be decided is not sent, and where only reports are asked for

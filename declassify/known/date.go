@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
-// day is a day of a calendar. Of a year in two digits, the century is 0.
-type day struct{ y, m, d int }
+// day is a day of a calendar. A short one has the last two digits of its year.
+type day struct {
+	y, m, d int
+	short   bool
+}
 
 var months = func() map[string]int {
 	out := map[string]int{"sept": 9}
@@ -19,68 +22,67 @@ var months = func() map[string]int {
 // linking are words that stand between the parts of a date.
 var linking = map[string]bool{"of": true, "the": true, "in": true, "on": true, "and": true, "day": true, "year": true}
 
-// piece is a part of a date: what it may be.
+// maxLinks bounds them between two parts.
+const maxLinks = 3
+
+// piece is a part of a date: what it may be, in n tokens.
 type piece struct {
-	d, m, y int // 0: not that
-	n       int // tokens
+	d, m, y     int // y: -1 for no year
+	short       bool
+	n           int
+	byName, ord bool
 }
 
 // dayAt are the days that a date which starts at a token may be, and how many tokens it
-// takes; 0 where no date starts there. Days and months in numbers are read both ways.
-func dayAt(tokens []token, from int) ([]day, int) {
-	if from >= len(tokens) {
-		return nil, 0
-	}
+// takes; 0 if no date starts there. Days and months in numbers are read both ways.
+func dayAt(tokens []token, from int) (days []day, n int) {
 	if days := compact(&tokens[from]); days != nil {
 		return days, 1
 	}
-	var pieces [3][]piece
-	var out []day
-	best := 0
-	var walk func(i, k int)
-	walk = func(i, k int) {
-		if k == 3 {
-			for _, days := range orders(pieces[0][0], pieces[1][0], pieces[2][0]) {
-				if i-from > best {
-					best, out = i-from, out[:0]
+	if t := &tokens[from]; !t.number && !datish[t.text] {
+		return nil, 0
+	}
+	var parts [3]piece
+	var walk func(at, k int)
+	walk = func(at, k int) {
+		if k == len(parts) {
+			if got := at - from; got >= n {
+				if got > n {
+					n, days = got, nil
 				}
-				if i-from == best {
-					out = append(out, days)
+				days = orders(days, &parts)
+				if len(days) == 0 {
+					n = 0
 				}
 			}
 			return
 		}
-		at := i
-		for k > 0 && at < len(tokens) && linking[tokens[at].text] && at-i < 3 {
+		for links := 0; k > 0 && links < maxLinks && at < len(tokens) && linking[tokens[at].text] && near(tokens, at); links++ {
 			at++
 		}
-		if at >= len(tokens) || at > from && !near(tokens, at) {
+		if at >= len(tokens) || k > 0 && !near(tokens, at) {
 			return
 		}
 		for _, p := range piecesAt(tokens, at) {
-			pieces[k] = []piece{p}
+			parts[k] = p
 			walk(at+p.n, k+1)
 		}
 	}
 	walk(from, 0)
-	return out, best
+	return days, n
 }
 
-// orders are the days that three parts may be, in the orders that people use.
-func orders(a, b, c piece) []day {
-	var out []day
-	add := func(y, m, d int) {
-		if y > 0 && m > 0 && d > 0 {
-			out = append(out, day{y, m, d})
-			if y >= 1000 {
-				out = append(out, day{y % 100, m, d})
-			}
+// orders adds the days that three parts may be, in the orders that people use.
+func orders(out []day, p *[3]piece) []day {
+	add := func(y, m, d *piece) {
+		if y.y >= 0 && m.m > 0 && d.d > 0 {
+			out = append(out, day{y.y, m.m, d.d, y.short})
 		}
 	}
-	add(c.y, b.m, a.d)
-	add(c.y, a.m, b.d)
-	add(a.y, b.m, c.d)
-	add(a.y, c.m, b.d)
+	add(&p[2], &p[1], &p[0])
+	add(&p[2], &p[0], &p[1])
+	add(&p[0], &p[1], &p[2])
+	add(&p[0], &p[2], &p[1])
 	return out
 }
 
@@ -88,7 +90,7 @@ func orders(a, b, c piece) []day {
 func piecesAt(tokens []token, i int) []piece {
 	t := &tokens[i]
 	if m, ok := months[t.text]; ok {
-		return []piece{{m: m, n: 1}}
+		return []piece{{m: m, y: -1, n: 1}}
 	}
 	if t.number {
 		v, err := strconv.Atoi(t.text)
@@ -98,58 +100,57 @@ func piecesAt(tokens []token, i int) []piece {
 		case len(t.text) == 4:
 			return []piece{{y: v, n: 1}}
 		}
-		p := piece{n: 1}
-		if len(t.text) == 2 {
-			p.y = two(v)
-		}
-		if v >= 1 && v <= 31 {
-			p.d = v
-		}
-		if v >= 1 && v <= 12 {
-			p.m = v
-		}
-		return []piece{p}
+		return []piece{small(v, 1, len(t.text) == 2)}
 	}
 	v, n := under100(tokens, i)
 	if n == 0 {
 		return nil
 	}
-	out := []piece{}
-	if v >= 1 && v <= 31 {
-		out = append(out, piece{d: v, n: n})
+	out := []piece{small(v, n, v >= 10)}
+	next := i + n
+	if next >= len(tokens) || !near(tokens, next) {
+		return out
 	}
-	if next := i + n; next < len(tokens) && near(tokens, next) {
-		switch w, k := under100(tokens, next); {
-		case k > 0 && v >= 10: // nineteen eighty-four
-			out = append(out, piece{y: 100*v + w, n: n + k})
-		case k > 0 && v < 10 && w < 10: // it is no year
-		case tokens[next].text == "thousand" || tokens[next].text == "hundred":
-			unit := map[string]int{"thousand": 1000, "hundred": 100}[tokens[next].text]
-			at := next + 1
-			if at < len(tokens) && tokens[at].text == "and" {
-				at++
-			}
-			w, k := under100(tokens, at)
-			if k == 0 {
-				at = next + 1
-			}
-			out = append(out, piece{y: unit*v + w, n: at + k - i})
+	year := func(v, n int) { out = append(out, piece{y: v, n: n}) }
+	w, k := under100(tokens, next)
+	switch text := tokens[next].text; {
+	case k > 0 && v >= 10 && w >= 10: // nineteen eighty-four
+		year(100*v+w, n+k)
+	case text == "thousand" || text == "hundred":
+		unit := 1000
+		if text == "hundred" {
+			unit = 100
 		}
-		if n == 1 && v >= 10 && next+1 < len(tokens) && (tokens[next].text == "oh" || tokens[next].text == "o") { // nineteen oh five
-			if w, k := under100(tokens, next+1); k == 1 && w < 10 {
-				out = append(out, piece{y: 100*v + w, n: 3})
-			}
+		at := next + 1
+		if at < len(tokens) && tokens[at].text == "and" {
+			at++
+		}
+		if w, k := under100(tokens, at); k > 0 {
+			year(unit*v+w, at+k-i)
+		} else {
+			year(unit*v, next+1-i)
+		}
+	case (text == "oh" || text == "o") && v >= 10: // nineteen oh five
+		if w, k := under100(tokens, next+1); k == 1 && w < 10 {
+			year(100*v+w, n+2)
 		}
 	}
 	return out
 }
 
-// two is a year of two digits; 100 for 00, so that it is one.
-func two(v int) int {
-	if v == 0 {
-		return 100
+// small is what a number below a hundred may be.
+func small(v, n int, year bool) piece {
+	p := piece{y: -1, n: n}
+	if year {
+		p.y, p.short = v, true
 	}
-	return v
+	if v >= 1 && v <= 31 {
+		p.d = v
+	}
+	if v >= 1 && v <= 12 {
+		p.m = v
+	}
+	return p
 }
 
 // compact are the days of a number such as 19840312 or 120384.
@@ -158,19 +159,13 @@ func compact(t *token) []day {
 		return nil
 	}
 	num := func(s string) int { v, _ := strconv.Atoi(s); return v }
-	w := len(t.text) - 4 // digits of the year
+	s, w := t.text, len(t.text)-4 // w: digits of the year
 	var out []day
 	add := func(y, m, d int) {
 		if m >= 1 && m <= 12 && d >= 1 && d <= 31 {
-			if w == 2 {
-				y = two(y)
-			}
-			if out = append(out, day{y, m, d}); y >= 1000 {
-				out = append(out, day{two(y % 100), m, d})
-			}
+			out = append(out, day{y, m, d, w == 2})
 		}
 	}
-	s := t.text
 	add(num(s[:w]), num(s[w:w+2]), num(s[w+2:]))
 	add(num(s[4:]), num(s[2:4]), num(s[:2]))
 	add(num(s[4:]), num(s[:2]), num(s[2:4]))

@@ -1,284 +1,273 @@
 // Package known finds values that somebody has seen in texts, however they are
 // spelt: names with and without middle parts, or by initials and surname; dates in
 // every order, with months as words or numbers, and in words; numbers of telephones,
-// cards and accounts with any separators; other values without regard to case, marks
-// and punctuation.
+// cards and accounts with any separators, or digit by digit in words; amounts of money;
+// addresses with the usual abbreviations; other values without regard to case, marks
+// and punctuation. Escapes and lookalikes are undone first (canon.Read).
 //
-// It decides nothing. A value that is found is of a field that is known, whatever the
-// argument that it stands in says of itself.
+// It decides nothing. A value that is found is of the field that it was seen under,
+// whatever the argument that it stands in says of itself.
+//
+// # Cost
+//
+// Find takes time linear in the text: at each word it follows one path of at most
+// [maxWords] words through a trie, reads at most one date and one amount, and compares
+// at most [maxRun] letters and digits with what is known.
 package known
 
 import (
 	"errors"
 	"slices"
-)
 
-// Kind says how a value may be spelt.
-type Kind uint8
-
-// Kinds. Text is any value: its words, in their order.
-const (
-	Text   Kind = iota
-	Name        // of a person: given names, then surnames
-	Date        // a day
-	Digits      // telephone numbers, cards, accounts: letters and digits without separators
+	"github.com/margaydev/margay/secret/canon"
 )
 
 // Value is a value that was seen under a field.
-type Value struct {
-	Field, Text string
-	Kind        Kind
-}
+type Value struct{ Field, Text string }
 
 // Match is a place in a text, in bytes, where a known value stands.
 type Match struct {
 	Start, End int
 	Field      string
-	Value      int // the place of the value among those of the Set
+	// Value is the known value; empty if what stands there may be several.
+	Value string
 }
 
-// Bounds. A value or a text beyond them is an error, and not looked for in part.
+// Bounds of a Set.
 const (
-	MaxValues = 4096
-	MaxValue  = 512     // bytes of a value
-	MaxText   = 8 << 20 // bytes of a text
+	MaxValues = 16384
+	MaxValue  = 512 // bytes of a value
 )
 
-// Errors of the bounds.
-var (
-	ErrValues = errors.New("too many values are known, or one is too long")
-	ErrText   = errors.New("the text is too long")
+const (
+	maxWords = 24 // of a spelling
+	maxRun   = 64 // letters and digits of a number
+	minRun   = 5  // fewer are no number to look for
+	heads    = 1024
+	maxGap   = 6 // bytes between the words of a value
 )
 
-// Set looks for values. It is immutable and safe for concurrent use.
+// ErrFull says that a set has its bounds' worth of values, or that a value is longer
+// than a set can look for.
+var ErrFull = errors.New("known: too many values, or one too long")
+
+// Set looks for values. It is not safe for concurrent use with Add.
 type Set struct {
-	fields []string
-	words  map[string][]form // by the word of a form that says the most
-	days   map[day][]int
-	runs   map[string][]int // by letters and digits without separators
-	length []int            // of the runs, ascending
+	values map[Value]bool
+	words  map[step]*node
+	nodes  uint32
+	days   map[day]entries
+	runs   map[string]entries // by letters and digits without separators
+	heads  [heads / 64]uint64 // of the first two letters or digits of each run
+	length [maxRun + 1]bool   // of the runs
+	pays   map[int]entries
 }
 
-// form is one spelling: elements in their order, of which one is looked up.
-type form struct {
-	value  int
-	anchor int
-	elems  []elem
+// step leads from a node of the trie to the next by a word; node 0 is the root.
+type step struct {
+	from uint32
+	word string
 }
 
-// elem is a word, or the letter that it starts with.
-type elem struct {
-	text    string
-	initial bool
+type node struct {
+	id   uint32
+	ends entries
 }
 
-// New makes a set. A value that has nothing to be found by is left out.
-func New(values []Value) (*Set, error) {
-	if len(values) > MaxValues {
-		return nil, ErrValues
-	}
-	s := &Set{words: map[string][]form{}, days: map[day][]int{}, runs: map[string][]int{}}
-	for i, v := range values {
-		if len(v.Text) > MaxValue {
-			return nil, ErrValues
-		}
-		s.fields = append(s.fields, v.Field)
-		tokens := tokenise(v.Text)
-		switch v.Kind {
-		case Date:
-			for at := range tokens {
-				if d, n := dayAt(tokens, at); n == len(tokens)-at && at == 0 && d != nil {
-					for _, one := range d {
-						s.days[one] = append(s.days[one], i)
-					}
-				}
+// entries are what a spelling is of: one for each field.
+type entries []Value
+
+func (e entries) with(v Value) entries {
+	for i := range e {
+		if e[i].Field == v.Field {
+			if e[i].Text != v.Text {
+				e[i].Text = "" // it may be either
 			}
-		case Digits:
-			s.digits(i, tokens)
-		case Name:
-			s.name(i, tokens)
-		default:
-			s.add(form{value: i, elems: exactly(tokens)})
+			return e
 		}
 	}
-	for run := range s.runs {
-		if !slices.Contains(s.length, len(run)) {
-			s.length = append(s.length, len(run))
-		}
-	}
-	slices.Sort(s.length)
-	return s, nil
+	return append(e, v)
 }
 
-// add adds a form under the longest of its words.
-func (s *Set) add(f form) {
-	if len(f.elems) == 0 {
-		return
+// Len is the number of values.
+func (s *Set) Len() int { return len(s.values) }
+
+// Has reports whether a value was added.
+func (s *Set) Has(v Value) bool { return s.values[v] }
+
+// Add adds a value. Values that are too short to tell from ordinary text (a number of
+// fewer than five digits, a word of two letters, a common word) are not looked for.
+func (s *Set) Add(v Value) error {
+	if s.values[v] {
+		return nil
 	}
-	for i, e := range f.elems {
-		if !e.initial && (f.elems[f.anchor].initial || len(e.text) > len(f.elems[f.anchor].text)) {
-			f.anchor = i
+	if len(s.values) >= MaxValues || len(v.Text) > MaxValue {
+		return ErrFull
+	}
+	if s.values == nil {
+		*s = Set{values: map[Value]bool{}, words: map[step]*node{}, days: map[day]entries{}, runs: map[string]entries{}, pays: map[int]entries{}}
+	}
+	s.values[v] = true
+	for _, text := range transcribed(v.Text) {
+		if r, differs := canon.Read(text); differs {
+			text = r.Text
 		}
+		s.spell(v, text)
 	}
-	key := f.elems[f.anchor].text
-	if f.elems[f.anchor].initial || slices.ContainsFunc(s.words[key], func(o form) bool { return o.value == f.value && slices.Equal(o.elems, f.elems) }) {
-		return
-	}
-	s.words[key] = append(s.words[key], f)
+	return nil
 }
 
-func exactly(tokens []token) []elem {
-	var out []elem
-	for _, t := range tokens {
-		out = append(out, elem{text: t.text})
+// phrase adds a spelling in words.
+func (s *Set) phrase(v Value, words ...string) {
+	letters := 0
+	for _, w := range words {
+		letters += len(w)
 	}
-	return out
-}
-
-// name adds the spellings of a person's name. Who has one word only is looked for by
-// that.
-func (s *Set) name(i int, tokens []token) {
-	words := exactly(tokens)
-	if len(words) == 0 {
+	if len(words) == 0 || len(words) > maxWords || letters < 3 || len(words) == 1 && common[words[0]] {
 		return
 	}
-	s.add(form{value: i, elems: words})
-	if len(words) == 1 {
-		return
+	at := uint32(0)
+	var n *node
+	for _, w := range words {
+		n = s.words[step{at, w}]
+		if n == nil {
+			s.nodes++
+			n = &node{id: s.nodes}
+			s.words[step{at, w}] = n
+		}
+		at = n.id
 	}
-	first, last := words[0], words[len(words)-1]
-	initial := func(e elem) elem { return elem{e.text, true} }
-	initials := make([]elem, len(words)-1)
-	for k, w := range words[:len(words)-1] {
-		initials[k] = initial(w)
-	}
-	for _, elems := range [][]elem{
-		{first, last}, {last, first}, append([]elem{last}, words[:len(words)-1]...),
-		append(slices.Clone(initials), last), append([]elem{last}, initials...), {initials[0], last}, {last, initials[0]},
-		append(append([]elem{first}, initials[1:]...), last), append([]elem{last, first}, initials[1:]...),
-	} {
-		s.add(form{value: i, elems: elems})
-	}
-	if len(words) > 3 { // two surnames
-		s.add(form{value: i, elems: []elem{first, words[len(words)-2]}})
-		s.add(form{value: i, elems: []elem{first, words[len(words)-2], last}})
-	}
+	n.ends = n.ends.with(v)
 }
 
-// minRun is the shortest part of a number that is looked for without its code.
-const minRun = 7
-
-// digits adds the spellings of a number: with its code for a country or without.
-func (s *Set) digits(i int, tokens []token) {
-	run := ""
-	for _, t := range tokens {
-		run += t.text
-	}
-	if len(run) < 4 {
+// run adds a spelling as letters and digits without separators.
+func (s *Set) run(v Value, run string) {
+	if len(run) < minRun || len(run) > maxRun {
 		return
 	}
-	add := func(r string) {
-		if !slices.Contains(s.runs[r], i) {
-			s.runs[r] = append(s.runs[r], i)
-		}
-	}
-	add(run)
-	if tokens[0].number && len(tokens) > 0 && tokens[0].plus || len(run) > 2 && run[:2] == "00" {
-		bare := run
-		if run[:2] == "00" {
-			bare = run[2:]
-			add(bare)
-		} else {
-			add("00" + run)
-		}
-		for code := 1; code <= 3 && len(bare)-code >= minRun; code++ {
-			add(bare[code:])
-			add("0" + bare[code:])
-		}
-	}
+	s.runs[run] = s.runs[run].with(v)
+	h := head(run)
+	s.heads[h/64] |= 1 << (h % 64)
+	s.length[len(run)] = true
 }
+
+// head is a small number for how a run starts.
+func head[T string | []byte](run T) uint { return (uint(run[0])*37 + uint(run[1])) % heads }
 
 // Find returns the places of known values in a text, by their start. They may overlap.
-func (s *Set) Find(text string) ([]Match, error) {
-	if len(text) > MaxText {
-		return nil, ErrText
+func (s *Set) Find(text string) []Match {
+	if len(s.values) == 0 || text == "" {
+		return nil
 	}
-	tokens := tokenise(text)
+	r, differs := canon.Read(text)
+	read := text
+	if differs {
+		read = r.Text
+	}
+	tokens := tokenise(read)
 	var out []Match
-	add := func(from, to, value int) {
-		out = append(out, Match{tokens[from].start, tokens[to-1].end, s.fields[value], value})
+	add := func(from, n int, e entries) {
+		start, end := tokens[from].start, tokens[from+n-1].end
+		if differs {
+			start, end = r.Span(start, end)
+		}
+		for _, v := range e {
+			out = append(out, Match{start, end, v.Field, v.Text})
+		}
 	}
 	for i := range tokens {
-		for _, f := range s.words[tokens[i].text] {
-			if from := i - f.anchor; from >= 0 {
-				if n := f.at(tokens, from); n > 0 {
-					add(from, from+n, f.value)
-				}
-			}
-		}
+		s.phraseAt(tokens, i, func(n int, e entries) { add(i, n, e) })
 		if len(s.days) > 0 {
 			if days, n := dayAt(tokens, i); n > 0 {
 				for _, d := range days {
-					for _, v := range s.days[d] {
-						add(i, i+n, v)
-					}
+					add(i, n, s.days[d])
 				}
 			}
 		}
-		if len(s.length) > 0 {
-			s.run(tokens, i, func(n, value int) { add(i, i+n, value) })
+		if len(s.pays) > 0 {
+			if pay, n := amountAt(tokens, i); n > 0 {
+				add(i, n, s.pays[pay])
+			}
 		}
+		s.runAt(tokens, i, func(n int, e entries) { add(i, n, e) })
 	}
-	slices.SortFunc(out, func(a, b Match) int {
-		if a.Start != b.Start {
-			return a.Start - b.Start
-		}
-		if a.End != b.End {
-			return a.End - b.End
-		}
-		return a.Value - b.Value
-	})
-	return slices.Compact(out), nil
+	slices.SortFunc(out, compare)
+	return slices.Compact(out)
 }
 
-// at reports how many tokens from a place are a form's; 0 where they are others.
-func (f *form) at(tokens []token, from int) int {
-	if from+len(f.elems) > len(tokens) {
-		return 0
+func compare(a, b Match) int {
+	switch {
+	case a.Start != b.Start:
+		return a.Start - b.Start
+	case a.End != b.End:
+		return a.End - b.End
+	case a.Field < b.Field:
+		return -1
+	case a.Field > b.Field:
+		return 1
+	case a.Value < b.Value:
+		return -1
+	case a.Value > b.Value:
+		return 1
 	}
-	for k, e := range f.elems {
-		t := &tokens[from+k]
-		same := t.text == e.text
-		if e.initial {
-			same = t.letters == 1 && len(e.text) >= len(t.text) && e.text[:len(t.text)] == t.text
-		}
-		if !same || k > 0 && !near(tokens, from+k) {
-			return 0
-		}
-	}
-	return len(f.elems)
+	return 0
 }
 
-// near reports whether a token follows the one before it with little between.
-func near(tokens []token, i int) bool { return tokens[i].start-tokens[i-1].end <= maxGap }
+// phraseAt finds the longest spelling in words that starts at a token.
+func (s *Set) phraseAt(tokens []token, from int, found func(n int, e entries)) {
+	at, best := uint32(0), 0
+	var ends entries
+	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
+		n := s.words[step{at, tokens[i].text}]
+		if n == nil {
+			break
+		}
+		if len(n.ends) > 0 {
+			best, ends = i+1-from, n.ends
+		}
+		at = n.id
+	}
+	if best > 0 {
+		found(best, ends)
+	}
+}
 
-// maxGap bounds what may stand between the words of a value, in bytes.
-const maxGap = 6
-
-// run finds the runs of letters and digits that start at a token.
-func (s *Set) run(tokens []token, from int, found func(n, value int)) {
-	longest := s.length[len(s.length)-1]
-	run := ""
+// runAt finds the runs of letters and digits that start at a token.
+func (s *Set) runAt(tokens []token, from int, found func(n int, e entries)) {
+	if len(s.runs) == 0 {
+		return
+	}
+	var buf [maxRun]byte
+	run := buf[:0]
+	times := 1
 	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
 		part := tokens[i].text
 		if d, ok := digitWords[part]; ok {
 			part = d
+		} else if n := repeats[part]; n > 0 {
+			times = n // double three
+			continue
 		}
-		if run += part; len(run) > longest {
+		for range times {
+			if len(run)+len(part) > maxRun {
+				return
+			}
+			run = append(run, part...)
+		}
+		times = 1
+		if len(run) < 2 {
+			continue
+		}
+		if h := head(run); s.heads[h/64]&(1<<(h%64)) == 0 {
 			return
 		}
-		for _, v := range s.runs[run] {
-			found(i+1-from, v)
+		if s.length[len(run)] {
+			if e, ok := s.runs[string(run)]; ok {
+				found(i+1-from, e)
+			}
 		}
 	}
 }
+
+// near reports whether a token follows the one before it with little between.
+func near(tokens []token, i int) bool { return tokens[i].start-tokens[i-1].end <= maxGap }

@@ -14,73 +14,108 @@ type token struct {
 	start, end int
 	number     bool
 	plus       bool // a plus sign stands before it
-	letters    int
+	single     bool // a letter of a script that puts no space between words
 }
 
 // alone are the scripts that put no space between words: each of their letters is a
 // token.
 var alone = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
+const (
+	other = iota
+	letter
+	digit
+	single
+	inner // stands within words and is not seen, or counts for nothing
+)
+
+// class is what a character is for tokens.
+func class(r rune) int {
+	switch {
+	case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+		return letter
+	case r >= '0' && r <= '9':
+		return digit
+	case r == '\'':
+		return inner
+	case r < utf8.RuneSelf:
+		return other
+	case unicode.IsLetter(r) && unicode.In(r, alone...):
+		return single
+	case unicode.IsLetter(r):
+		return letter
+	case unicode.IsDigit(r):
+		return digit
+	case r == '\u2019' || unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r):
+		return inner
+	}
+	return other
+}
+
 // tokenise cuts a text into its words and numbers.
 func tokenise(s string) []token {
-	var out []token
+	out := make([]token, 0, len(s)/5+1)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+		kind := class(r)
+		if kind != letter && kind != digit && kind != single {
 			i += n
 			continue
 		}
-		start, digit, single := i, unicode.IsDigit(r), unicode.In(r, alone...)
-		var b strings.Builder
-		letters := 0
-		for i < len(s) {
+		start, end := i, i+n
+		for i = end; i < len(s) && kind != single; i += n {
 			r, n = utf8.DecodeRuneInString(s[i:])
-			inside := unicode.IsLetter(r) && !digit && (letters == 0 || !single && !unicode.In(r, alone...)) || unicode.IsDigit(r) && digit
-			if !inside && !(unicode.Is(unicode.Mn, r) && i > start) && !(joins(r) && letters > 0 && follows(s[i+n:])) {
+			if k := class(r); k == kind {
+				end = i + n
+			} else if k != inner {
 				break
 			}
-			if inside {
-				letters++
-			}
-			if !joins(r) {
-				b.WriteRune(r)
-			}
-			i += n
 		}
-		t := token{text: folded(b.String()), start: start, end: i, number: digit, letters: letters, plus: start > 0 && s[start-1] == '+'}
-		if len(out) > 0 && out[len(out)-1].number && out[len(out)-1].end == start && ordinals[t.text] {
-			out[len(out)-1].end = i // 3rd
+		i = end
+		text := folded(s[start:end])
+		if k := len(out) - 1; k >= 0 && out[k].number && out[k].end == start && ordinals[text] {
+			out[k].end = end // 3rd
 			continue
 		}
-		out = append(out, t)
+		if a, ok := abbreviations[text]; ok {
+			text = a
+		}
+		out = append(out, token{text, start, end, kind == digit, start > 0 && s[start-1] == '+', kind == single})
 	}
 	return out
 }
 
-// joins reports whether a sign stands within words: O'Brien, soft hyphens, and what
-// nobody sees.
-func joins(r rune) bool {
-	return r == '\'' || r == '\u2019' || unicode.Is(unicode.Cf, r)
-}
-
-// follows reports whether a letter comes next.
-func follows(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return unicode.IsLetter(r)
-}
-
 // folded is a word in small letters, without marks, with digits of ASCII.
 func folded(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Mn, r):
+	plain := true
+	for i := range len(s) {
+		c := s[i]
+		if c >= utf8.RuneSelf || c == '\'' {
+			return slowly(s)
+		}
+		plain = plain && (c < 'A' || c > 'Z')
+	}
+	if plain {
+		return s
+	}
+	return strings.ToLower(s)
+}
+
+func slowly(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch k := class(r); {
+		case k == inner:
 			return -1
-		case unicode.IsDigit(r) && r > unicode.MaxASCII:
+		case k == digit && r > unicode.MaxASCII:
 			return digitOf(r)
 		}
 		return unicode.ToLower(r)
 	}, norm.NFKD.String(strings.ToLower(s)))
+	return unmarked.Replace(s)
 }
+
+// unmarked are letters that have no form without their mark.
+var unmarked = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
 
 // digitOf is the digit that a digit of another script is: they come in tens.
 func digitOf(r rune) rune {
@@ -93,48 +128,14 @@ func digitOf(r rune) rune {
 
 var ordinals = map[string]bool{"st": true, "nd": true, "rd": true, "th": true}
 
+// abbreviations of words in addresses.
+var abbreviations = map[string]string{
+	"street": "st", "str": "st", "road": "rd", "avenue": "ave", "av": "ave", "boulevard": "blvd", "drive": "dr", "lane": "ln", "court": "ct", "square": "sq", "place": "pl",
+	"terrace": "ter", "highway": "hwy", "parkway": "pkwy", "apartment": "apt", "suite": "ste", "north": "n", "south": "s", "east": "e", "west": "w",
+}
+
 // digitWords are digits as people say them in a number.
 var digitWords = map[string]string{"zero": "0", "oh": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"}
 
-// small are numbers in words, cardinal and ordinal.
-var small = func() map[string]int {
-	out := map[string]int{}
-	for i, w := range strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen") {
-		out[w] = i
-	}
-	for i, w := range strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth") {
-		out[w] = i
-	}
-	return out
-}()
-
-var tens = func() map[string]int {
-	out := map[string]int{}
-	for i, w := range strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety") {
-		out[w] = 20 + 10*i
-	}
-	for i, w := range strings.Fields("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth") {
-		out[w] = 20 + 10*i
-	}
-	return out
-}()
-
-// under100 is the number below a hundred that tokens say from a place, and how many
-// tokens that takes; 0 for none.
-func under100(tokens []token, i int) (v, n int) {
-	if i >= len(tokens) {
-		return 0, 0
-	}
-	if t, ok := tens[tokens[i].text]; ok {
-		if i+1 < len(tokens) && near(tokens, i+1) {
-			if u, ok := small[tokens[i+1].text]; ok && u > 0 && u < 10 {
-				return t + u, 2
-			}
-		}
-		return t, 1
-	}
-	if u, ok := small[tokens[i].text]; ok {
-		return u, 1
-	}
-	return 0, 0
-}
+// repeats say how often the next digit of a number stands.
+var repeats = map[string]int{"double": 2, "triple": 3, "treble": 3}

@@ -30,14 +30,15 @@ type Call struct {
 	Finding audit.Finding // the first in its arguments that was replaced; zero for none
 }
 
-// First returns the first finding whose text was replaced; the zero one for none.
-func First(found []audit.Finding) audit.Finding {
+// First returns the first finding whose text was replaced; otherwise what was withheld
+// by rubrics, the zero Finding for nothing.
+func First(found []audit.Finding, withheld audit.Finding) audit.Finding {
 	for _, f := range found {
 		if f.Action != flow.ActReport && f.Action != flow.ActAllow {
 			return audit.Finding{ID: f.ID, Rule: f.Rule, Kind: f.Kind, Fingerprint: f.Fingerprint}
 		}
 	}
-	return audit.Finding{}
+	return withheld
 }
 
 // Memory is what is remembered of one trajectory. It is safe for concurrent use.

@@ -84,11 +84,11 @@ func (g *Stream) endArguments(t *text) {
 		name = string(c.name.win[:min(len(c.name.win), 128)])
 	}
 	t.done, t.cut = true, t.len
-	edits, found, refusal := g.opt.Calls.Arguments(g.ctx, g.cfg, name, t.win)
+	edits, found, withheld, refusal := g.opt.Calls.Arguments(g.ctx, g.cfg, name, t.win)
 	known := len(g.fresh)
 	g.note(t, found)
 	if len(edits) > 0 && c.made.Finding.ID == "" {
-		c.made.Finding = altered.First(g.fresh[known:])
+		c.made.Finding = altered.First(g.fresh[known:], withheld)
 	}
 	t.edits, t.all = edits, edits
 	t.trace.Decided(t.len, edits, found)

@@ -157,7 +157,7 @@ type piece struct {
 type Calls interface {
 	// Arguments decides about the complete arguments of a call: the edits, what
 	// was found, and what the model reads if the call is not made.
-	Arguments(ctx context.Context, cfg *stream.Config, name string, args []byte) (edits []stream.Edit, found []stream.Finding, refusal string)
+	Arguments(ctx context.Context, cfg *stream.Config, name string, args []byte) (edits []stream.Edit, found []stream.Finding, withheld audit.Finding, refusal string)
 	// Rubrics reports whether calls are held to rubrics, too.
 	Rubrics() bool
 }

@@ -112,11 +112,12 @@ func Look(ctx context.Context, s *session.Session, calls Calls, a *Whole) Looked
 			var found []stream.Finding
 			seen := trace.Whole(t.Field, t.Text, i)
 			if c, ok := byText[t.ID]; ok {
-				edits, what, refusal := calls.Arguments(ctx, cfg, a.Calls[c].Name, []byte(t.Text))
+				edits, what, withheld, refusal := calls.Arguments(ctx, cfg, a.Calls[c].Name, []byte(t.Text))
 				name := a.Calls[c].Name
 				trace.Whole(flow.FieldToolName, name, i).Decided(int64(len(name)), nil, nil)
 				seen.Decided(int64(len(t.Text)), edits, what)
 				edited, found = session.Apply(edits, 0, []byte(t.Text)), what
+				out.altered[c] = withheld
 				if refusal != "" {
 					out.Refused[c] = refusal
 				}
@@ -126,7 +127,7 @@ func Look(ctx context.Context, s *session.Session, calls Calls, a *Whole) Looked
 			known := len(j.Findings)
 			r.Take(s, &j, t, edited, found)
 			if c, ok := byText[t.ID]; ok && string(edited) != t.Text {
-				out.altered[c] = altered.First(j.Findings[known:])
+				out.altered[c] = altered.First(j.Findings[known:], out.altered[c])
 			}
 			j.Denied = j.Denied || slices.ContainsFunc(found, func(f stream.Finding) bool { return s.Policy.Halts(&f) })
 		}

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
+	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
 )
@@ -21,28 +24,29 @@ import (
 //
 // A call is refused where its arguments hold a pseudonym that its tool's rubric
 // does not turn back, or a private key, which must not leave. Otherwise findings
-// are replaced so that JSON stays JSON.
-func (v *Verbs) Arguments(ctx context.Context, cfg *stream.Config, name string, args []byte) (edits []stream.Edit, found []stream.Finding, refused string) {
+// are replaced so that JSON stays JSON. Withheld is what rubrics took out of a call
+// that is made, in the form of a finding; the zero Finding for nothing.
+func (v *Verbs) Arguments(ctx context.Context, cfg *stream.Config, name string, args []byte) (edits []stream.Edit, found []stream.Finding, withheld audit.Finding, refused string) {
 	edits, found = cfg.Scan(args)
 	if v.s.Observes() {
-		return edits, found, ""
+		return edits, found, withheld, ""
 	}
-	if made, refused, ok := v.releaseCall(ctx, name, args, edits, found); refused != "" && ok {
-		return edits, found, refused
+	if made, less, refused, ok := v.releaseCall(ctx, name, args, edits, found); refused != "" && ok {
+		return edits, found, withheld, refused
 	} else if ok {
-		return made, found, ""
+		return made, found, less, ""
 	}
 	if at := v.pseudonym(args); at != nil {
-		return edits, found, refusal(v.s.Clean(name), at.Name, at.Kind)
+		return edits, found, withheld, refusal(v.s.Clean(name), at.Name, at.Kind)
 	}
 	if hasKey(found) {
-		return edits, found, refusal(v.s.Clean(name), "a private key", secret.KindPrivateKey)
+		return edits, found, withheld, refusal(v.s.Clean(name), "a private key", secret.KindPrivateKey)
 	}
 	inside, ok := insideStrings(args, edits)
 	if !ok {
-		return edits, found, refusal(v.s.Clean(name), "a secret", secret.KindSecret)
+		return edits, found, withheld, refusal(v.s.Clean(name), "a secret", secret.KindSecret)
 	}
-	return inside, found, ""
+	return inside, found, withheld, ""
 }
 
 // hasKey reports whether a private key was found that is not only reported.
@@ -84,10 +88,45 @@ func (v *Verbs) pseudonym(args []byte) *secret.PseudonymAt {
 // replaced says what of a call's arguments was replaced, and how it is allowed;
 // nothing where nothing was.
 func replaced(name string, f audit.Finding) string {
-	if f.ID == "" {
+	switch {
+	case f.ID == "":
 		return ""
+	case f.Rule == byRubrics:
+		return fmt.Sprintf("[margay: the call of %s was made with less than it says: %s. Its rubrics do not let the recipient have it; margay explain %s says more.]", cmp.Or(name, "a tool"), f.Kind, f.ID)
 	}
 	return fmt.Sprintf("[margay: the call of %s was made with a part of its arguments replaced: %s, found by %s. If it is no secret, a person can allow it: margay allow add %s.]", cmp.Or(name, "a tool"), f.Kind, f.Rule, f.ID)
+}
+
+// byRubrics is the rule of what rubrics withheld.
+const byRubrics = "rubrics"
+
+// withheld is what a release shows less of than its candidate, by field.
+func (v *Verbs) withheld(r *declassify.Release) audit.Finding {
+	var out []string
+	for i := range r.Atoms {
+		a := &r.Atoms[i]
+		what := a.Field
+		switch {
+		case a.Op.Kind == rubric.Identity || a.Resolved:
+			continue
+		case a.Field == declassify.Unknown:
+			what = "text that may be private"
+		}
+		how := "redacted"
+		switch a.Op.Kind {
+		case rubric.Generalize:
+			how = "shown coarsely"
+		case rubric.Substitute:
+			how = "replaced"
+		}
+		out = append(out, what+" "+how)
+	}
+	if len(out) == 0 || r.Entry == nil {
+		return audit.Finding{}
+	}
+	slices.Sort(out)
+	text := strings.Join(slices.Compact(out), ", ")
+	return audit.Finding{ID: r.Entry.Decision, Rule: byRubrics, Kind: secret.Kind(text), Fingerprint: v.s.Keys().FingerprintOf([]byte(text))}
 }
 
 // Note is what a model reads behind the result of a call that was made with a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/session"
 )
@@ -31,6 +32,8 @@ type Declassify struct {
 	// Kept is where the values of those names are kept, sealed, for as long as
 	// the memories last; nil: in Config.Values.
 	Kept session.Values
+	// Results returns the fields of what a tool returns as JSON; nil: of none.
+	Results func(tool string) []declassify.Arg
 	// Model returns the model endpoint as a sink. What a prompt says, and what
 	// tools tell the model, is a release to it. Nil: neither is looked at here.
 	Model func(sink flow.Sink) (declassify.Tool, bool)
@@ -49,6 +52,8 @@ type Declassify struct {
 // Releaser decides about releases; *declassify.Verifier is one.
 type Releaser interface {
 	Release(ctx context.Context, c declassify.Candidate) (declassify.Release, error)
+	// Learn notes values that a family has seen.
+	Learn(ctx context.Context, family flow.TrajectoryID, values []known.Value) error
 }
 
 // Origins says where texts of tools come from, by labels.

@@ -94,7 +94,7 @@ func (l *leaves) parts(tool *declassify.Tool) []declassify.Part {
 			path = join(x.path, "##")
 		}
 		kept = append(kept, x)
-		out = append(out, declassify.Part{Path: path, Text: x.text})
+		out = append(out, declassify.Part{Path: path, Text: x.text, Fixed: x.key})
 	}
 	l.at = kept
 	return out

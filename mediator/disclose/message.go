@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/altered"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
@@ -65,6 +66,7 @@ func (v *Verbs) Observe(ctx context.Context, m *Message) session.Result {
 func (v *Verbs) Send(ctx context.Context, m *Message) Decided {
 	var out Decided
 	verb := flow.Call
+	var withheld audit.Finding
 	for i := range m.Texts {
 		if t := &m.Texts[i]; t.ID == m.Arguments {
 			tool, _ := v.tool(m.Tool, t.Text)
@@ -83,7 +85,8 @@ func (v *Verbs) Send(ctx context.Context, m *Message) Decided {
 				if len(t.Text) > session.MaxArguments {
 					out.Refusal = "[margay: the call was not made: its arguments are larger than margay decides.]"
 				}
-				edits, what, refused := v.Arguments(ctx, cfg, m.Tool, []byte(t.Text))
+				edits, what, less, refused := v.Arguments(ctx, cfg, m.Tool, []byte(t.Text))
+				withheld = less
 				edited, found, out.Refusal = session.Apply(edits, 0, []byte(t.Text)), what, cmp.Or(out.Refusal, refused)
 			} else {
 				var whole bool
@@ -101,7 +104,7 @@ func (v *Verbs) Send(ctx context.Context, m *Message) Decided {
 		return r, err
 	})
 	if _, edited := out.Edits[m.Arguments]; edited && !out.Denied() {
-		out.Told = replaced(v.s.Clean(m.Tool), altered.First(out.Findings))
+		out.Told = replaced(v.s.Clean(m.Tool), altered.First(out.Findings, withheld))
 	}
 	if out.Refusal != "" {
 		out.Refusal = session.WithID(out.Refusal, out.Decision.ID)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/stream"
@@ -21,46 +22,49 @@ const releasePatience = time.Minute
 // verifier, after what secrets were found in them is edited out. It reports
 // whether that decides about the call: pseudonyms in it are turned back where
 // the tool's rubric admits that.
-func (v *Verbs) releaseCall(ctx context.Context, name string, args []byte, edits []stream.Edit, found []stream.Finding) (made []stream.Edit, refused string, ok bool) {
+func (v *Verbs) releaseCall(ctx context.Context, name string, args []byte, edits []stream.Edit, found []stream.Finding) (made []stream.Edit, withheld audit.Finding, refused string, ok bool) {
 	tool, ok := v.tool(name, string(args))
 	if !ok {
-		return nil, "", false
+		return nil, withheld, "", false
 	}
 	decides := !v.cfg.Report
 	if hasKey(found) {
-		return nil, refusal(v.s.Clean(name), "a private key", secret.KindPrivateKey), decides
+		return nil, withheld, refusal(v.s.Clean(name), "a private key", secret.KindPrivateKey), decides
 	}
 	edits, whole := insideStrings(args, edits)
 	if !whole {
-		return nil, "", false // what is not declassified is refused there
+		return nil, withheld, "", false // what is not declassified is refused there
 	}
 	before := session.Apply(edits, 0, args)
 	ctx, cancel := context.WithTimeout(ctx, releasePatience)
 	defer cancel()
 	l, ok := leavesOf(before)
 	if !ok {
-		return nil, notReleased(v.s.Clean(name), "its arguments can be read in several ways"), decides
+		return nil, withheld, notReleased(v.s.Clean(name), "its arguments can be read in several ways"), decides
 	}
 	r := v.release(ctx, verbOf(&tool), tool, l.parts(&tool))
 	if !decides || !r.Released() {
-		return nil, notReleased(v.s.Clean(name), why(&r)+waiting(&r)), decides && !v.passes(&r)
+		return nil, withheld, notReleased(v.s.Clean(name), why(&r)+waiting(&r)), decides && !v.passes(&r)
 	}
 	made, ok = l.edits(r.Parts())
 	switch {
 	case !ok:
-		return nil, notReleased(v.s.Clean(name), "the name of an argument would have to be changed"), true
+		return nil, withheld, notReleased(v.s.Clean(name), "the name of an argument would have to be changed"), true
 	case len(made) == 0:
-		return edits, "", true
+		return edits, withheld, "", true
 	case len(edits) > 0:
 		made = []stream.Edit{{Start: 0, End: int64(len(args)), Text: session.Apply(made, 0, before)}}
 	}
-	return made, "", true
+	return made, v.withheld(&r), "", true
 }
 
 // releaseTexts takes what goes to the model through the verifier: the texts of
 // a prompt or of what a tool tells, as they are edited so far.
 func (v *Verbs) releaseTexts(ctx context.Context, verb flow.Verb, texts []flow.Text, r *session.Result) error {
 	d := v.cfg
+	if err := v.learnResults(ctx, texts); err != nil {
+		return err
+	}
 	if d == nil || d.Model == nil || r.Decision.Outcome == flow.Deny || v.s.Observes() || verb != flow.Prompt && verb != flow.Observe {
 		return nil
 	}
@@ -98,7 +102,7 @@ func (v *Verbs) releaseTexts(ctx context.Context, verb flow.Verb, texts []flow.T
 			parts = append(parts, declassify.Part{Text: x.text})
 		}
 		for k := x.from; k < len(parts); k++ {
-			parts[k].Path, parts[k].Untrusted = t.Field.String(), untrusted
+			parts[k].Path, parts[k].Untrusted, parts[k].Fixed = t.Field.String(), untrusted, parts[k].Fixed || t.Fixed
 		}
 		x.to = len(parts)
 		open = append(open, x)

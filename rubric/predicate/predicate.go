@@ -22,6 +22,7 @@ import (
 
 	"github.com/margaydev/margay/internal/dfa"
 	"github.com/margaydev/margay/internal/yamldoc"
+	"github.com/margaydev/margay/secret/canon"
 )
 
 // Limits. What exceeds one of the first three is refused by New.
@@ -294,13 +295,13 @@ func (s *Set) Find(path, text string) ([]Span, bool) {
 		return nil, false
 	}
 	out := s.find(nil, path, text)
-	if f, differs := foldedOf(text); differs {
+	if f, differs := canon.Read(text); differs {
 		known := make(map[Span]bool, len(out))
 		for _, x := range out {
 			known[x] = true
 		}
-		for _, x := range s.find(nil, path, f.text) {
-			if x.Start, x.End = f.span(x.Start, x.End); x.Start < x.End && !known[x] {
+		for _, x := range s.find(nil, path, f.Text) {
+			if x.Start, x.End = f.Span(x.Start, x.End); x.Start < x.End && !known[x] {
 				known[x] = true
 				out = append(out, x)
 			}

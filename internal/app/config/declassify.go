@@ -30,6 +30,9 @@ type Declassify struct {
 	// Model is the model endpoint as a sink; without a class neither prompts nor
 	// results of tools are checked.
 	Model Sink `yaml:"model"`
+	// Profile is a YAML file of values that are known in advance, in lists by
+	// field: {legal-name: [Maria Silva], dob: [1990-03-14]}.
+	Profile string `yaml:"profile"`
 	// Tools are the tools whose calls are checked, by name; "*" is every other
 	// tool.
 	Tools map[string]ReleaseTool `yaml:"tools"`
@@ -87,6 +90,9 @@ type ReleaseTool struct {
 	Files map[string][]string `yaml:"files"`
 	// Trusted: nobody else writes what the tool returns.
 	Trusted bool `yaml:"trusted"`
+	// Results are the fields of what the tool returns as JSON, by path, as in Args.
+	// Those values are known from then on, wherever they leave.
+	Results map[string]string `yaml:"results"`
 }
 
 func (d *Declassify) check() (err error) {

@@ -100,11 +100,17 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	if vc.Validator, err = validatorOf(ctx, cfg); err != nil {
 		return nil, err
 	}
+	if vc.Profile, err = profileOf(cfg.Profile); err != nil {
+		return nil, err
+	}
+	if cfg.Mode != "report" && !c.Observe {
+		vc.Keeper = &remembered{st.Store, &st.Keys}
+	}
 	v, err := declassify.New(vc)
 	if err != nil {
 		return nil, problem.Unexpected(err)
 	}
-	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: Tools(cfg), Memories: memoriesOf(cfg), Kept: st.Store}
+	d := &mediator.Declassify{Verifier: v, Report: cfg.Mode == "report" || c.Observe, Tool: Tools(cfg), Memories: memoriesOf(cfg), Kept: st.Store, Results: resultsOf(cfg)}
 	if vc.Ask {
 		d.Desk = confirm.New(confirm.Config{Store: st.Store, Sealer: &st.Keys, Limit: cfg.Ask.Value(), Asked: asked})
 	}

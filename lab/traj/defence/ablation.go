@@ -6,7 +6,6 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
-	"github.com/margaydev/margay/declassify/shown"
 	"github.com/margaydev/margay/ledger/charge"
 )
 
@@ -42,7 +41,7 @@ func newBare(cfg declassify.Config, without []Ablation) (*bare, error) {
 // chain is the entries of a family that nobody else keeps.
 type chain struct {
 	state   *charge.State
-	shown   shown.Family
+	past    declassify.Past
 	entries []*charge.Entry
 }
 
@@ -50,7 +49,7 @@ type chain struct {
 // would be sent; nil for nothing.
 func (b *bare) release(ctx context.Context, c *declassify.Candidate, rules declassify.Rules, at *chain) (declassify.Release, []declassify.Part, error) {
 	c.Tool.Class = c.Tool.Class.Known()
-	d, err := b.phases.Draft(c, rules, &at.shown, at.state)
+	d, err := b.phases.Draft(c, rules, &at.past, at.state)
 	if err != nil {
 		return declassify.Release{}, nil, err
 	}
@@ -61,7 +60,7 @@ func (b *bare) release(ctx context.Context, c *declassify.Candidate, rules decla
 	if err := at.state.Apply(e); err != nil {
 		return declassify.Release{}, nil, err
 	}
-	at.shown.Take(e, rules)
+	at.past.Shown.Take(e, rules)
 	at.entries = append(at.entries, e)
 	return d.Result(), d.Parts(), ctx.Err()
 }

@@ -1,0 +1,134 @@
+package known
+
+import (
+	"strconv"
+	"strings"
+)
+
+// numbers are numbers in words, cardinal and ordinal, below twenty.
+var numbers = func() map[string]int {
+	out := map[string]int{}
+	for i, w := range strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen") {
+		out[w] = i
+	}
+	for i, w := range strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth") {
+		out[w] = i
+	}
+	return out
+}()
+
+var tens = func() map[string]int {
+	out := map[string]int{}
+	for i, w := range strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety") {
+		out[w] = 20 + 10*i
+	}
+	for i, w := range strings.Fields("twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth") {
+		out[w] = 20 + 10*i
+	}
+	return out
+}()
+
+// datish are the words that a date may start with.
+var datish = func() map[string]bool {
+	out := map[string]bool{}
+	for w := range months {
+		out[w] = true
+	}
+	for w := range numbers {
+		out[w] = true
+	}
+	for w := range tens {
+		out[w] = true
+	}
+	return out
+}()
+
+// under100 is the number below a hundred that tokens say from a place, and how many
+// tokens that takes; 0 for none.
+func under100(tokens []token, i int) (v, n int) {
+	if i >= len(tokens) {
+		return 0, 0
+	}
+	if t, ok := tens[tokens[i].text]; ok {
+		if i+1 < len(tokens) && near(tokens, i+1) {
+			if u, ok := numbers[tokens[i+1].text]; ok && u > 0 && u < 10 {
+				return t + u, 2
+			}
+		}
+		return t, 1
+	}
+	if u, ok := numbers[tokens[i].text]; ok {
+		return u, 1
+	}
+	return 0, 0
+}
+
+// under1000 is the same with hundreds.
+func under1000(tokens []token, i int) (v, n int) {
+	v, n = under100(tokens, i)
+	if n == 0 || i+n >= len(tokens) || tokens[i+n].text != "hundred" || !near(tokens, i+n) {
+		return v, n
+	}
+	v, n = 100*v, n+1
+	at := i + n
+	if at < len(tokens) && tokens[at].text == "and" {
+		at++
+	}
+	if w, k := under100(tokens, at); k > 0 && near(tokens, at) {
+		return v + w, at + k - i
+	}
+	return v, n
+}
+
+// maxDigits bounds the digits of an amount.
+const maxDigits = 12
+
+// amountAt is the amount that tokens say from a place, in whole units, and how many
+// tokens that takes; 0 for none: 85,000.00, 85 000, 85k, eighty-five thousand.
+func amountAt(tokens []token, i int) (v, n int) {
+	if !tokens[i].number {
+		return amountSaid(tokens, i)
+	}
+	run := tokens[i].text
+	next := func(k int) bool { // a group of digits close behind
+		return k < len(tokens) && tokens[k].number && tokens[k].start-tokens[k-1].end <= 2 && tokens[k].start > tokens[k-1].end
+	}
+	n = 1
+	if len(run) <= 3 {
+		for next(i+n) && len(tokens[i+n].text) == 3 && len(run) < maxDigits {
+			run += tokens[i+n].text
+			n++
+		}
+	}
+	v, err := strconv.Atoi(run)
+	if err != nil || len(run) > maxDigits {
+		return 0, 0
+	}
+	if next(i+n) && len(tokens[i+n].text) <= 2 { // cents
+		n++
+	}
+	if i+n < len(tokens) && near(tokens, i+n) {
+		switch tokens[i+n].text {
+		case "k", "thousand", "grand":
+			return 1000 * v, n + 1
+		}
+	}
+	return v, n
+}
+
+// amountSaid is an amount in words.
+func amountSaid(tokens []token, i int) (v, n int) {
+	v, n = under1000(tokens, i)
+	if n == 0 || i+n >= len(tokens) || tokens[i+n].text != "thousand" && tokens[i+n].text != "grand" {
+		return v, n
+	}
+	v, n = 1000*v, n+1
+	at := i + n
+	if at < len(tokens) && tokens[at].text == "and" {
+		at++
+	}
+	if w, k := under1000(tokens, at); k > 0 && near(tokens, at) {
+		return v + w, at + k - i
+	}
+	return v, n
+}

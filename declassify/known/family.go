@@ -1,0 +1,84 @@
+package known
+
+import (
+	"context"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// Keeper keeps the values that families saw, for later processes. It must keep them so
+// that nobody else can read them. Methods are safe for concurrent use.
+type Keeper interface {
+	// Known returns the values of a family that were kept after a place, in
+	// order, and the last place. Begun: what was kept first is still there.
+	Known(ctx context.Context, family flow.TrajectoryID, after int64) (values []Value, last int64, begun bool, err error)
+	// Learn keeps values, durably and all or none. First says that they are the
+	// family's first; there may be none then.
+	Learn(ctx context.Context, family flow.TrajectoryID, values []Value, first bool) error
+}
+
+// Family is what one family has seen. The zero Family has seen nothing. It is not safe
+// for concurrent use.
+type Family struct {
+	set   Set
+	fresh []Value // seen and not kept yet
+	at    int64   // the last that was read of what is kept
+	read  bool
+	first bool // nothing is kept yet
+	lost  bool
+}
+
+// Lost reports whether there are values that are not looked for: more than a set has
+// room for, or some that are kept no more.
+func (f *Family) Lost() bool { return f.lost }
+
+// Find returns the places of what was seen in a text.
+func (f *Family) Find(text string) []Match { return f.set.Find(text) }
+
+// See notes a value.
+func (f *Family) See(v Value) {
+	if v.Text == "" || f.set.Has(v) {
+		return
+	}
+	if f.set.Add(v) != nil {
+		f.lost = true
+		return
+	}
+	f.fresh = append(f.fresh, v)
+}
+
+// Expect notes values that need not be kept.
+func (f *Family) Expect(values []Value) {
+	for _, v := range values {
+		f.lost = f.set.Add(v) != nil || f.lost
+	}
+}
+
+// CatchUp reads what other processes have kept; of nobody if there is no keeper. Anew
+// says that the family has released nothing, so that it is no loss if nothing is kept.
+func (f *Family) CatchUp(ctx context.Context, k Keeper, id flow.TrajectoryID, anew bool) error {
+	if k == nil {
+		return nil
+	}
+	values, last, begun, err := k.Known(ctx, id, f.at)
+	if err != nil {
+		return err
+	}
+	if !f.read && !begun {
+		f.first, f.lost = anew, f.lost || !anew
+	}
+	f.Expect(values)
+	f.at, f.read = last, true
+	return nil
+}
+
+// Keep keeps what is new.
+func (f *Family) Keep(ctx context.Context, k Keeper, id flow.TrajectoryID) error {
+	if k != nil && (len(f.fresh) > 0 || f.first) {
+		if err := k.Learn(ctx, id, f.fresh, f.first); err != nil {
+			return err
+		}
+	}
+	f.fresh, f.first = nil, false
+	return nil
+}

@@ -1,0 +1,137 @@
+package declassify
+
+import (
+	"context"
+	"slices"
+
+	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/shown"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger/charge"
+	"github.com/margaydev/margay/rubric"
+)
+
+// Past is what a family has shown and seen. The zero Past is that of a family that
+// has done neither. It is not safe for concurrent use.
+type Past struct {
+	Shown shown.Family
+	Seen  known.Family
+}
+
+func (v *Verifier) catchUp(ctx context.Context, id flow.TrajectoryID, p *Past) (*charge.State, error) {
+	s, err := v.cfg.Ledger.Head(ctx, id)
+	if err == nil {
+		err = p.Shown.CatchUp(ctx, v.cfg.History, s)
+	}
+	if err == nil {
+		err = p.Seen.CatchUp(ctx, v.cfg.Keeper, id, s.Seq == 0)
+	}
+	return s, err
+}
+
+// Learn notes values that a family has seen elsewhere than in a release, such as in
+// results of tools whose schema says what they are. Later releases of them are charged
+// as what they are.
+func (v *Verifier) Learn(ctx context.Context, id flow.TrajectoryID, values []known.Value) error {
+	f := v.family(id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, err := v.catchUp(ctx, id, &f.past); err != nil {
+		return err
+	}
+	for _, one := range values {
+		f.past.Seen.See(one)
+	}
+	return f.past.Seen.Keep(ctx, v.cfg.Keeper, id)
+}
+
+// KnownClause is the clause of matches of values that the family has seen.
+const KnownClause = "known value"
+
+// informed are the rules of a release to which values that were seen match, too.
+type informed struct {
+	Rules
+	seen   *known.Family
+	fields []string
+	found  map[string][]known.Match // by text
+}
+
+// inform leaves out what others wrote for the model to read: whoever wrote a value there
+// must not learn from what becomes of it whether it is one of the family's.
+func inform(r Rules, c *Candidate, seen *known.Family) *informed {
+	out := &informed{r, seen, r.Fields(), map[string][]known.Match{}}
+	if c.Tool.Channel != flow.ChannelModel {
+		return out
+	}
+	for i := range c.Parts {
+		if c.Parts[i].Untrusted {
+			out.found[c.Parts[i].Text] = nil
+		}
+	}
+	for i := range c.Parts {
+		if !c.Parts[i].Untrusted {
+			delete(out.found, c.Parts[i].Text)
+		}
+	}
+	return out
+}
+
+// Match implements Finder.
+func (r *informed) Match(path, text string) []rubric.Match {
+	out := r.Rules.Match(path, text)
+	for _, m := range r.find(text) {
+		out = append(out, rubric.Match{Start: m.Start, End: m.End, Field: m.Field, Clause: KnownClause})
+	}
+	return out
+}
+
+// Only implements Finder.
+func (r *informed) Only(m rubric.Match) bool {
+	return m.Clause == KnownClause && m.Field != rubric.AnyField || r.Rules.Only(m)
+}
+
+// find finds values in a text. A field that the rubrics do not have is any field.
+func (r *informed) find(text string) []known.Match {
+	out, ok := r.found[text]
+	if ok {
+		return out
+	}
+	out = r.seen.Find(text)
+	for i := range out {
+		if _, has := slices.BinarySearch(r.fields, out[i].Field); !has {
+			out[i].Field, out[i].Value = rubric.AnyField, ""
+		}
+	}
+	r.found[text] = out
+	return out
+}
+
+// inside are fields whose values are made of those of others.
+var inside = map[string][]string{"email": {"legal-name"}, "address": {"location"}}
+
+// sight notes the values of typed arguments, before any text is searched: one call may
+// have a value twice.
+func (d *Draft) sight() {
+	for i := range d.c.Parts {
+		p := &d.c.Parts[i]
+		r := Reading{Arg: d.c.Tool.Arg(p.Path)}
+		if !r.Typed() {
+			continue
+		}
+		if d.c.Names != nil {
+			r.Names = d.c.Names.Find(p.Text)
+		}
+		if n := r.whole(p.Text); n == nil || n.Value != "" && n.Field == r.Arg.Field {
+			d.seen.See(known.Value{Field: r.Arg.Field, Text: r.value(p.Text)})
+		}
+	}
+}
+
+// Remember notes the values that clauses are sure of, for later releases.
+func (d *Draft) Remember() {
+	for i := range d.pieces {
+		if a := &d.pieces[i]; a.sure && !a.named && a.canon == "" {
+			d.seen.See(known.Value{Field: a.Field, Text: a.text})
+		}
+	}
+}
