@@ -100,6 +100,9 @@ func (k *cutter) plan() {
 		a := &k.pieces[i]
 		a.admissible(k)
 		level, need := needs[a.need()]
+		if waived := slices.Contains(k.c.Waived, a.Field); a.typed && k.readings[a.part].Arg.Keep && !waived {
+			level, need = 0, true
+		}
 		a.choose(k.c.Tool.Channel, k.class, level, need && (a.typed || !typed[a.Field]), slices.Contains(k.c.Waived, a.Field))
 	}
 }

@@ -29,7 +29,7 @@ func (g *Stream) copied(h *held, t *text, d *flow.Delta) error {
 		// What was decided is the call as it was streamed.
 		return g.deny("copies-differ", "the stream repeats a tool call, and not as it was")
 	case d.Key.Field == flow.FieldToolArguments:
-		edits, found, refusal := g.opt.Calls.Arguments(g.ctx, g.cfg, "", own)
+		edits, found, _, refusal := g.opt.Calls.Arguments(g.ctx, g.cfg, "", own)
 		g.note(c, found)
 		if c.edits = edits; refusal != "" && !g.callOf(d.Key.Choice, d.Key.Item).dropped {
 			return g.deny("copies-differ", "the stream repeats the arguments of a tool call, and not as they were")

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -259,9 +260,12 @@ func plainName(name string) string {
 	}, norm.NFKC.String(name))
 }
 
+// recipientRE matches the names of arguments that say who gets something.
+var recipientRE = regexp.MustCompile(`(?i)(?:^|[._])(?:to|cc|bcc|recipients?|(?:to|recipient)_?(?:email|emails|address|addresses|phone|number|id|user|name)|send_?to|email_?to|channel|channel_?id|attendees?|invitees?)(?:\.\*)*$`)
+
 // Argument is an argument as a configuration has it: of a field, text or plain.
 func Argument(path, field string) declassify.Arg {
-	arg := declassify.Arg{Path: path, Free: field == "text"}
+	arg := declassify.Arg{Path: path, Free: field == "text", Keep: recipientRE.MatchString(path)}
 	if field != "text" && field != "plain" {
 		arg.Field = field
 	}
