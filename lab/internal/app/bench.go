@@ -41,7 +41,8 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 		if file == "-" {
 			o.out = a.Err
 		}
-		if cmd.Flags().Changed("n") && o.n < 0 {
+		o.nGiven = cmd.Flags().Changed("n")
+		if o.nGiven && o.n < 0 {
 			return usage("0 takes all", "--n %d is less than none", o.n)
 		}
 		if s.check != nil {

@@ -11,6 +11,10 @@ import (
 )
 
 func runRobust(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
+	if o.traj.respell {
+		r, err := runRespell(ctx, o)
+		return r, nil, err
+	}
 	all, mine, notes, err := trajDefences(o)
 	if err != nil {
 		return nil, nil, err

@@ -24,6 +24,7 @@ var errNoData = errors.New("no folder with outside data")
 // options are what suites are asked for.
 type options struct {
 	n          int // the suite's own default where it is negative
+	nGiven     bool
 	seed       uint64
 	seconds    float64
 	throughput bool
@@ -103,7 +104,7 @@ func suites() []suite {
 		},
 		{
 			name: "robust", short: "Injections, subverted advisers, colluding and patient recipients against the same defences",
-			flags: robustFlags, check: checkTraj, run: runRobust,
+			flags: robustFlags, check: checkRobust, run: runRobust,
 		},
 		{
 			name: "leak", short: "AgentLeak's recorded traces, streamed through a gateway: forbidden values before and after",

@@ -23,6 +23,7 @@ type trajOptions struct {
 	seeds    int
 	rubrics  string
 	causes   string // file for what defences failed by
+	respell  bool   // robust: known values spelled differently, instead of attacks
 	url      string // of an adversary
 	model    string
 }
@@ -37,8 +38,10 @@ func trajFlags(c *cobra.Command, o *options) {
 }
 
 func robustFlags(c *cobra.Command, o *options) {
-	c.Flags().IntVar(&o.n, "n", 120, "people of each seed")
-	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
+	c.Flags().IntVar(&o.n, "n", 120, "people of each seed; with --respell spellings for each recipient and argument (default twice the forms)")
+	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on; --respell takes one")
+	c.Flags().BoolVar(&o.traj.respell, "respell", false, "measure whether a value that was released is found again in every spelling, instead of the attacks")
+	c.Flags().StringVar(&o.traj.causes, "causes", "", "with --respell: write to a `file` which spellings were missed; for seeds from 100 on")
 	trajOwnFlags(c, o)
 }
 
@@ -58,6 +61,16 @@ func checkTraj(o *options) error {
 		return usage("give --seed 100 or above", "--causes shows what is evaluated on seed %d", o.seed)
 	}
 	return checkDefences(o.traj.defences, trajNames())
+}
+
+func checkRobust(o *options) error {
+	switch {
+	case o.traj.causes != "" && !o.traj.respell:
+		return usage("give --respell as well", "--causes is for respellings")
+	case o.traj.respell && len(o.traj.defences) > 0:
+		return usage("leave --defence out", "--respell measures %s alone", rulesName)
+	}
+	return checkTraj(o)
 }
 
 // trajDefences are those that were asked for, or all: the others, then ours,
