@@ -135,6 +135,8 @@ func caseless(f world.Field, form string) bool {
 
 func (g *generator) cases(n int, negative bool) []Case {
 	pairs := g.pairs(negative)
+	// Few cases are of all fields, too.
+	g.rand(-2).Shuffle(len(pairs), func(i, k int) { pairs[i], pairs[k] = pairs[k], pairs[i] })
 	var out []Case
 	// A form that does not apply to one person may to the next.
 	for i := 0; len(out) < n && i < 40*n; i++ {
