@@ -32,7 +32,7 @@ var tens = func() map[string]int {
 var datish = func() map[string]bool {
 	out := map[string]bool{}
 	for w := range months {
-		out[w] = true
+		out[w] = len(w) > 4 || w == "may" || w == "june" || w == "july" || len(w) == 3 && w[0] != 'i' && w[0] != 'v' && w[0] != 'x'
 	}
 	for w := range numbers {
 		out[w] = true
@@ -80,6 +80,33 @@ func under1000(tokens []token, i int) (v, n int) {
 	return v, n
 }
 
+// inWords are the words of a number below a thousand.
+func inWords(n int) []string {
+	var out []string
+	if n >= 100 {
+		if out = append(out, unitOf(numbers, n/100), "hundred"); n%100 == 0 {
+			return out
+		}
+	}
+	if n %= 100; n >= 20 {
+		if out = append(out, unitOf(tens, n/10*10)); n%10 == 0 {
+			return out
+		}
+		n %= 10
+	}
+	return append(out, unitOf(numbers, n))
+}
+
+// unitOf is the cardinal of a number.
+func unitOf(of map[string]int, n int) string {
+	for w, v := range of {
+		if v == n && !strings.HasSuffix(w, "th") && w != "first" && w != "second" && w != "third" {
+			return w
+		}
+	}
+	return ""
+}
+
 // maxDigits bounds the digits of an amount.
 const maxDigits = 12
 
@@ -104,13 +131,16 @@ func amountAt(tokens []token, i int) (v, n int) {
 	if err != nil || len(run) > maxDigits {
 		return 0, 0
 	}
-	if next(i+n) && len(tokens[i+n].text) <= 2 { // cents
+	cents := ""
+	if next(i+n) && len(tokens[i+n].text) <= 2 {
+		cents = tokens[i+n].text
 		n++
 	}
 	if i+n < len(tokens) && near(tokens, i+n) {
 		switch tokens[i+n].text {
 		case "k", "thousand", "grand":
-			return 1000 * v, n + 1
+			part, _ := strconv.Atoi((cents + "000")[:3])
+			return 1000*v + part, n + 1
 		}
 	}
 	return v, n

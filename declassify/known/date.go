@@ -16,11 +16,25 @@ var months = func() map[string]int {
 	for i, w := range strings.Fields("january february march april may june july august september october november december") {
 		out[w], out[w[:3]] = i+1, i+1
 	}
+	for _, names := range []string{
+		"januar februar marz april mai juni juli august september oktober november dezember",
+		"janner feber maerz april mai juni juli august september oktober november dezember",
+		"janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+		"janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro",
+		"januari februari maart april mei juni juli augustus september oktober november december",
+		"i ii iii iv v vi vii viii ix x xi xii",
+	} {
+		for i, w := range strings.Fields(names) {
+			out[w] = i + 1
+		}
+	}
 	return out
 }()
 
 // linking are words that stand between the parts of a date.
-var linking = map[string]bool{"of": true, "the": true, "in": true, "on": true, "and": true, "day": true, "year": true}
+var linking = map[string]bool{"of": true, "the": true, "in": true, "on": true, "and": true, "day": true, "month": true, "year": true, "de": true}
 
 // maxLinks bounds them between two parts.
 const maxLinks = 3

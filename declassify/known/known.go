@@ -18,6 +18,9 @@ package known
 import (
 	"errors"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/margaydev/margay/secret/canon"
 )
@@ -109,10 +112,10 @@ func (s *Set) Add(v Value) error {
 	}
 	s.values[v] = true
 	for _, text := range transcribed(v.Text) {
-		if r, differs := canon.Read(text); differs {
-			text = r.Text
-		}
 		s.spell(v, text)
+		if r, differs := canon.Read(text); differs {
+			s.spell(v, r.Text)
+		}
 	}
 	return nil
 }
@@ -168,6 +171,13 @@ func (s *Set) Find(text string) []Match {
 	var out []Match
 	add := func(from, n int, e entries) {
 		start, end := tokens[from].start, tokens[from+n-1].end
+		if c, size := utf8.DecodeLastRuneInString(read[:start]); tokens[from].number && unicode.Is(unicode.Sc, c) {
+			start -= size // the sign of a currency
+		}
+		for ; start > 0 && read[start-1] == '-'; start-- {
+		}
+		for ; end < len(read) && (read[end] == '-' || read[end] == '='); end++ {
+		}
 		if differs {
 			start, end = r.Span(start, end)
 		}
@@ -192,8 +202,28 @@ func (s *Set) Find(text string) []Match {
 		s.runAt(tokens, i, func(n int, e entries) { add(i, n, e) })
 	}
 	slices.SortFunc(out, compare)
-	return slices.Compact(out)
+	return joined(slices.Compact(out))
 }
+
+// joined makes one place of the windows of a long value that overlap.
+func joined(in []Match) []Match {
+	out := in[:0]
+	for _, m := range in {
+		k := slices.IndexFunc(out[max(0, len(out)-maxJoined):], func(o Match) bool {
+			return o.Field == m.Field && o.Value == m.Value && m.Value != "" && m.Start < o.End
+		})
+		if k >= 0 {
+			o := &out[max(0, len(out)-maxJoined):][k]
+			o.End = max(o.End, m.End)
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// maxJoined bounds the places that a window is compared with.
+const maxJoined = 8
 
 func compare(a, b Match) int {
 	switch {
@@ -217,9 +247,14 @@ func compare(a, b Match) int {
 func (s *Set) phraseAt(tokens []token, from int, found func(n int, e entries)) {
 	at, best := uint32(0), 0
 	var ends entries
+	skipped := 0
 	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
 		n := s.words[step{at, tokens[i].text}]
 		if n == nil {
+			if k := skips(tokens, i); i > from && k > 0 && skipped < maxSkips {
+				i, skipped = i+k-1, skipped+1
+				continue
+			}
 			break
 		}
 		if len(n.ends) > 0 {
@@ -232,26 +267,57 @@ func (s *Set) phraseAt(tokens []token, from int, found func(n int, e entries)) {
 	}
 }
 
-// runAt finds the runs of letters and digits that start at a token.
+const maxSkips = 3
+
+// skips is how many tokens may stand within a spelling besides its own words: one that
+// links, or a flat and its number.
+func skips(tokens []token, i int) int {
+	switch t := tokens[i].text; {
+	case between[t]:
+		return 1
+	case flats[t] && i+1 < len(tokens) && len(tokens[i+1].text) <= 4:
+		return 2
+	}
+	return 0
+}
+
+var between = map[string]bool{"in": true, "at": true, "the": true, "of": true, "on": true, "near": true}
+
+var flats = map[string]bool{"apt": true, "flat": true, "unit": true, "ste": true, "floor": true, "room": true, "no": true}
+
+// runAt finds the runs of letters and digits that start at a token: numbers also
+// without the zeros before them.
 func (s *Set) runAt(tokens []token, from int, found func(n int, e entries)) {
 	if len(s.runs) == 0 {
 		return
 	}
+	s.runFrom(tokens, from, tokens[from].text, found)
+	if bare := strings.TrimLeft(tokens[from].text, "0"); tokens[from].number && bare != "" && bare != tokens[from].text {
+		s.runFrom(tokens, from, bare, found)
+	}
+}
+
+// runFrom finds the longest run of each value.
+func (s *Set) runFrom(tokens []token, from int, first string, found func(n int, e entries)) {
 	var buf [maxRun]byte
-	run := buf[:0]
-	times := 1
+	run, times := buf[:0], 1
+	var last entries
+	n := 0
 	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
 		part := tokens[i].text
+		if i == from {
+			part = first
+		}
 		if d, ok := digitWords[part]; ok {
 			part = d
-		} else if n := repeats[part]; n > 0 {
-			times = n // double three
+		} else if k := repeats[part]; k > 0 {
+			times = k // double three
 			continue
 		}
+		if len(run)+times*len(part) > maxRun {
+			break
+		}
 		for range times {
-			if len(run)+len(part) > maxRun {
-				return
-			}
 			run = append(run, part...)
 		}
 		times = 1
@@ -259,13 +325,20 @@ func (s *Set) runAt(tokens []token, from int, found func(n int, e entries)) {
 			continue
 		}
 		if h := head(run); s.heads[h/64]&(1<<(h%64)) == 0 {
-			return
+			break
 		}
-		if s.length[len(run)] {
-			if e, ok := s.runs[string(run)]; ok {
-				found(i+1-from, e)
+		if !s.length[len(run)] {
+			continue
+		}
+		if e, ok := s.runs[string(run)]; ok {
+			if n > 0 && !slices.Equal(e, last) {
+				found(n, last)
 			}
+			n, last = i+1-from, e
 		}
+	}
+	if n > 0 {
+		found(n, last)
 	}
 }
 

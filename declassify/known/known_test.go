@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func set(t testing.TB) *Set {
+func family(t testing.TB) *Set {
 	t.Helper()
 	s := &Set{}
 	for _, v := range []Value{
@@ -36,7 +36,7 @@ func set(t testing.TB) *Set {
 
 // TestSpellings: every spelling is found, as a whole.
 func TestSpellings(t *testing.T) {
-	s := set(t)
+	s := family(t)
 	for text, field := range map[string]string{
 		"Maria Luisa García Pérez": "legal-name", "maria luisa garcia perez": "legal-name", "MARIA GARCÍA": "legal-name", "Pérez, Maria": "legal-name", "M. L. G. Pérez": "legal-name", "M. Pérez": "legal-name", "Pérez, M.": "legal-name", "Maria Pérez": "legal-name",
 		"Jonas Brandt": "legal-name", "J. Brandt": "legal-name", "Brandt, J": "legal-name", "Brandt Jonas": "legal-name", "jonas\u200b brandt": "legal-name",
@@ -141,7 +141,7 @@ func FuzzFind(f *testing.F) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	s := set(b)
+	s := family(b)
 	text := strings.Repeat("The build is green, and 14 of 20 tests ran on 3 May; see run 4821 for what Jonas wrote about Mill Street. ", 10)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

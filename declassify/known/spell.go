@@ -1,7 +1,10 @@
 package known
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +30,9 @@ func (s *Set) spell(v Value, text string) {
 	case n == len(tokens):
 		for _, d := range days {
 			s.days[d] = s.days[d].with(v)
+			for _, form := range []string{"%04[1]d%02[2]d%02[3]d", "%02[3]d%02[2]d%04[1]d", "%02[2]d%02[3]d%04[1]d"} {
+				s.run(v, fmt.Sprintf(form, d.y, d.m, d.d))
+			}
 			d.y, d.short = d.y%100, true
 			s.days[d] = s.days[d].with(v)
 		}
@@ -38,12 +44,24 @@ func (s *Set) spell(v Value, text string) {
 		s.number(v, tokens, strings.Join(words, ""))
 	case strings.Contains(v.Field, "name") && digits == 0:
 		s.name(v, tokens, words)
+		if given, family, two := strings.Cut(text, " "); two && tokens[0].single {
+			s.phrase(v, textsOf(tokenise(family+given))...)
+		}
 	case digits > 0 && strings.Contains(v.Field, "address"):
 		s.address(v, text)
 	default:
 		s.phrase(v, words...)
+		if n := len(words); n > 1 && n <= 4 && digits == 0 {
+			s.phrase(v, slices.Concat(words[n-1:], words[:n-1])...) // disorder, bipolar
+		}
 		if len(words) > 1 || digits > 0 {
 			s.run(v, strings.Join(words, ""))
+		}
+		switch all := strings.Join(words, ""); {
+		case strings.Contains(text, ","):
+			s.place(v, text)
+		case len(all) >= maxRun || digits > 0 && len(all) >= 20:
+			s.windows(v, words)
 		}
 	}
 }
@@ -69,18 +87,9 @@ func aboutPay(field, text string) bool {
 func (s *Set) mail(v Value, text string) {
 	local, domain, _ := strings.Cut(text, "@")
 	l, d := textsOf(tokenise(local)), textsOf(tokenise(domain))
-	dotted := func(words []string) []string {
-		var out []string
-		for i, w := range words {
-			if i > 0 {
-				out = append(out, "dot")
-			}
-			out = append(out, w)
-		}
-		return out
-	}
-	for _, left := range [][]string{l, dotted(l)} {
-		for _, right := range [][]string{d, dotted(d)} {
+	said := func(text string) []string { return textsOf(tokenise(strings.ReplaceAll(text, ".", " dot "))) }
+	for _, left := range [][]string{l, said(local)} {
+		for _, right := range [][]string{d, said(domain)} {
 			s.phrase(v, slices.Concat(left, right)...)
 			s.phrase(v, slices.Concat(left, []string{"at"}, right)...)
 		}
@@ -118,6 +127,20 @@ func (s *Set) number(v Value, tokens []token, run string) {
 // maxMiddle bounds the middle parts of a name that are left out one by one.
 const maxMiddle = 3
 
+// particles belong to the name behind them.
+var particles = set("de la del las los van von der den di da dos das do al el bin ibn ter ten le du des y e zu st af av")
+
+// titles stand before a surname.
+var titles = strings.Fields("mr mrs ms miss mx dr prof sir madam herr frau senor senora monsieur madame")
+
+func set(words string) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		out[w] = true
+	}
+	return out
+}
+
 // name adds the spellings of a person's name: given names, then surnames. Of three
 // words and more it is not known how many are which.
 func (s *Set) name(v Value, tokens []token, words []string) {
@@ -129,15 +152,25 @@ func (s *Set) name(v Value, tokens []token, words []string) {
 	if joined := strings.Join(words, ""); len(joined) >= 8 {
 		s.run(v, joined)
 	}
-	n := len(words)
-	s.given(v, words[:n-1], words[n-1:])
-	if n >= 3 {
-		s.given(v, words[:n-2], words[n-2:])
-		s.given(v, words[:n-2], words[n-2:n-1])
+	last := len(words) - 1
+	start := behind(words, last)
+	s.given(v, words[:start], words[start:])
+	if start < last {
+		s.given(v, words[:start], words[last:])
 	}
-	if n >= 4 {
-		s.given(v, words[:n-3], words[n-3:])
+	if start >= 2 { // two surnames
+		first := behind(words, start-1)
+		s.given(v, words[:first], words[first:])
+		s.given(v, words[:first], words[first:start])
 	}
+}
+
+// behind is where the name that ends at a word begins, with its particles.
+func behind(words []string, at int) int {
+	for at > 1 && particles[words[at-1]] {
+		at--
+	}
+	return at
 }
 
 // given adds the spellings of given names before or behind a surname: each middle name
@@ -152,6 +185,9 @@ func (s *Set) given(v Value, given, surname []string) {
 		if joined := strings.Join(names, "") + strings.Join(surname, ""); len(names[0]) > 1 && len(joined) >= 8 {
 			s.run(v, joined)
 		}
+	}
+	for _, t := range titles {
+		s.phrase(v, slices.Concat([]string{t}, surname)...)
 	}
 	letters := make([]string, len(given))
 	for i, w := range given {
@@ -169,8 +205,8 @@ func (s *Set) given(v Value, given, surname []string) {
 		add(slices.Concat([]string{first}, given[1:])...)
 		add(slices.Concat([]string{first}, letters[1:])...)
 	}
-	if len(given) > 1 {
-		add(given[len(given)-1]) // who goes by the second name
+	if second := given[len(given)-1]; len(given) > 1 && !particles[second] {
+		add(second) // who goes by the second name
 	}
 }
 
@@ -192,24 +228,105 @@ func initial(word string) string {
 	return word[:n]
 }
 
-// address adds an address: whole, without what is behind its first comma, and with its
-// number on the other side of the street.
+// address adds an address of a street and what is behind its first comma: with the
+// number on the other side, in words, or without the kind of the street; and without
+// some of the rest, or that first.
 func (s *Set) address(v Value, text string) {
-	parts := strings.Split(text, ",")
-	var words []string
-	for i, p := range parts {
-		part := textsOf(tokenise(p))
-		words = append(words, part...)
-		if i == 0 && len(part) > 1 {
-			s.phrase(v, part...)
-			s.run(v, strings.Join(part, ""))
-			for _, turned := range [][]string{slices.Concat(part[1:], part[:1]), slices.Concat(part[len(part)-1:], part[:len(part)-1])} {
-				s.phrase(v, turned...)
+	head, tail, _ := strings.Cut(text, ",")
+	st, rest := textsOf(tokenise(head)), textsOf(tokenise(tail))
+	s.run(v, strings.Join(slices.Concat(st, rest), ""))
+	streets := [][]string{st}
+	if n := len(st); n > 1 {
+		number, name := st[:1], st[1:]
+		if no, err := strconv.Atoi(st[0]); err == nil && no < 1000 {
+			streets = append(streets, slices.Concat(inWords(no), name))
+		} else if err != nil {
+			number, name = st[n-1:], st[:n-1]
+		}
+		streets = append(streets, slices.Concat(name, number), slices.Concat(number, name))
+		if kind := name[len(name)-1]; len(name) > 1 && streetKinds[kind] {
+			streets = append(streets, slices.Concat(number, name[:len(name)-1]))
+		}
+	}
+	tails := tailsOf(tail)
+	for i, street := range streets {
+		if i < 3 {
+			s.phrase(v, street...)
+		}
+		for _, t := range tails {
+			s.phrase(v, slices.Concat(street, t)...)
+			s.phrase(v, slices.Concat(t, street)...)
+		}
+	}
+}
+
+// streetKinds are the kinds of streets, as abbreviated.
+var streetKinds = set("st rd ave blvd dr ln ct sq pl ter hwy pkwy way close alley")
+
+// tailsOf are the ways to write the parts of a place behind its name: a town, a region
+// or its code, a postal code.
+func tailsOf(text string) [][]string {
+	var town, region, code []string
+	for i, p := range strings.Split(text, ",") {
+		for _, word := range strings.Fields(p) {
+			switch words := textsOf(tokenise(word)); {
+			case strings.ContainsAny(word, "0123456789"):
+				code = append(code, words...)
+			case i == 0:
+				town = append(town, words...)
+			default:
+				region = append(region, words...)
 			}
 		}
-		s.phrase(v, words...)
 	}
-	s.run(v, strings.Join(words, ""))
+	out := [][]string{town, slices.Concat(town, region), slices.Concat(town, region, code), slices.Concat(town, code), slices.Concat(code, town)}
+	if len(region) == 1 && states[region[0]] != "" {
+		full := strings.Fields(states[region[0]])
+		for i := range full {
+			full[i] = cmp.Or(abbreviations[full[i]], full[i])
+		}
+		out = append(out, slices.Concat(town, full), slices.Concat(town, full, code))
+	}
+	if len(region) > 0 {
+		out = append(out, slices.Concat(region, town))
+	}
+	return slices.DeleteFunc(out, func(t []string) bool { return len(t) == 0 })
+}
+
+// states are those of the United States by their codes.
+var states = func() map[string]string {
+	out := map[string]string{}
+	for _, s := range strings.Split("al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,fl florida,ga georgia,hi hawaii,id idaho,il illinois,"+
+		"in indiana,ia iowa,ks kansas,ky kentucky,la louisiana,me maine,md maryland,ma massachusetts,mi michigan,mn minnesota,ms mississippi,mo missouri,mt montana,ne nebraska,nv nevada,"+
+		"nh new hampshire,nj new jersey,nm new mexico,ny new york,nc north carolina,nd north dakota,oh ohio,ok oklahoma,or oregon,pa pennsylvania,ri rhode island,sc south carolina,"+
+		"sd south dakota,tn tennessee,tx texas,ut utah,vt vermont,va virginia,wa washington,wv west virginia,wi wisconsin,wy wyoming", ",") {
+		code, name, _ := strings.Cut(s, " ")
+		out[code] = name
+	}
+	return out
+}()
+
+// place adds a place of several parts, in any order that people use.
+func (s *Set) place(v Value, text string) {
+	head, tail, _ := strings.Cut(text, ",")
+	name := textsOf(tokenise(head))
+	for _, t := range tailsOf(tail) {
+		s.phrase(v, slices.Concat(name, t)...)
+		s.phrase(v, slices.Concat(t, name)...)
+	}
+}
+
+// windows adds the parts of a long value: of its words, from any to any.
+func (s *Set) windows(v Value, words []string) {
+	const least = 16
+	for i := range words {
+		part := ""
+		for k := i; k < len(words) && len(part) <= maxRun; k++ {
+			if part += words[k]; len(part) >= least {
+				s.run(v, part)
+			}
+		}
+	}
 }
 
 // transcribed are the ways to write a value without marks: Müller is Muller or Mueller.

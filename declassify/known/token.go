@@ -67,7 +67,7 @@ func tokenise(s string) []token {
 			r, n = utf8.DecodeRuneInString(s[i:])
 			if k := class(r); k == kind {
 				end = i + n
-			} else if k != inner {
+			} else if k != inner || possessive(s[i:]) {
 				break
 			}
 		}
@@ -83,6 +83,16 @@ func tokenise(s string) []token {
 		out = append(out, token{text, start, end, kind == digit, start > 0 && s[start-1] == '+', kind == single})
 	}
 	return out
+}
+
+// possessive reports whether a text starts with an apostrophe and an s that ends a word.
+func possessive(s string) bool {
+	rest := strings.TrimPrefix(strings.TrimPrefix(s, "'"), "\u2019")
+	if len(rest) == len(s) || rest == "" || rest[0] != 's' && rest[0] != 'S' {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(rest[1:])
+	return rest[1:] == "" || class(r) == other
 }
 
 // folded is a word in small letters, without marks, with digits of ASCII.

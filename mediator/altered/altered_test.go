@@ -133,10 +133,13 @@ func TestBound(t *testing.T) {
 
 func TestFirst(t *testing.T) {
 	all := []audit.Finding{{ID: "1", Action: flow.ActReport}, {ID: "2", Action: flow.ActAllow}, {ID: "3", Action: flow.ActRedact, Path: "p"}, {ID: "4", Action: flow.ActPseudonym}}
-	if f := altered.First(all); f.ID != "3" || f.Path != "" {
+	if f := altered.First(all, audit.Finding{ID: "5"}); f.ID != "3" || f.Path != "" {
 		t.Errorf("%+v", f)
 	}
-	if f := altered.First(all[:2]); f.ID != "" {
+	if f := altered.First(all[:2], audit.Finding{}); f.ID != "" {
 		t.Errorf("nothing was replaced, but %+v", f)
+	}
+	if f := altered.First(all[:2], audit.Finding{ID: "5"}); f.ID != "5" {
+		t.Errorf("rubrics withheld 5, not %+v", f)
 	}
 }
