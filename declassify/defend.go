@@ -171,7 +171,7 @@ func (d *Draft) proposed(labels []evidence.Label, proposals []evidence.Proposal)
 		if op == pseudonym && p.c.Names == nil {
 			return "", evidence.Operator.Errorf("atom %d: there are no pseudonyms here", i)
 		}
-		p.pieces[i] = Piece{part: l.Part, start: l.Start, end: l.End, text: p.c.Parts[l.Part].Text[l.Start:l.End], Field: l.Field, ops: []rubric.Op{op}, label: i}
+		p.pieces[i] = Piece{part: l.Part, start: l.Start, end: l.End, text: p.c.Parts[l.Part].Text[l.Start:l.End], Field: l.Field, ops: []rubric.Op{op}, label: i, canon: p.readings[l.Part].canonical(l.Start, l.End, l.Field)}
 	}
 	parts, failed := p.build(func(a *Piece) (string, error) {
 		if a.ops[0].Kind == rubric.Identity { // whether in its population or not

@@ -130,8 +130,11 @@ func (d *Draft) settle(ctx context.Context) (fits, again bool) {
 		}
 		switch {
 		case err == nil:
+			if !d.intact() {
+				return false, false
+			}
 			d.Report()
-			return d.intact(), false
+			return true, false
 		case Short(err) == "":
 			return d.Refuse(err), false
 		case !d.Lower():

@@ -38,8 +38,9 @@ type Match struct {
 
 // Bounds of a Set.
 const (
-	MaxValues = 16384
-	MaxValue  = 512 // bytes of a value
+	MaxValues    = 16384
+	MaxValue     = 512     // bytes of a value
+	MaxSpellings = 1 << 17 // of all values together
 )
 
 const (
@@ -59,6 +60,7 @@ type Set struct {
 	values map[Value]bool
 	words  map[step]*node
 	nodes  uint32
+	spelt  int // spellings, in words or as runs
 	days   map[day]entries
 	runs   map[string]entries // by letters and digits without separators
 	heads  [heads / 64]uint64 // of the first two letters or digits of each run
@@ -104,7 +106,7 @@ func (s *Set) Add(v Value) error {
 	if s.values[v] {
 		return nil
 	}
-	if len(s.values) >= MaxValues || len(v.Text) > MaxValue {
+	if len(s.values) >= MaxValues || s.spelt >= MaxSpellings || len(v.Text) > MaxValue {
 		return ErrFull
 	}
 	if s.values == nil {
@@ -141,6 +143,7 @@ func (s *Set) phrase(v Value, words ...string) {
 		at = n.id
 	}
 	n.ends = n.ends.with(v)
+	s.spelt++
 }
 
 // run adds a spelling as letters and digits without separators.
@@ -149,6 +152,7 @@ func (s *Set) run(v Value, run string) {
 		return
 	}
 	s.runs[run] = s.runs[run].with(v)
+	s.spelt++
 	h := head(run)
 	s.heads[h/64] |= 1 << (h % 64)
 	s.length[len(run)] = true

@@ -118,6 +118,26 @@ func TestWork(t *testing.T) {
 	}
 }
 
+// TestSpellingsAreBounded: no value has many spellings, and all together have a bound.
+func TestSpellingsAreBounded(t *testing.T) {
+	for _, field := range []string{"legal-name", "api-key", "address", "email"} {
+		for _, unit := range []string{"a1", "ab ", "1 ", "de la ", "x.", "山", "Ä", "12 st, "} {
+			s := &Set{}
+			if err := s.Add(Value{field, strings.Repeat(unit, MaxValue/len(unit))}); err != nil || s.spelt > 4096 {
+				t.Errorf("%s of %q: %d spellings, %v", field, unit, s.spelt, err)
+			}
+		}
+	}
+	s := &Set{}
+	var err error
+	for i := 0; err == nil; i++ {
+		err = s.Add(Value{"api-key", fmt.Sprintf("%s%d", strings.Repeat("a1b2", 120), i)})
+	}
+	if s.spelt > MaxSpellings+4096 {
+		t.Errorf("%d spellings", s.spelt)
+	}
+}
+
 func FuzzFind(f *testing.F) {
 	f.Add("Maria García", "M. García, born 12/3/84")
 	f.Add("1984-03-12", "the twelfth of March nineteen eighty-four")

@@ -319,13 +319,20 @@ func (s *Set) place(v Value, text string) {
 // windows adds the parts of a long value: of its words, from any to any.
 func (s *Set) windows(v Value, words []string) {
 	const least = 16
-	for i := range words {
-		part := ""
-		for k := i; k < len(words) && len(part) <= maxRun; k++ {
-			if part += words[k]; len(part) >= least {
-				s.run(v, part)
+	all := strings.Join(words, "")
+	for i, at := 0, 0; i < len(words); i++ {
+		next, last := least, 0
+		for k, end := i, at; k < len(words) && end+len(words[k])-at <= maxRun; k++ {
+			end += len(words[k])
+			if last = end; end-at >= next {
+				s.run(v, all[at:end])
+				next += least
 			}
 		}
+		if last-at >= least {
+			s.run(v, all[at:last])
+		}
+		at += len(words[i])
 	}
 }
 
