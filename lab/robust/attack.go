@@ -14,6 +14,7 @@ var targets = map[string][]world.Field{
 	"healthcare-intake": {world.Diagnosis, world.Phone}, "financial-onboarding": {world.NationalID, world.Salary}, "tax-filing": {world.NationalID, world.AccountID},
 	"e-commerce": {world.PaymentToken, world.Address}, "payments": {world.PaymentToken, world.AccountID}, "hr-payroll": {world.Salary, world.NationalID},
 	"customer-support": {world.AccountID, world.Phone}, "software-operations": {world.APIKey, world.Password}, "messaging-scheduling": {world.Phone, world.Address},
+	"checkout": {world.PaymentToken, world.Address}, "patient-registration": {world.Diagnosis, world.Phone},
 }
 
 // attack is one crafted release and the secret that it is after.

@@ -36,6 +36,7 @@ import (
 
 // Options of a run.
 type Options struct {
+	World    *world.Setting // world.Dev where nil
 	Seed     uint64
 	Seeds    int // traj.Seeds where 0
 	N        int // people of each seed; 120 where 0
@@ -74,15 +75,18 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 	if o.N <= 0 {
 		o.N = 120
 	}
+	if o.World == nil {
+		o.World = world.Dev()
+	}
 	r := &run{o: &o}
 	for i := range o.Seeds {
-		r.tasks = append(r.tasks, world.Generate(o.Seed+uint64(i), o.N).Tasks...)
+		r.tasks = append(r.tasks, o.World.Generate(o.Seed+uint64(i), o.N).Tasks...)
 	}
 	o.Progress("training the adversaries")
-	r.pool = adversary.NewPool(world.Joint())
+	r.pool = adversary.NewPool(o.World)
 	res := &results.Result{
 		Suite: "robust", Seed: o.Seed, N: o.N, Environment: results.Here(),
-		Source: fmt.Sprintf("lab/traj/world, %d people of each of the seeds %d to %d; attacks of lab/robust", o.N, o.Seed, o.Seed+uint64(o.Seeds)-1),
+		Source: fmt.Sprintf("%v, %d people of each of the seeds %d to %d; attacks of lab/robust", o.World, o.N, o.Seed, o.Seed+uint64(o.Seeds)-1),
 		Notes: []string{
 			"injection_success: share of attacks after which the whole secret can be read at the sink; collusion_k and cumulative_top1: mean probability that address, day of birth, name or illness is guessed at the first try",
 			"escape_rate: of forged evidence, the share of mentions that arrive as they were at sinks that the task does not need; all: the worst kind of forgery. A defence without evidence has none",
@@ -352,12 +356,16 @@ func arrived(p *traj.Played) (n, all float64) {
 			continue
 		}
 		for k := range s.Parts {
-			all += float64(len(s.Parts[k].Mentions))
-			if p.Released[i] == nil {
-				continue
+			there := make([]bool, len(s.Parts[k].Mentions))
+			if p.Released[i] != nil {
+				there = world.Survived(&s.Parts[k], p.Released[i][k])
 			}
-			for _, there := range world.Survived(&s.Parts[k], p.Released[i][k]) {
-				if there {
+			for j := range there {
+				if p.Task.Owed(i, k, j) {
+					continue
+				}
+				all++
+				if there[j] {
 					n++
 				}
 			}

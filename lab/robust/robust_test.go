@@ -43,7 +43,7 @@ func TestAttacksWork(t *testing.T) {
 			t.Errorf("%d sinks lay siege", len(sinks))
 		}
 	}
-	for _, c := range world.Categories {
+	for _, c := range world.Actions {
 		if len(targets[c]) == 0 {
 			t.Errorf("nothing to gain in %s", c)
 		}

@@ -162,6 +162,9 @@ func (p *Played) Escapes() (escaped, all, oblique, obliqueAll float64) {
 				there = world.Survived(part, p.Released[i][k])
 			}
 			for j := range part.Mentions {
+				if p.Task.Owed(i, k, j) {
+					continue
+				}
 				all++
 				one := 0.0
 				if there[j] {

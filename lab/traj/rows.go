@@ -8,7 +8,6 @@ import (
 
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/stats"
-	"github.com/margaydev/margay/lab/traj/world"
 )
 
 const resamples = 1000
@@ -17,8 +16,8 @@ const resamples = 1000
 // loses in the ninth digit is not.
 func round(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-// rows adds a defence's rows: all, by category, long ones alone, and coverage by
-// operator and field.
+// rows adds a defence's rows: all, by category, those that need something of a
+// curious sink's free text, long ones alone, and coverage by operator and field.
 func (r *run) rows(res *results.Result, name string, ms []measured) {
 	r.row(res, name, "all", ms)
 	pick := func(slice string, keep func(*measured) bool) {
@@ -32,9 +31,14 @@ func (r *run) rows(res *results.Result, name string, ms []measured) {
 			r.row(res, name, slice, some)
 		}
 	}
-	for _, c := range world.Categories {
+	for _, c := range r.o.World.Categories() {
 		pick("category="+c, func(m *measured) bool { return m.category == c })
 	}
+	r.row(res, name, "world="+r.o.World.Name, ms)
+	oblique := results.Row{Defence: name, Slice: "mention=oblique", Metrics: map[string]float64{}, CI: map[string][2]float64{}}
+	addShare(&oblique, "escape_rate", ms, func(m *measured) (float64, float64) { return m.oblique, m.obliqueMentions })
+	res.Rows = append(res.Rows, oblique)
+	pick("text=needed", func(m *measured) bool { return m.worded })
 	pick("length=long", func(m *measured) bool { return m.long })
 	pick("length=short", func(m *measured) bool { return !m.long })
 	ops := map[string][2]float64{}
@@ -86,17 +90,7 @@ func (r *run) row(res *results.Result, name, slice string, ms []measured) {
 	for i, ci := range (stats.Bootstrap{Seed: r.o.Seed, Resamples: resamples}).Intervals(len(ms), ratios...) {
 		row.CI[names[i]] = [2]float64{round(ci[0]), round(ci[1])}
 	}
-	share := func(metric string, f func(m *measured) (k, n float64)) {
-		var k, n float64
-		for i := range ms {
-			a, b := f(&ms[i])
-			k, n = k+a, n+b
-		}
-		if n > 0 {
-			ci := stats.ClopperPearson(int(k), int(n), .95)
-			row.Metrics[metric], row.CI[metric] = round(k/n), [2]float64{round(ci[0]), round(ci[1])}
-		}
-	}
+	share := func(metric string, f func(m *measured) (k, n float64)) { addShare(&row, metric, ms, f) }
 	share("escape_rate", func(m *measured) (float64, float64) { return m.escaped, m.mentions })
 	share("escape_oblique", func(m *measured) (float64, float64) { return m.oblique, m.obliqueMentions })
 	share("exceedance", func(m *measured) (float64, float64) {
@@ -121,6 +115,19 @@ func (r *run) row(res *results.Result, name, slice string, ms []measured) {
 		}
 	}
 	res.Rows = append(res.Rows, row)
+}
+
+// addShare adds a share of counts over all tasks, with its Clopper-Pearson interval.
+func addShare(row *results.Row, metric string, ms []measured, f func(m *measured) (k, n float64)) {
+	var k, n float64
+	for i := range ms {
+		a, b := f(&ms[i])
+		k, n = k+a, n+b
+	}
+	if n > 0 {
+		ci := stats.ClopperPearson(int(k), int(n), .95)
+		row.Metrics[metric], row.CI[metric] = round(k/n), [2]float64{round(ci[0]), round(ci[1])}
+	}
 }
 
 func column(ms []measured, f func(m *measured) []float64) []float64 {

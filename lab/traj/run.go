@@ -29,12 +29,16 @@ const BudgetBits = 4
 
 // Options of a run.
 type Options struct {
+	World    *world.Setting // world.Dev where nil
 	Seed     uint64
 	Seeds    int // Seeds where 0
 	N        int // trajectories of each seed; world.Size where 0
 	Defences []defence.Defence
 	// Ablations are Defences that stand in slices of their own.
 	Ablations []Ablation
+	// Redrawn asks for a row of each defence on the same trajectories with
+	// the names of arguments drawn anew, as the slice names=redrawn.
+	Redrawn bool
 	// Compare is the defence that others are compared with; none if empty.
 	Compare string
 	Guesser Guesser // an endpoint that guesses secrets; nil for none
@@ -78,6 +82,7 @@ type Curve struct {
 type measured struct {
 	category                 string
 	long                     bool
+	worded                   bool // a task needs something of free text at a curious sink
 	leak, sum, unneeded      float64
 	least                    float64 // leak of the oracle
 	recovered, inPlay        float64
@@ -117,24 +122,31 @@ func Run(ctx context.Context, o Options) (*results.Result, *Report, error) {
 	if o.N <= 0 {
 		o.N = world.Size
 	}
-	r := &run{o: &o, least: map[*world.Task]*Played{}, prior: map[*world.Task]adversary.Beliefs{}, floor: map[*world.Task]float64{}}
+	if o.World == nil {
+		o.World = world.Dev()
+	}
+	r := newRun(&o)
 	for i := range o.Seeds {
-		r.worlds = append(r.worlds, world.Generate(o.Seed+uint64(i), o.N))
+		r.worlds = append(r.worlds, o.World.Generate(o.Seed+uint64(i), o.N))
 	}
 	o.Progress("training the adversaries")
-	r.pool = adversary.NewPool(r.worlds[0].Population)
+	r.pool = adversary.NewPool(o.World)
 	res := &results.Result{
 		Suite: "traj", Seed: o.Seed, N: o.N, Environment: results.Here(),
-		Source: fmt.Sprintf("lab/traj/world, %d trajectories of each of the seeds %d to %d", o.N, o.Seed, o.Seed+uint64(o.Seeds)-1),
+		Source: fmt.Sprintf("%v, %d trajectories of each of the seeds %d to %d", o.World, o.N, o.Seed, o.Seed+uint64(o.Seeds)-1),
 		Notes: []string{
 			"leak_bits: dynamic min-entropy leakage of all secrets together, to all sinks but required services, pooled, by the worst of the stress pool; excess_bits: above the oracle's",
 			fmt.Sprintf("intervals: percentile bootstrap of the %d tasks of all seeds, 1,000 resamples; of escapes and exceedance Clopper-Pearson", o.N*o.Seeds),
-			fmt.Sprintf("the world was written without reading a rubric; defences and adversaries were developed on seeds from 100 on; the lexical adversary learnt on seed %d and was calibrated on %d", adversary.TrainSeed, adversary.HeldSeed),
+			fmt.Sprintf("defences and adversaries were developed on seeds from 100 on; the lexical adversary learnt on seed %d and was calibrated on %d", adversary.TrainSeed, adversary.HeldSeed),
 			fmt.Sprintf("measured_exceedance holds leak_bits to the certified cap, and to %d bits where a defence certifies nothing", BudgetBits),
 			"timings are of this machine and are not the same on every run",
 		},
 	}
 	if err := r.references(ctx); err != nil {
+		return nil, nil, err
+	}
+	other, err := r.renamed(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
 	rep := &Report{}
@@ -149,6 +161,13 @@ func Run(ctx context.Context, o Options) (*results.Result, *Report, error) {
 		}
 		all[d.Name()] = ms
 		r.rows(res, d.Name(), ms)
+		if other != nil {
+			again, err := other.measure(ctx, d, "")
+			if err != nil {
+				return nil, nil, err
+			}
+			r.row(res, d.Name(), "names=redrawn", again)
+		}
 		rep.Curves = append(rep.Curves, curve(d.Name(), ms))
 		if o.Causes && d.Name() != "oracle" {
 			if rep.Failed[d.Name()], rep.Leaked[d.Name()], err = r.causes(ctx, d); err != nil {
@@ -173,6 +192,24 @@ func Run(ctx context.Context, o Options) (*results.Result, *Report, error) {
 		res.Notes = append(res.Notes, "llm adversary skipped: no endpoint configured")
 	}
 	return res, rep, nil
+}
+
+// renamed is the run on the same trajectories with other names of arguments, or
+// nil.
+func (r *run) renamed(ctx context.Context) (*run, error) {
+	if !r.o.Redrawn {
+		return nil, nil
+	}
+	out := newRun(r.o)
+	out.pool = r.pool
+	for i := range r.o.Seeds {
+		out.worlds = append(out.worlds, r.o.World.Redrawn(r.o.Seed+uint64(i), r.o.N))
+	}
+	return out, out.references(ctx)
+}
+
+func newRun(o *Options) *run {
+	return &run{o: o, least: map[*world.Task]*Played{}, prior: map[*world.Task]adversary.Beliefs{}, floor: map[*world.Task]float64{}}
 }
 
 // references are the priors and what an oracle releases.
@@ -256,7 +293,7 @@ func (r *run) measure(ctx context.Context, d defence.Defence, category string) (
 func (r *run) look(p *Played) measured {
 	t := p.Task
 	prior := r.prior[t]
-	m := measured{category: t.Category, long: t.Long, releases: float64(len(t.Steps)), fallbacks: float64(p.Fallbacks)}
+	m := measured{category: t.Category, long: t.Long, worded: t.Worded(), releases: float64(len(t.Steps)), fallbacks: float64(p.Fallbacks)}
 	views := p.Views(len(t.Steps), Others)
 	seen := Pool(views, 0)
 	l := r.pool.Measure(t, &prior, seen)

@@ -43,6 +43,7 @@ type options struct {
 	missed     string    // file for the commands that are analysed wrongly
 	files      []string  // arguments
 	out        io.Writer // for lines besides the table
+	command    string    // as it was typed, for lists of runs
 }
 
 // suite is one benchmark.
@@ -99,7 +100,7 @@ func suites() []suite {
 			flags: leakageFlags, check: checkLeakage, run: runLeakage,
 		},
 		{
-			name: "traj", short: "500 trajectories of twelve categories under defences: how many bits recipients learn, and which tasks succeed",
+			name: "traj", short: "500 trajectories of a world under defences: how many bits recipients learn, and which tasks succeed",
 			flags: trajFlags, check: checkTraj, run: runTraj,
 		},
 		{

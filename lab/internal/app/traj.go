@@ -26,6 +26,8 @@ type trajOptions struct {
 	respell  bool   // robust: known values spelled differently, instead of attacks
 	url      string // of an adversary
 	model    string
+	world    string // folder
+	names    string // of arguments: empty or redrawn
 }
 
 func trajFlags(c *cobra.Command, o *options) {
@@ -34,6 +36,7 @@ func trajFlags(c *cobra.Command, o *options) {
 	c.Flags().IntVar(&o.n, "n", 500, "trajectories of each seed")
 	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	c.Flags().StringVar(&o.traj.causes, "causes", "", "write to a `file` why steps failed and what disclosed the bits, and skip ablations; for seeds from 100 on")
+	c.Flags().StringVar(&o.traj.names, "names", "", "redrawn adds rows on the same trajectories with the names of arguments drawn `anew`")
 	trajOwnFlags(c, o)
 }
 
@@ -48,6 +51,7 @@ func robustFlags(c *cobra.Command, o *options) {
 func trajOwnFlags(c *cobra.Command, o *options) {
 	t := &o.traj
 	c.Flags().StringSliceVar(&t.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(trajNames(), " "))
+	c.Flags().StringVar(&t.world, "world", "", "`folder` of a world, as docs/format/world.md has it (default worlds/dev, which is built in)")
 	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows (default the library's)")
 }
 
@@ -59,6 +63,9 @@ func checkTraj(o *options) error {
 	}
 	if o.traj.causes != "" && o.seed < traj.DevelopmentSeed {
 		return usage("give --seed 100 or above", "--causes shows what is evaluated on seed %d", o.seed)
+	}
+	if o.traj.names != "" && o.traj.names != "redrawn" {
+		return usage("leave --names out, or give redrawn", "--names %q is unknown", o.traj.names)
 	}
 	return checkDefences(o.traj.defences, trajNames())
 }
@@ -103,7 +110,14 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 	if err != nil {
 		return nil, nil, err
 	}
-	t := traj.Options{Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress, Causes: o.traj.causes != ""}
+	w, note, err := openWorld(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if note != "" {
+		notes = append(notes, note)
+	}
+	t := traj.Options{World: w, Redrawn: o.traj.names == "redrawn", Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress, Causes: o.traj.causes != ""}
 	if o.n < 0 {
 		t.N, t.Seeds = 500, traj.Seeds
 	}
@@ -122,7 +136,7 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		if err != nil {
 			return nil, nil, err
 		}
-		held, err := mine.held()
+		held, err := mine.held(w)
 		if err != nil {
 			return nil, nil, err
 		}

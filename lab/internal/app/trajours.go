@@ -83,13 +83,14 @@ var siblings = map[string]string{
 	"travel-booking": "flight-search", "flight-search": "travel-booking", "medical-records": "healthcare-intake", "healthcare-intake": "medical-records",
 	"financial-onboarding": "tax-filing", "tax-filing": "financial-onboarding", "e-commerce": "payments", "payments": "e-commerce",
 	"hr-payroll": "financial-onboarding", "customer-support": "messaging-scheduling", "software-operations": "customer-support", "messaging-scheduling": "customer-support",
+	"checkout": "e-commerce", "patient-registration": "healthcare-intake",
 }
 
 // held are the rows of categories whose rubric is held out: with none in its
 // place (loro), and with the nearest category's (loco).
-func (o *ours) held() ([]traj.Ablation, error) {
+func (o *ours) held(w *trajworld.Setting) ([]traj.Ablation, error) {
 	var out []traj.Ablation
-	for _, c := range trajworld.Categories {
+	for _, c := range w.Categories() {
 		none, err := o.make(rules.Defender{}, []string{c}, nil)
 		if err != nil {
 			return nil, err

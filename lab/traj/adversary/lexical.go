@@ -37,13 +37,13 @@ type example struct {
 	class [4]int
 }
 
-// Train learns from the texts of one seed, without a defence, and calibrates on
-// another: both seeds must not be evaluated.
-func Train(p *world.Population, train, held uint64, n int) *Lexical {
+// Train learns from a world's texts of one seed, without a defence, and
+// calibrates on another: both seeds must not be evaluated.
+func Train(s *world.Setting, p *world.Population, train, held uint64, n int) *Lexical {
 	l := &Lexical{words: map[string]int{}}
 	table := readable(p)
 	count := map[string]int{}
-	tasks := world.Generate(train, n).Tasks
+	tasks := s.Generate(train, n).Tasks
 	for _, t := range tasks {
 		for w := range bag(unmentioned(t)) {
 			if !table[w] {
@@ -77,7 +77,7 @@ func Train(p *world.Population, train, held uint64, n int) *Lexical {
 		}
 		l.tables[k] = fit(seen, all)
 	}
-	l.calibrate(p, world.Generate(held, n).Tasks, sizes)
+	l.calibrate(p, s.Generate(held, n).Tasks, sizes)
 	return l
 }
 

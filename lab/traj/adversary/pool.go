@@ -18,9 +18,10 @@ type Pool struct {
 	lexical *Lexical // nil for none
 }
 
-// NewPool makes the stress pool: exact inference, and words besides.
-func NewPool(p *world.Population) *Pool {
-	return &Pool{NewBayes(p), Train(p, TrainSeed, HeldSeed, 3*world.Size)}
+// NewPool makes the stress pool of a world: exact inference, and words besides.
+func NewPool(s *world.Setting) *Pool {
+	p := world.Joint()
+	return &Pool{NewBayes(p), Train(s, p, TrainSeed, HeldSeed, 3*world.Size)}
 }
 
 // Seen is what some sinks were shown of a task, put together.

@@ -8,7 +8,7 @@ import (
 )
 
 func TestLexical(t *testing.T) {
-	l := Train(people, 200, 201, 1000)
+	l := Train(world.Dev(), people, 200, 201, 1000)
 	for k, temperature := range l.Temperature {
 		// The decade shows in the trade alone, which is too little.
 		if k != 1 && temperature <= .3 || temperature > 1 {
@@ -33,7 +33,7 @@ func TestLexical(t *testing.T) {
 }
 
 func TestPool(t *testing.T) {
-	pool := &Pool{NewBayes(people), Train(people, 200, 201, 1000)}
+	pool := &Pool{NewBayes(people), Train(world.Dev(), people, 200, 201, 1000)}
 	for _, task := range world.Generate(100, 36).Tasks {
 		prior := pool.Prior(task)
 		var seen Seen

@@ -2,8 +2,6 @@ package defence
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/margaydev/margay/lab/traj/world"
 )
@@ -29,22 +27,8 @@ func (Oracle) BeginWith(t *world.Task) Session {
 			return denied()
 		}
 		out := all(c)
-		for i := range s.Parts {
-			p := &s.Parts[i]
-			if at := slices.IndexFunc(s.Needs, func(n world.Need) bool { return n.Path == p.Path }); at >= 0 {
-				out.Parts[i] = t.Person.Sufficient(s.Needs[at])
-				continue
-			}
-			// Only the words that are asked for: what people say in passing
-			// stays here, too.
-			var keep []string
-			for _, k := range s.Keeps {
-				if k.Path == p.Path {
-					keep = append(keep, k.Text)
-				}
-			}
-			out.Parts[i] = strings.Join(keep, " ")
-		}
+		// Only what is asked for: what people say in passing stays here, too.
+		out.Parts = t.Least(c.Step)
 		return out
 	})
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -51,6 +52,8 @@ func Implied(facts []Fact) []Fact {
 					add(KChapter, Chapters[pop.Ills[k].Chapter].Range)
 				}
 			}
+		case KSymptom, KMedicine:
+			add(KChapter, chapterOf(f))
 		case KCard:
 			if len(f.Value) >= 15 {
 				add(KCardEnd, f.Value[len(f.Value)-4:])
@@ -74,6 +77,26 @@ func Implied(facts []Fact) []Fact {
 		}
 	}
 	return out
+}
+
+// chapterOf is the chapter that a symptom or a medicine tells: that of all
+// illnesses that have it, or none where they are of several.
+func chapterOf(f Fact) string {
+	at := -1
+	for k := range pop.Ills {
+		ill := &pop.Ills[k]
+		if f.Kind == KSymptom && ill.Symptom != f.Value || f.Kind == KMedicine && !slices.Contains(ill.Medicines, f.Value) {
+			continue
+		}
+		if at >= 0 && at != ill.Chapter {
+			return ""
+		}
+		at = ill.Chapter
+	}
+	if at < 0 {
+		return ""
+	}
+	return Chapters[at].Range
 }
 
 // InChapter reports whether an illness is in a range of codes.
@@ -194,6 +217,77 @@ func (t *Task) Served(step int, parts []string) bool {
 		}
 	}
 	return true
+}
+
+// Least are the least texts of a step's arguments that serve it: what an oracle
+// would send. The words of the task stay in their order, and a field that is
+// needed stands at the coarsest level that does.
+func (t *Task) Least(step int) []string {
+	s := &t.Steps[step]
+	out := make([]string, len(s.Parts))
+	for i := range s.Parts {
+		p := &s.Parts[i]
+		var all []piece
+		for _, n := range s.Needs {
+			if n.Path != p.Path {
+				continue
+			}
+			at := slices.IndexFunc(p.Mentions, func(m Mention) bool { return m.Field == n.Field })
+			if at < 0 {
+				continue
+			}
+			all = append(all, piece{p.Mentions[at].Start, p.Mentions[at].End, t.Person.Sufficient(n)})
+		}
+		for _, k := range s.Keeps {
+			if at := strings.Index(p.Text, k.Text); k.Path == p.Path && at >= 0 {
+				all = append(all, piece{at, at + len(k.Text), ""})
+			}
+		}
+		out[i] = joinPieces(p.Text, all)
+	}
+	return out
+}
+
+// piece is a part of a text that stays, or what stands for it.
+type piece struct {
+	start, end int
+	by         string // empty: the text itself
+}
+
+// joinPieces writes pieces in the order of the text. Pieces that overlap become
+// one.
+func joinPieces(text string, all []piece) string {
+	slices.SortStableFunc(all, func(a, b piece) int { return cmp.Compare(a.start, b.start) })
+	var out []string
+	for i := 0; i < len(all); i++ {
+		one := all[i]
+		for one.by == "" && i+1 < len(all) && all[i+1].start <= one.end && all[i+1].by == "" {
+			i++
+			one.end = max(one.end, all[i].end)
+		}
+		if one.by == "" {
+			one.by = text[one.start:one.end]
+		}
+		out = append(out, one.by)
+	}
+	return strings.Join(out, " ")
+}
+
+// Owed reports whether a mention tells no more than what the task needs to tell
+// there: to leave it as it is discloses nothing beyond the need.
+func (t *Task) Owed(step, part, mention int) bool {
+	s := &t.Steps[step]
+	m := &s.Parts[part].Mentions[mention]
+	for _, n := range s.Needs {
+		if n.Path != s.Parts[part].Path || n.Field != m.Field {
+			continue
+		}
+		least := Implied(Read(n.Field, t.Person.Sufficient(n)))
+		if !slices.ContainsFunc(m.Facts, func(f Fact) bool { return !slices.Contains(least, f) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // Sufficient is the least text of an argument that meets a need: what an

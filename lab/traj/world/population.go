@@ -296,12 +296,4 @@ func (x *Person) job() *Occupation {
 }
 
 // Age is the person's age today, in years.
-func (x *Person) Age() int { return age(x.Born) }
-
-func age(born time.Time) int {
-	n := Today.Year() - born.Year()
-	if Today.YearDay() < born.YearDay() {
-		n--
-	}
-	return n
-}
+func (x *Person) Age() int { return ageAt(x.Born, Today) }

@@ -30,6 +30,7 @@ func Disclosed(original *Part, released string) []Fact {
 	}
 	a, b := tokens(original.Text), tokens(released)
 	match := align(original.Text, released, a, b)
+	loosen(released, b, match)
 	for i := range original.Mentions {
 		m := &original.Mentions[i]
 		whole := true
@@ -136,6 +137,25 @@ func align(x, y string, a, b []token) []int {
 		}
 	}
 	return match
+}
+
+// loosen takes back the matches of punctuation that stands between new words
+// without a space: the comma of 50,000 is not the comma of the sentence.
+func loosen(released string, b []token, match []int) {
+	matched := make([]bool, len(b)+1)
+	for _, j := range match {
+		if j >= 0 {
+			matched[j] = true
+		}
+	}
+	for i, j := range match {
+		if j <= 0 || j+1 >= len(b) || worth(released[b[j].start:b[j].end]) > 1 {
+			continue
+		}
+		if b[j-1].end == b[j].start && b[j].end == b[j+1].start && !matched[j-1] && !matched[j+1] {
+			match[i] = -1
+		}
+	}
 }
 
 func worth(word string) int32 {

@@ -2,7 +2,7 @@ package world
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/margaydev/margay/flow"
 )
@@ -99,10 +99,11 @@ type Task struct {
 	Person     *Person `json:"-"`
 }
 
-// Categories are the twelve.
-var Categories = []string{
+// Actions are the categories that a world can have: the actions that the
+// rubrics of the library are for.
+var Actions = []string{
 	"travel-booking", "flight-search", "medical-records", "healthcare-intake", "financial-onboarding", "tax-filing", "e-commerce", "payments",
-	"hr-payroll", "customer-support", "software-operations", "messaging-scheduling",
+	"hr-payroll", "customer-support", "software-operations", "messaging-scheduling", "checkout", "patient-registration",
 }
 
 // Coarse reports whether some essential step needs a field at a sink that is
@@ -117,49 +118,52 @@ func (t *Task) Coarse() bool {
 	return false
 }
 
-// spec says what a step is made of. Arguments are written
-// "path field source: template", with * after the path of free text and - for
-// no field; needs "path field level"; keeps "path template".
-type spec struct {
-	tool, sink string
-	class      flow.Class
-	channel    flow.Channel // tool where empty
-	args       []string
-	needs      []string
-	keeps      []string
+// Worded reports whether the task needs something of free text at a sink that is
+// only trusted to be honest: to withhold such texts fails it.
+func (t *Task) Worded() bool {
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Sink.Class != flow.SemiTrusted {
+			continue
+		}
+		for k := range s.Parts {
+			if s.Parts[k].Free && s.needed(s.Parts[k].Path) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-func (s *spec) step(x *Person, slots map[string]string, action string, essential bool) Step {
-	out := Step{Tool: s.tool, Action: action, Sink: Sink{s.sink, s.class, s.channel}, Essential: essential}
-	if out.Sink.Channel == "" {
-		out.Sink.Channel = flow.ChannelTool
+// needed reports whether the task needs something of an argument.
+func (s *Step) needed(path string) bool {
+	return slices.ContainsFunc(s.Needs, func(n Need) bool { return n.Path == path }) ||
+		slices.ContainsFunc(s.Keeps, func(k Keep) bool { return k.Path == path })
+}
+
+// step writes one call of a tool. Words are drawn from d, names of arguments
+// by name. What a task needs of the call makes it essential.
+func (t *tool) step(x *Person, d draw, slots map[string]string, action string, name func(t *tool, k int) string) Step {
+	out := Step{Tool: t.name, Action: action, Sink: Sink{t.sink, t.class, t.channel}}
+	for k, a := range t.args {
+		of := pick(d, a.templates)
+		path := name(t, k)
+		out.add(x, a, of, path, x.write(pick(d, of.say), slots), slots)
 	}
-	for _, a := range s.args {
-		head, template, ok := strings.Cut(a, ": ")
-		h := strings.Fields(head)
-		if !ok || len(h) != 3 {
-			panic("world: an argument that can't be read: " + a)
-		}
-		t := x.write(template, slots)
-		p := Part{From: Source(h[2]), Text: t.string, Mentions: t.mentions}
-		p.Path, p.Free = strings.CutSuffix(h[0], "*")
-		if h[1] != "-" {
-			p.Field = Field(h[1])
-		}
-		out.Parts = append(out.Parts, p)
-	}
-	for _, n := range s.needs {
-		h := strings.Fields(n)
-		if len(h) != 3 {
-			panic("world: a need that can't be read: " + n)
-		}
-		out.Needs = append(out.Needs, Need{h[0], Field(h[1]), Level(h[2])})
-	}
-	for _, k := range s.keeps {
-		path, template, _ := strings.Cut(k, " ")
-		out.Keeps = append(out.Keeps, Keep{path, x.write(template, slots).string})
-	}
+	out.Essential = len(out.Needs)+len(out.Keeps) > 0
 	return out
+}
+
+// add adds an argument with what is needed of it.
+func (s *Step) add(x *Person, a *argument, of *template, path string, t text, slots map[string]string) {
+	s.Parts = append(s.Parts, Part{Path: path, Field: a.field, Free: a.free, From: a.from, Text: t.string, Mentions: t.mentions})
+	for _, n := range of.needs {
+		n.Path = path
+		s.Needs = append(s.Needs, n)
+	}
+	for _, k := range of.keeps {
+		s.Keeps = append(s.Keeps, Keep{path, x.write(k, slots).string})
+	}
 }
 
 // String names a step for people.

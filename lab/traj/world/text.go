@@ -1,7 +1,7 @@
 package world
 
 import (
-	"fmt"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -29,17 +29,7 @@ type text struct {
 func (x *Person) write(template string, slots map[string]string) text {
 	var out text
 	var b strings.Builder
-	for template != "" {
-		before, rest, ok := strings.Cut(template, "{")
-		b.WriteString(before)
-		if !ok {
-			break
-		}
-		name, after, ok := strings.Cut(rest, "}")
-		if !ok {
-			panic("world: a template without an end: " + template)
-		}
-		template = after
+	err := scan(template, func(words string) { b.WriteString(words) }, func(name string) error {
 		switch name[0] {
 		case '@':
 			v, ok := slots[name[1:]]
@@ -55,9 +45,49 @@ func (x *Person) write(template string, slots map[string]string) text {
 			out.mentions = append(out.mentions, Mention{b.Len(), b.Len() + len(s), Field(field), facts, oblique})
 			b.WriteString(s)
 		}
+		return nil
+	})
+	if err != nil {
+		panic("world: " + err.Error() + ": " + template) // Parse refuses it
 	}
 	out.string = b.String()
 	return out
+}
+
+var (
+	errOpen  = errors.New("a { has no }; write {{ for a brace of the text")
+	errClose = errors.New("a } has no {; write }} for a brace of the text")
+)
+
+// scan takes a template apart into words and what stands in braces. Double
+// braces are a brace of the text.
+func scan(template string, words func(string), name func(string) error) error {
+	for template != "" {
+		i := strings.IndexAny(template, "{}")
+		if i < 0 {
+			words(template)
+			return nil
+		}
+		words(template[:i])
+		brace, rest := template[i], template[i+1:]
+		if strings.HasPrefix(rest, string(brace)) {
+			words(string(brace))
+			template = rest[1:]
+			continue
+		}
+		end := strings.IndexAny(rest, "{}")
+		switch {
+		case brace == '}':
+			return errClose
+		case end <= 0 || rest[end] == '{':
+			return errOpen
+		}
+		if err := name(rest[:end]); err != nil {
+			return err
+		}
+		template = rest[end+1:]
+	}
+	return nil
 }
 
 var regionCues = [5]string{"The old trains are late again.", "The wind comes straight off the lake.", "It is humid already in March.", "There is smoke from the canyon again.", "The rink is still frozen."}
@@ -74,114 +104,17 @@ func (x *Person) cue(of string) string {
 	panic("world: no cue " + of)
 }
 
+// cueNames are the cues, with what they hint at.
+var cueNames = [][2]string{{"job", "the occupation"}, {"ill", "the kind of illness"}, {"region", "the part of the country"}}
+
 // render writes a value of the person in a form, and says what it tells.
-func (x *Person) render(f Field, form string) (s string, facts []Fact, oblique bool) {
-	one := func(s string, kinds ...Kind) (string, []Fact, bool) {
-		var facts []Fact
-		for _, k := range kinds {
-			facts = append(facts, Fact{k, x.value(k)})
-		}
-		return s, facts, false
+func (x *Person) render(f Field, name string) (s string, facts []Fact, oblique bool) {
+	form := formOf(f, name)
+	if form == nil {
+		panic("world: no form " + string(f) + ":" + name)
 	}
-	spelled := func(s string, kinds ...Kind) (string, []Fact, bool) {
-		s, facts, _ := one(s, kinds...)
-		return s, facts, true
-	}
-	c := x.city()
-	switch string(f) + ":" + form {
-	case "legal-name:":
-		return one(x.given()+" "+x.surname(), KGiven, KSurname)
-	case "legal-name:reversed":
-		return one(x.surname()+", "+x.given(), KGiven, KSurname)
-	case "legal-name:given":
-		return one(x.given(), KGiven)
-	case "legal-name:initials":
-		return spelled(x.given()[:1]+"."+x.surname()[:1]+".", KInitials)
-	case "dob:":
-		return x.Born.Format(day), x.Full(DOB), false
-	case "dob:us":
-		return x.Born.Format("01/02/2006"), x.Full(DOB), false
-	case "dob:long":
-		return x.Born.Format("January 2, 2006"), x.Full(DOB), false
-	case "dob:spelled":
-		return "the " + ordinal(x.Born.Day()) + " of " + x.Born.Month().String() + ", " + yearWords(x.Born.Year()), x.Full(DOB), true
-	case "dob:age":
-		return fmt.Sprintf("%d years old", x.Age()), []Fact{ageRange(x.Age(), x.Age())}, false
-	case "dob:age-spelled":
-		return "I turned " + words(x.Age()), []Fact{ageRange(x.Age(), x.Age())}, true
-	case "address:":
-		return one(fmt.Sprintf("%d %s, %s, %s %s", x.Number, Streets[x.Street], c.Name, c.Code, ZipOf(c, x.Street)), KStreet, KNumber, KCity)
-	case "address:street":
-		return one(fmt.Sprintf("%d %s", x.Number, Streets[x.Street]), KStreet, KNumber)
-	case "address:mother":
-		return spelled("my mother's street, "+strings.Fields(Streets[x.Street])[0]+", number "+words(x.Number), KStreet, KNumber)
-	case "address:near":
-		return spelled("two blocks from the town hall of "+c.Name, KCity)
-	case "phone:":
-		return one("("+x.Phone[:3]+") "+x.Phone[3:6]+"-"+x.Phone[6:], KPhone)
-	case "phone:dashed":
-		return one(x.Phone[:3]+"-"+x.Phone[3:6]+"-"+x.Phone[6:], KPhone)
-	case "phone:spelled":
-		return spelled(digitWords(x.Phone), KPhone)
-	case "email:":
-		return one(x.value(KEmail), KEmail)
-	case "email:spelled":
-		return spelled(strings.NewReplacer(".", " dot ", "@", " at ").Replace(x.value(KEmail)), KEmail)
-	case "payment-token:":
-		return one(grouped(x.Card), KCard)
-	case "payment-token:plain":
-		return one(x.Card, KCard)
-	case "payment-token:end":
-		return one("card ending in "+x.value(KCardEnd), KCardEnd)
-	case "payment-token:spelled":
-		return spelled("the card that ends "+digitWords(x.value(KCardEnd)), KCardEnd)
-	case "diagnosis:":
-		return one(x.ill().Name, KIllness)
-	case "diagnosis:code":
-		return one(x.ill().Code, KIllness)
-	case "diagnosis:medicine":
-		return spelled("I take "+x.value(KMedicine), KMedicine)
-	case "diagnosis:symptom":
-		return spelled(x.ill().Symptom, KSymptom)
-	case "diagnosis:clinic":
-		return spelled("my "+Chapters[x.ill().Chapter].Clinic+" visit", KChapter)
-	case "salary:":
-		return "$" + thousands(x.Pay), x.Full(Salary), false
-	case "salary:plain":
-		return strconv.Itoa(x.Pay), x.Full(Salary), false
-	case "salary:spelled":
-		if x.Pay%1000 != 0 {
-			return words(x.Pay/1000) + " and a half grand", x.Full(Salary), true
-		}
-		return words(x.Pay/1000) + " grand", x.Full(Salary), true
-	case "location:":
-		return one(Venues[x.Venue]+", "+x.at().Name+", "+x.at().Code, KVenue, KAtCity)
-	case "location:city":
-		return one(x.at().Name+", "+x.at().Code, KAtCity)
-	case "location:oblique":
-		return spelled("just stepped out of the "+Venues[x.Venue], KVenue)
-	case "account-id:":
-		return one(x.Account, KAccount)
-	case "account-id:end":
-		return one("account ending "+x.value(KAccEnd), KAccEnd)
-	case "account-id:spelled":
-		return spelled(digitWords(x.Account), KAccount)
-	case "national-id:":
-		return one(x.NID[:3]+"-"+x.NID[3:5]+"-"+x.NID[5:], KNID)
-	case "national-id:end":
-		return spelled("the last four of my social are "+x.value(KNIDEnd), KNIDEnd)
-	case "passport:":
-		return one(x.Passport, KPassport)
-	case "passport:spelled":
-		return spelled(x.Passport[:1]+" as in letter, then "+digitWords(x.Passport[1:]), KPassport)
-	case "api-key:":
-		return one(x.APIKey, KAPIKey)
-	case "password:":
-		return one(x.Password, KPassword)
-	case "private-key:":
-		return one(x.PrivateKey, KPrivate)
-	}
-	panic("world: no form " + string(f) + ":" + form)
+	s, facts = form.write(x)
+	return s, facts, form.Oblique
 }
 
 func grouped(card string) string {
@@ -225,6 +158,22 @@ func digitWords(s string) string {
 		out[i] = units[s[i]-'0']
 	}
 	return strings.Join(out, " ")
+}
+
+// bigWords writes a number below 1,000,000 in words.
+func bigWords(n int) string {
+	if n < 1000 {
+		return words(n)
+	}
+	s := words(n/1000) + " thousand"
+	switch rest := n % 1000; {
+	case rest == 0:
+	case rest < 100:
+		s += " and " + words(rest)
+	default:
+		s += " " + words(rest)
+	}
+	return s
 }
 
 func yearWords(y int) string {
