@@ -1,5 +1,5 @@
-// Package traj runs the benchmark traj: 500 trajectories of package world under
-// every defence, and what the stress pool of package adversary learns from what
+// Package traj runs the benchmark traj: 500 trajectories of a world of package
+// world under every defence, and what the stress pool of package adversary learns from what
 // sinks were shown.
 //
 // Bits are dynamic min-entropy leakage, Δ = log2 max P(s|view) − log2 max P(s):
@@ -15,13 +15,19 @@
 // Other metrics: recovery_top1, the mean probability that a secret in play is
 // guessed at the first try; task_success; fallback_rate, the share of
 // releases that were denied, or went the conservative way; escape_rate, the
-// share of mentions in free text for unneeded sinks that arrived unchanged
-// (escape_oblique: of those that no pattern could find); exceedance, the
+// share of mentions in free text for unneeded sinks that arrived unchanged and
+// tell more than is needed there (escape_oblique: of those that no pattern could
+// find); exceedance, the
 // share of trajectories of whose ledger an independent sum is above a limit;
 // measured_exceedance, the share of those whose measured leakage is above the
 // budget; coverage_stress and coverage_calibration, the share of fields shown
 // to such sinks whose measured leakage is within their certified cost, by the
 // pool and by an adversary who takes fields for independent.
+//
+// Slices besides categories and lengths: text=needed, tasks that need something
+// of free text at a curious sink; mention=oblique; names=redrawn, the same
+// trajectories with the names of arguments drawn anew, if Options.Redrawn asks
+// for it.
 //
 // Report.Failed and Report.Leaked count by cause why steps failed, and which
 // arguments disclosed the bits. They are for work on seeds from

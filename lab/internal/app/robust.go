@@ -19,14 +19,10 @@ func runRobust(ctx context.Context, o *options) (*results.Result, []report.Figur
 	if err != nil {
 		return nil, nil, err
 	}
-	w, note, err := openWorld(o)
-	if err != nil {
-		return nil, nil, err
+	if o.traj.note != "" {
+		notes = append(notes, o.traj.note)
 	}
-	if note != "" {
-		notes = append(notes, note)
-	}
-	opt := robust.Options{World: w, Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Inner: robust.Forger{Inner: rules.Defender{}}, Progress: o.progress}
+	opt := robust.Options{World: o.world(), Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Inner: robust.Forger{Inner: rules.Defender{}}, Progress: o.progress}
 	if o.n < 0 {
 		opt.N, opt.Seeds = 120, traj.Seeds
 	}

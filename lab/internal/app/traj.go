@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/lab/traj"
 	"github.com/margaydev/margay/lab/traj/adversary"
 	"github.com/margaydev/margay/lab/traj/defence"
+	trajworld "github.com/margaydev/margay/lab/traj/world"
 )
 
 // trajOptions are those of the suites traj and robust alone.
@@ -28,6 +29,16 @@ type trajOptions struct {
 	model    string
 	world    string // folder
 	names    string // of arguments: empty or redrawn
+
+	setting *trajworld.Setting // that world's; nil: dev
+	note    string             // about the list of runs
+}
+
+func (o *options) world() *trajworld.Setting {
+	if o.traj.setting == nil {
+		return trajworld.Dev()
+	}
+	return o.traj.setting
 }
 
 func trajFlags(c *cobra.Command, o *options) {
@@ -67,7 +78,10 @@ func checkTraj(o *options) error {
 	if o.traj.names != "" && o.traj.names != "redrawn" {
 		return usage("leave --names out, or give redrawn", "--names %q is unknown", o.traj.names)
 	}
-	return checkDefences(o.traj.defences, trajNames())
+	if err := checkDefences(o.traj.defences, trajNames()); err != nil {
+		return err
+	}
+	return openWorld(o)
 }
 
 func checkRobust(o *options) error {
@@ -110,14 +124,10 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 	if err != nil {
 		return nil, nil, err
 	}
-	w, note, err := openWorld(o)
-	if err != nil {
-		return nil, nil, err
+	if o.traj.note != "" {
+		notes = append(notes, o.traj.note)
 	}
-	if note != "" {
-		notes = append(notes, note)
-	}
-	t := traj.Options{World: w, Redrawn: o.traj.names == "redrawn", Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress, Causes: o.traj.causes != ""}
+	t := traj.Options{World: o.world(), Redrawn: o.traj.names == "redrawn", Seed: o.seed, Seeds: o.traj.seeds, N: o.n, Defences: all, Compare: rulesName, Progress: o.progress, Causes: o.traj.causes != ""}
 	if o.n < 0 {
 		t.N, t.Seeds = 500, traj.Seeds
 	}
@@ -136,7 +146,7 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		if err != nil {
 			return nil, nil, err
 		}
-		held, err := mine.held(w)
+		held, err := mine.held(o.world())
 		if err != nil {
 			return nil, nil, err
 		}

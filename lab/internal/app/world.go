@@ -15,27 +15,35 @@ import (
 	trajworld "github.com/margaydev/margay/lab/traj/world"
 )
 
-// openWorld reads the world of a run, dev where none is named, and lists the
-// run where runs on it are listed.
-func openWorld(o *options) (s *trajworld.Setting, note string, err error) {
+// openWorld reads the world of a run, dev where none is named.
+func openWorld(o *options) error {
+	o.traj.setting = trajworld.Dev()
 	if o.traj.world == "" {
-		return trajworld.Dev(), "", nil
+		return nil
 	}
-	s, err = trajworld.Open(os.DirFS(o.traj.world))
+	s, err := trajworld.Open(os.DirFS(o.traj.world))
 	if err != nil {
-		return nil, "", failure("margay-lab world lint "+o.traj.world+" lists every mistake", "%s: %w", o.traj.world, err)
+		return failure("margay-lab world lint "+o.traj.world+" lists every mistake", "%s: %w", o.traj.world, err)
 	}
-	if s.Name == trajworld.Dev().Name || o.quick {
-		return s, "", nil
+	o.traj.setting = s
+	return listRuns(o)
+}
+
+// listRuns lists a run where runs on its world are listed. Nothing runs on a
+// test world that can't be listed.
+func listRuns(o *options) error {
+	if o.traj.setting.Name == trajworld.Dev().Name {
+		return nil
 	}
 	list := filepath.Join(o.traj.world, "..", runsFile)
 	if _, err := os.Stat(list); err != nil {
-		return s, "this run is listed nowhere: there is no " + runsFile + " beside the world", nil
+		o.traj.note = "this run is listed nowhere: there is no " + runsFile + " beside the world"
+		return nil
 	}
-	if err := listRun(list, time.Now(), o.command, s); err != nil {
-		return nil, "", failure("runs on a test world are listed before they start; make the file writable", "%s can't be extended: %w", list, cli.Reason(err))
+	if err := listRun(list, time.Now(), o.command, o.traj.setting); err != nil {
+		return failure("runs on a test world are listed before they start; make the file writable", "%s can't be extended: %w", list, cli.Reason(err))
 	}
-	return s, "", nil
+	return nil
 }
 
 // runsFile lists the runs on the worlds that stand beside it.

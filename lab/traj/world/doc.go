@@ -1,17 +1,22 @@
 // Package world is the simulated world of the benchmarks traj and robust:
-// people drawn from correlated populations, 500 tasks of twelve categories that
-// an agent does for them, and every text that the agent would send on the way.
+// people drawn from correlated populations, the tasks that an agent does for
+// them, and every text that the agent would send on the way.
+//
+// The people are here (Population), and so are the ways to write their fields
+// (Forms). What the agent does and says is data: a Setting is read from the
+// files of a folder, in the format of docs/format/world.md. Dev is the one that
+// is built in, lab/worlds/dev; Lint says what is wrong with others.
 //
 // What it guarantees:
 //
-//   - The same seed gives the same bytes on every machine.
+//   - The same seed and files give the same bytes on every machine.
 //   - It knows no rubric. What a task needs, at which sink and how fine, and
-//     when it has succeeded, is written here from what such a service does with
-//     the data. No rubric, cost or operator is read.
+//     when it has succeeded, is in the files. No rubric, cost or operator is
+//     read.
 //   - The truth is what the generator wrote: a Mention says which bytes of a
 //     text disclose what about the person (its Facts), also if no pattern
 //     would find it: an initial, a date in words, an illness shown by its
-//     medicine.
+//     medicine. It comes from the Form, and no text is searched for it.
 //   - People are drawn from one joint distribution (Population): home and
 //     area code, decade and given name, age and illness, illness and medicine,
 //     name and address of mail, region and surname, region and bank, occupation
@@ -19,11 +24,10 @@
 //   - Agents share too much: the candidate has the full value where the
 //     service needs a coarse one, and values that nobody asked for.
 //
-// Tasks need at most one coarse field at curious sinks, at a level that the
-// design's own hierarchies name (decade, chapter, band, brand, country): they
-// fit its default budget of four bits for such sinks. Earlier ones needed two
-// or three, which no budget of that size admits; that was changed when the
-// first three rubrics were tried on development seeds, by the budget alone.
+// A task needs at most one coarse field at curious sinks, at a level that the
+// design's own hierarchies name (decade, chapter, band, brand, country): that
+// fits its default budget of four bits for such sinks. Besides it needs words of
+// the task at many of them (Keep): a defence that withholds free text fails it.
 //
 // What a text tells after a defence has worked on it is read back by Read,
 // the one reader of both the services, whose tasks succeed if they can read

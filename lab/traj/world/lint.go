@@ -72,7 +72,7 @@ func Lint(files fs.FS, categories int) *Check {
 	c := &Check{World: s.Name, Hash: s.Hash, Categories: s.Categories(), FormsKnown: len(Forms)}
 	r := &reading{}
 	if n := len(s.categories); n < categories {
-		r.add(Mistake{File: ".", Text: "there are " + words(n) + " categories; write " + words(categories) + " or more"})
+		r.add(Mistake{File: ".", Text: fmt.Sprintf("a world needs %d categories or more, and this one has %d", categories, n)})
 	}
 	c.composed(r, s)
 	c.measure(s)
@@ -91,7 +91,7 @@ func (c *Check) composed(r *reading, s *Setting) {
 		}
 		few := func(key string, n, least int) {
 			if n < least {
-				r.add(of.at.in(key).mistake("category %s has %d of %s; write %d or more", of.name, n, key, least))
+				r.add(of.at.in(key).mistake("category %s needs %d of %s or more, and has %d", of.name, least, key, n))
 			}
 		}
 		few("requests", len(of.requests), 3)
@@ -129,7 +129,7 @@ func (c *Check) composed(r *reading, s *Setting) {
 			}
 			c.Texts += wordings
 			if wordings < 3 {
-				r.add(a.at.mistake("text argument %s has %d wordings; write 3 or more", a.names[0], wordings))
+				r.add(a.at.mistake("text argument %s needs 3 wordings or more, and has %d", a.names[0], wordings))
 			}
 			if len(a.names) < 2 {
 				r.add(a.at.in("name").mistake("text argument %s has one name; list 2 or more that such a tool might use", a.names[0]))
@@ -151,7 +151,7 @@ func (c *Check) composed(r *reading, s *Setting) {
 		}
 	}
 	if used*2 < oblique {
-		r.add(Mistake{File: ".", Text: "of " + words(oblique) + " oblique forms the world uses " + words(used) + "; use half or more"})
+		r.add(Mistake{File: ".", Text: fmt.Sprintf("of %d oblique forms the world uses %d; use half or more", oblique, used)})
 	}
 }
 

@@ -29,7 +29,7 @@ func met(f *Form) string {
 			ok = ok && x.Meets(Need{Field: f.Field, Level: l}, facts)
 		}
 		if ok {
-			out = append(out, string(l))
+			out = append(out, "`"+string(l)+"`")
 		}
 	}
 	return strings.Join(out, ", ")

@@ -129,7 +129,7 @@ func TestLint(t *testing.T) {
 		all += m.String() + "\n"
 	}
 	for _, want := range []string{
-		"there are one categories; write two or more", "1 of requests", "1 of coarse", "fewer than eight tools", "wordings; write 3 or more", "has one name", "oblique forms",
+		"needs 2 categories or more, and this one has 1", "needs 3 of requests or more, and has 1", "of coarse or more", "fewer than eight tools", "needs 3 wordings or more", "has one name", "oblique forms",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("nothing says %q in\n%s", want, all)
