@@ -37,7 +37,7 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 	o := &options{}
 	var file, page string
 	c := &cobra.Command{Use: strings.TrimSpace(s.name + " " + s.args), Short: s.short, RunE: func(cmd *cobra.Command, args []string) error {
-		o.files, o.out, o.command = args, a.Out, strings.Join(append([]string{a.Name}, a.Args...), " ")
+		o.files, o.out, o.command = args, a.Out, typed(a.Name, a.Args)
 		if file == "-" {
 			o.out = a.Err
 		}

@@ -49,6 +49,22 @@ func listRuns(o *options) error {
 // runsFile lists the runs on the worlds that stand beside it.
 const runsFile = "RUNS.md"
 
+// typed is a command line without the folders of this machine.
+func typed(name string, args []string) string {
+	out := []string{name}
+	for _, a := range args {
+		flag, value, ok := strings.Cut(a, "=")
+		switch {
+		case filepath.IsAbs(a):
+			a = filepath.Base(a)
+		case ok && filepath.IsAbs(value):
+			a = flag + "=" + filepath.Base(value)
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}
+
 // listRun appends a run to the list.
 func listRun(file string, on time.Time, command string, s *trajworld.Setting) error {
 	revision := cli.Version()["revision"]

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/yamldoc"
 )
@@ -28,6 +30,10 @@ func (r *reading) document(name string, err error) {
 	var e *yamldoc.Error
 	if errors.As(err, &e) {
 		m = Mistake{e.File, e.Line, e.Column, e.Detail}
+		var y yaml.Error
+		if errors.As(e.Err, &y) {
+			m.Text += "; this is not YAML: quote texts with braces, @, ': ' or ' #'"
+		}
 	}
 	r.bad = append(r.bad, m)
 }
