@@ -13,19 +13,20 @@ import (
 	"github.com/margaydev/margay/lab/stats"
 )
 
-// recipientArgument is the name of the argument that has a text's recipient.
-const recipientArgument = "recipient"
+// Recipient is the name of the argument that has a text's recipient.
+const Recipient = "recipient"
 
 // Options of a run.
 type Options struct {
 	Cases    []Case
 	Source   string   // says where they are from
 	Defences []string // those of Defences; all if it is nil
-	// Argument is the name of the argument that a text goes out in: "text" if it
-	// is empty.
-	Argument string
-	Seed     uint64 // of the intervals
-	Progress func(string)
+	// Arguments are the names of the argument that a text goes out in, each in
+	// rows of its own: "text" if there are none. Those of further names have it in
+	// their slices.
+	Arguments []string
+	Seed      uint64 // of the intervals
+	Progress  func(string)
 	// Cause is called for each outcome; nil for nobody.
 	Cause func(Cause)
 }
@@ -33,9 +34,12 @@ type Options struct {
 // Cause is what became of a case: counts and codes, with no word of its texts.
 type Cause struct {
 	Defence   string         `json:"defence"`
+	Argument  string         `json:"argument"`
 	ID        string         `json:"id"`
 	Action    string         `json:"action"`
 	Class     string         `json:"class"`
+	Kind      string         `json:"kind,omitempty"` // of ordinary work
+	Type      string         `json:"type,omitempty"` // of the argument that has it
 	Refused   bool           `json:"refused"`
 	Changed   bool           `json:"changed"`
 	Recipient *bool          `json:"recipient_kept,omitempty"`
@@ -55,31 +59,36 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if o.Argument == "" {
-		o.Argument = "text"
+	if len(o.Arguments) == 0 {
+		o.Arguments = []string{"text"}
 	}
 	if o.Defences == nil {
 		o.Defences = Defences()
 	}
 	r := &results.Result{Suite: "privacy", Seed: o.Seed, N: len(o.Cases), Source: o.Source, Environment: results.Here()}
 	absent := 0
-	for _, d := range o.Defences {
-		all, err := play(ctx, d, &o)
-		if err != nil {
-			return nil, err
-		}
-		absent = 0
-		for i := range all {
-			absent += all[i].Absent
-			if o.Cause != nil {
-				o.Cause(all[i])
+	for i, name := range o.Arguments {
+		for _, d := range o.Defences {
+			all, err := play(ctx, d, name, &o)
+			if err != nil {
+				return nil, err
+			}
+			absent = 0
+			for i := range all {
+				absent += all[i].Absent
+				if o.Cause != nil {
+					o.Cause(all[i])
+				}
+			}
+			for _, s := range slicesOf(all) {
+				if i > 0 {
+					s.name = strings.TrimSuffix("argument="+name+","+s.name, ",all")
+				}
+				r.Rows = append(r.Rows, row(d, s, all, o.Seed))
 			}
 		}
-		for _, s := range slicesOf(all) {
-			r.Rows = append(r.Rows, row(d, s, all, o.Seed))
-		}
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("a text goes out in the argument %q; each case is a trajectory of its own", o.Argument))
+	r.Notes = append(r.Notes, fmt.Sprintf("a text goes out in the argument %q; each case is a trajectory of its own", o.Arguments[0]))
 	if absent > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d items and needed values are not in the texts, and left out", absent))
 	}
@@ -91,8 +100,8 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 func (c *Case) tool(argument string) (config.ReleaseTool, []byte, error) {
 	t := config.ReleaseTool{Action: c.Action, Sink: c.Recipient, Class: c.Class, Args: map[string]string{}}
 	if len(c.Arguments) == 0 {
-		t.Args[recipientArgument], t.Args[argument] = "plain", "text"
-		raw, err := json.Marshal(map[string]string{recipientArgument: c.Recipient, argument: c.Text})
+		t.Args[Recipient], t.Args[argument] = "plain", "text"
+		raw, err := json.Marshal(map[string]string{Recipient: c.Recipient, argument: c.Text})
 		return t, raw, err
 	}
 	all, err := leaves(c.Arguments)
@@ -112,10 +121,10 @@ func (c *Case) tool(argument string) (config.ReleaseTool, []byte, error) {
 }
 
 // play sends the cases, one after another.
-func play(ctx context.Context, defence string, o *Options) ([]Cause, error) {
+func play(ctx context.Context, defence, argument string, o *Options) ([]Cause, error) {
 	tools, calls := map[string]config.ReleaseTool{}, make([]call, len(o.Cases))
 	for i := range o.Cases {
-		t, raw, err := o.Cases[i].tool(o.Argument)
+		t, raw, err := o.Cases[i].tool(argument)
 		if err != nil {
 			return nil, fmt.Errorf("case %s: %w", o.Cases[i].ID, err)
 		}
@@ -139,7 +148,7 @@ func play(ctx context.Context, defence string, o *Options) ([]Cause, error) {
 		if out[i], err = score(&o.Cases[i], calls[i].arguments, got); err != nil {
 			return nil, fmt.Errorf("case %s: %w", o.Cases[i].ID, err)
 		}
-		out[i].Defence = defence
+		out[i].Defence, out[i].Argument = defence, argument
 	}
 	return out, nil
 }

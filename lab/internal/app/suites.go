@@ -40,6 +40,7 @@ type options struct {
 	replay     replayOptions
 	effects    effectsOptions
 	adaptive   adaptiveOptions
+	privacy    privacyOptions
 	missed     string    // file for the commands that are analysed wrongly
 	files      []string  // arguments
 	out        io.Writer // for lines besides the table
@@ -130,6 +131,10 @@ func suites() []suite {
 		{
 			name: "adaptive", short: "A search for attacks through the engine of labels: chains of calls with an effect that nobody was asked about",
 			flags: adaptiveFlags, check: checkAdaptive, run: runAdaptive,
+		},
+		{
+			name: "privacy", args: "[FILE]", short: "Recorded disclosures through a running gateway: what a recipient gets of private matters, and what ordinary work loses",
+			flags: privacyFlags, check: checkPrivacy, run: runPrivacy,
 		},
 		{
 			name: "confaide", short: "ConfAIde's stories as release decisions: what is secret, and what is needed",
