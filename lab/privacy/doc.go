@@ -32,6 +32,8 @@
 //     made loses all;
 //   - recipient_kept: share of the calls made whose recipient arrives unchanged;
 //   - calls_refused: share of cases whose call is not made;
+//   - told: share of the calls that are altered or not made of which the agent is
+//     told: behind the tool's result, or in the call's place;
 //   - text_changed: share of cases whose arguments, the recipient apart, do not
 //     arrive as they were, or at all.
 //

@@ -1,13 +1,17 @@
 package privacy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/internal/testkit"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/rubric/library"
 )
@@ -265,5 +269,100 @@ func TestLabels(t *testing.T) {
 	}
 	if n != 124 {
 		t.Errorf("%d labels, want 124", n)
+	}
+}
+
+// What scripts/privacylens writes are cases, of which all values are in the texts.
+func TestRecordedSets(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		testkit.Missing(t, "python3", "install Python 3")
+	}
+	for set, want := range map[string]struct {
+		file string
+		n    int
+	}{"privacylens": {"privacylens-dev.jsonl.gz", 124}, "agentleak": {"agentleak-traces-dev.jsonl.gz", 243}} {
+		dir := filepath.Dir(testkit.Data(t, want.file))
+		c := exec.CommandContext(t.Context(), filepath.Join("..", "..", "scripts", "privacylens"), set)
+		c.Env = append(os.Environ(), "MARGAY_DATA="+dir)
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", set, err)
+		}
+		cases, err := Read(bytes.NewReader(out), set)
+		if err != nil || len(cases) != want.n {
+			t.Fatalf("%s: %d cases, %v", set, len(cases), err)
+		}
+		for i := range cases {
+			c := &cases[i]
+			s := see(c.Text, c.Needed)
+			for k := range c.Sensitive {
+				if whole, _ := s.shows(&c.Sensitive[k]); !whole {
+					t.Errorf("%s, %s: item %d is not in the text", set, c.ID, k)
+				}
+			}
+			if slices.Contains(s.needs, false) {
+				t.Errorf("%s, %s: something needed is not in the text", set, c.ID)
+			}
+		}
+	}
+}
+
+// What is read is written in one way, and read again as the same.
+func FuzzRead(f *testing.F) {
+	f.Add(sample)
+	f.Add([]byte(`{"id":"a","action":"b","recipient":"c","class":"semi-trusted","arguments":{"x":["y",1,{"z":"c"}]},"types":{"x.0":"dob"},"sensitive":[],"needed":["y"]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		all, err := Read(bytes.NewReader(b), "f")
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		e := json.NewEncoder(&again)
+		for i := range all {
+			if _, _, err := all[i].tool("text"); err != nil {
+				t.Errorf("case %s can't be sent: %v", all[i].ID, err)
+			}
+			if err := e.Encode(&all[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same, err := Read(&again, "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, err := Sum(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is, err := Sum(same); err != nil || is != was {
+			t.Errorf("read again, the cases differ (%v)", err)
+		}
+	})
+}
+
+// A call that is not made is a refusal of which the agent is told, in a gateway
+// without declassification, too; of what is as it was there is nothing to tell.
+func TestRefused(t *testing.T) {
+	key := "-----BEGIN " + "RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEowIBAAKCAQEAx5Zl0pQ8kq3v0u2v7mJt6pYfQm8c1bq0n3kz0b1c2d3e4f5g\n", 3) + "-----END " + "RSA PRIVATE KEY-----"
+	r, err := Run(t.Context(), Options{Defences: []string{"none"}, Seed: 1, Cases: []Case{
+		{ID: "key", Action: "software-operations", Recipient: "a", Class: "semi-trusted", Text: "The key is " + key, Needed: []string{"The key is"}},
+		{ID: "plain", Action: "software-operations", Recipient: "b", Class: "adversarial", Text: "The build is green.", Needed: []string{"The build is green."}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for slice, want := range map[string]map[string]float64{
+		"all":                {"calls_refused": .5, "needed_kept": .5, "text_changed": .5, "told": 1, "recipient_kept": 1},
+		"class=semi-trusted": {"calls_refused": 1, "needed_kept": 0, "told": 1},
+		"class=adversarial":  {"calls_refused": 0, "needed_kept": 1},
+	} {
+		for name, v := range want {
+			if got := metric(t, r, "none", slice, name); got != v {
+				t.Errorf("%s: %s is %v, want %v", slice, name, got, v)
+			}
+		}
+	}
+	if _, ok := r.Row("none", "class=adversarial").Metrics["told"]; ok {
+		t.Error("of what is as it was, the agent is told something")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -39,6 +40,7 @@ type call struct {
 type arrived struct {
 	made      bool
 	arguments []byte
+	told      bool           // the agent is told that the call was altered or not made
 	reasons   []string       // codes of what was decided
 	atoms     map[string]int // operators and fields of the ledger's atoms
 	bits      float64        // charged
@@ -48,7 +50,8 @@ type arrived struct {
 type gateway struct {
 	base  string
 	state *state.State
-	next  *call
+	next  *call  // that the model makes; nil: it says that it is done
+	body  []byte // of the last request that the model got
 	seen  string // id of the last decision that was read
 	close []func()
 }
@@ -148,69 +151,112 @@ func (g *gateway) Close() {
 
 // model answers with the next call.
 func (g *gateway) model(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
+	g.body, _ = io.ReadAll(r.Body)
+	said, finish := message{Role: "assistant", Content: "done"}, "stop"
+	if g.next != nil {
+		said, finish = calling(g.next.tool, g.next.arguments), "tool_calls"
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "recorded",
-		"choices": []any{map[string]any{
-			"index": 0, "finish_reason": "tool_calls",
-			"message": map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{
-				map[string]any{"id": "call_1", "type": "function", "function": map[string]any{"name": g.next.tool, "arguments": string(g.next.arguments)}},
-			}},
-		}},
+		"choices": []any{map[string]any{"index": 0, "finish_reason": finish, "message": said}},
 	})
 }
 
-// prompt is the same in all cases: what is measured is the call.
-const prompt = `{"model":"recorded","messages":[{"role":"user","content":"Please do the next task of the list."}]}`
+// message is one of the chat completions API.
+type message struct {
+	Role    string     `json:"role"`
+	Content any        `json:"content"` // text or nil
+	Calls   []toolCall `json:"tool_calls,omitempty"`
+	CallID  string     `json:"tool_call_id,omitempty"`
+}
+
+type toolCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+const callID = "call_1"
+
+// calling is a message with one call.
+func calling(tool string, arguments []byte) message {
+	c := toolCall{ID: callID, Type: "function"}
+	c.Function.Name, c.Function.Arguments = tool, string(arguments)
+	return message{Role: "assistant", Calls: []toolCall{c}}
+}
+
+// opening is the same in all cases: what is measured is the call.
+func opening() message {
+	return message{Role: "user", Content: "Please do the next task of the list."}
+}
 
 // send makes a request that the model answers with a call, in a trajectory of
 // its own. It is not safe for concurrent use.
 func (g *gateway) send(ctx context.Context, c *call) (*arrived, error) {
 	g.next = c
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.base+"/v1/chat/completions", bytes.NewReader([]byte(prompt)))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
 	family := flow.NewID()
-	req.Header.Set("Margay-Trajectory", family)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	said, err := g.ask(ctx, family, opening())
 	if err != nil {
 		return nil, err
 	}
 	out := &arrived{atoms: map[string]int{}}
-	if resp.StatusCode == http.StatusOK {
-		var answer struct {
-			Choices []struct {
-				Message struct {
-					Calls []struct {
-						Function struct {
-							Name      string `json:"name"`
-							Arguments string `json:"arguments"`
-						} `json:"function"`
-					} `json:"tool_calls"`
-				} `json:"message"`
-			} `json:"choices"`
+	if len(said.Calls) > 0 {
+		f := &said.Calls[0].Function
+		if len(said.Calls) > 1 || f.Name != c.tool {
+			return nil, errors.New("the gateway's answer has a call that the model did not make")
 		}
-		if err := json.Unmarshal(body, &answer); err != nil {
-			return nil, fmt.Errorf("the gateway's answer: %w", err)
-		}
-		for _, ch := range answer.Choices {
-			for _, call := range ch.Message.Calls {
-				if call.Function.Name != c.tool || out.made {
-					return nil, errors.New("the gateway's answer has a call that the model did not make")
-				}
-				out.made, out.arguments = true, []byte(call.Function.Arguments)
-			}
-		}
+		out.made, out.arguments = true, []byte(f.Arguments)
+	} else if text, ok := said.Content.(string); ok {
+		out.told = strings.Contains(text, marked)
 	}
-	return out, g.why(ctx, flow.TrajectoryID(family), out)
+	if err := g.why(ctx, flow.TrajectoryID(family), out); err != nil || !out.made || bytes.Equal(out.arguments, c.arguments) {
+		return out, err
+	}
+	// The tool's result is what the agent reads next.
+	g.next = nil
+	if _, err := g.ask(ctx, family, opening(), calling(c.tool, out.arguments), message{Role: "tool", CallID: callID, Content: "done"}); err != nil {
+		return nil, err
+	}
+	out.told = bytes.Contains(g.body, []byte(marked))
+	return out, nil
+}
+
+// marked is how what Margay tells an agent begins.
+const marked = "[margay"
+
+// ask makes a request, and returns the answer; none if it is denied.
+func (g *gateway) ask(ctx context.Context, family string, turns ...message) (said message, err error) {
+	body, err := json.Marshal(map[string]any{"model": "recorded", "messages": turns})
+	if err != nil {
+		return said, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.base+"/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return said, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Margay-Trajectory", family)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return said, err
+	}
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		return said, err
+	}
+	var answer struct {
+		Choices []struct {
+			Message message `json:"message"`
+		} `json:"choices"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Choices) != 1 {
+		return said, errors.Join(errors.New("the gateway's answer has no choice"), err)
+	}
+	return answer.Choices[0].Message, nil
 }
 
 // why reads what was decided since the last call, and charged to its family.

@@ -41,7 +41,7 @@ func privacyFlags(c *cobra.Command, o *options) {
 	c.Flags().IntVar(&o.n, "n", 0, "cases from the start of FILE; 0 for all")
 	c.Flags().StringVar(&p.ordinary, "ordinary", "", "measure how much of the ordinary work in a `folder` is changed; it has a subfolder for each kind")
 	c.Flags().StringVar(&p.causes, "causes", "", "write the outcome of each case to a `file`, as JSON lines: ids, codes and counts, no texts")
-	c.Flags().StringSliceVar(&p.defences, "defence", nil, "only these `defences`, separated by commas: "+strings.Join(privacy.Defences(), ", "))
+	c.Flags().StringSliceVar(&p.defences, "defence", nil, "`defences`, separated by commas, of "+strings.Join(privacy.Defences(), ", ")+"; without, none and rules, or for ordinary work rules alone")
 	c.Flags().StringSliceVar(&p.arguments, "argument", []string{"text"}, "`names` of the argument that a text goes out in, separated by commas; further ones have rows of their own")
 }
 
