@@ -72,6 +72,7 @@ type cutter struct {
 	c        *Candidate
 	rules    Rules
 	known    func(text string) []known.Match
+	screen   screen
 	lost     bool // there are values that are not looked for
 	class    flow.Class
 	fields   []string
@@ -121,7 +122,7 @@ func (r *Reading) value(text string) string {
 // cut cuts the parts by their readings and by labels, which evidence.Check has
 // sorted by place.
 func (k *cutter) cut(labels []evidence.Label, distrust map[int]Rule) error {
-	k.pieces = k.pieces[:0]
+	k.pieces, k.screen.parts = k.pieces[:0], nil
 	at := 0
 	for i := range k.readings {
 		from := at
@@ -150,8 +151,12 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 		names[j] = span.Place{Start: r.Names[j].Start, End: r.Names[j].End}
 	}
 	text := span.Text{Text: p.Text, Names: names, Labels: labels[from:to], Matches: r.Matches, Only: k.rules.Only, Passes: r.Passes}
-	for _, s := range text.Cut() {
-		a := Piece{part: i, start: s.Start, end: s.End, path: p.Path, text: p.Text[s.Start:s.End], label: -1, plain: !r.Arg.Free, lone: !r.Passes, match: s.Match, Field: Unknown, why: Unlabelled}
+	spans := text.Cut()
+	if !r.Passes {
+		spans = k.screened(i, p.Text, spans)
+	}
+	for _, s := range spans {
+		a := Piece{part: i, start: s.Start, end: s.End, path: p.Path, text: p.Text[s.Start:s.End], label: -1, plain: !r.Arg.Free, lone: !r.Passes && !k.screen.parts[i], match: s.Match, Field: Unknown, why: Unlabelled}
 		switch {
 		case s.Name >= 0:
 			n := &r.Names[s.Name]

@@ -96,9 +96,10 @@ func (d *Draft) Run(ctx context.Context) bool {
 		return d.audited()
 	}
 	d.Read()
+	d.screen.ctx, d.screen.by = ctx, d.v.cfg.Screener
 	d.Ask(ctx)
 	defer d.Remember()
-	for range len(d.labels) + 2 {
+	for range len(d.labels) + 3 {
 		if err := d.Cut(); err != nil {
 			return d.Refuse(err)
 		}
@@ -135,6 +136,10 @@ func (d *Draft) settle(ctx context.Context) (fits, again bool) {
 			}
 			d.Report()
 			return true, false
+		case errors.Is(err, charge.Doubt) && !d.screen.off:
+			d.screen.off = true
+			d.r.because(Doubt, "%v", err)
+			return false, true
 		case Short(err) == "":
 			return d.Refuse(err), false
 		case !d.Lower():
@@ -249,7 +254,7 @@ func (d *Draft) draft() {
 	d.e = &charge.Entry{
 		Trajectory: d.c.Trajectory, Channel: d.c.Tool.Channel, Sink: d.c.Tool.Sink, Class: d.class,
 		Rubrics: d.rubrics(), Variant: d.r.sealed.Variant(), Limits: d.limits, Models: d.v.cfg.Models,
-		Decision: d.c.Decision, Outcome: flow.Allow, Answer: d.c.Answer, At: d.clock.at,
+		Decision: d.c.Decision, Outcome: flow.Allow, Answer: d.c.Answer, At: d.clock.at, Screened: d.screen.charged(d.rules),
 	}
 	if !slices.Equal(texts(d.parts), texts(d.c.Parts)) {
 		d.e.Outcome = flow.Rewrite
@@ -284,6 +289,9 @@ func (d *Draft) rubrics() []charge.Hash {
 func tightens(l rubric.Limits, e *charge.Entry, s *charge.State) error {
 	if e.Charge > l.B {
 		return charge.Budget.Errorf("the release costs %v, its rubrics allow %v", e.Charge, l.B)
+	}
+	if e.Screened > l.Screened {
+		return charge.Doubt.Errorf("the release costs %v, its rubrics allow %v", e.Screened, l.Screened)
 	}
 	for k := 1; k < charge.Classes; k++ {
 		if add := e.Caps[k] - s.Caps[k]; add > l.Cap[k] {

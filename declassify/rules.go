@@ -35,6 +35,9 @@ type Finder interface {
 	Only(m rubric.Match) bool
 	// Residual reports whether free text that no predicate matches may pass.
 	Residual(path string, class flow.Class) bool
+	// Screened reports whether other free text may pass where the defender's
+	// model finds nothing private, and bounds the model's error under attack.
+	Screened(path string, class flow.Class) (doubt flow.Bits, ok bool)
 }
 
 // Operators are the admissible operators of fields, and the needs of sinks.
@@ -103,7 +106,7 @@ func LimitsOf(canonical []byte) (charge.Limits, error) {
 
 // limits converts the limits of rubrics to those of the ledger.
 func limits(l rubric.Limits) charge.Limits {
-	return charge.Limits{B: l.B, Cap: l.Cap, Lambda: l.Lambda}
+	return charge.Limits{B: l.B, Cap: l.Cap, Lambda: l.Lambda, Screened: l.Screened}
 }
 
 func hashesOf(r Terms) []charge.Hash {
@@ -136,6 +139,7 @@ const (
 	Needed         Rule = "needed"           // what must stay as it is would be changed
 	Audit          Rule = "audit"            // the dependency graph discloses more than is charged
 	Budget         Rule = "budget"           // the charges do not fit
+	Doubt          Rule = "doubt"            // no more text passes by the judgement of a model
 	NoRubric       Rule = "rubric"           // the rubrics of the release can't be relied on
 	CandidateRule  Rule = "candidate"        // the candidate is too large or not valid UTF-8
 	ValidatorError Rule = "validator-failed" // the validator failed

@@ -33,6 +33,9 @@ type Config struct {
 	Profile []known.Value
 	// Defender labels candidates. Without one nothing is labelled.
 	Defender Defender
+	// Screener judges text that rubrics let pass by a model's judgement; nil: none
+	// does.
+	Screener Screener
 	// Models are the names and versions of the defender's models, for the
 	// ledger.
 	Models []charge.Model

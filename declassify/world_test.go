@@ -66,6 +66,10 @@ func (w *world) Match(path, text string) []rubric.Match {
 
 func (w *world) Only(m rubric.Match) bool                    { return w.fields[m.Field] != nil && w.fields[m.Field].only }
 func (w *world) Residual(path string, class flow.Class) bool { return w.residual }
+func (w *world) Screened(path string, class flow.Class) (flow.Bits, bool) {
+	return bit / 10, w.limits.Screened > 0 && class <= flow.SemiTrusted
+}
+
 func (w *world) Necessity(field string, class flow.Class) rubric.Necessity {
 	if f := w.fields[field]; f != nil {
 		return f.nec[class]

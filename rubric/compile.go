@@ -27,6 +27,8 @@ type Rubric struct {
 	fields    map[string]*field
 	covers    *predicate.Set
 	residual  [4][]*regexp.Regexp
+	screened  [4][]*regexp.Regexp
+	doubt     flow.Bits // the error of the model that screens, as a share of a bit
 	limits    Limits
 	presence  flow.Bits
 	equality  flow.Bits
@@ -225,13 +227,24 @@ func (r *Rubric) compileCoverage() error {
 	if r.covers, err = predicate.New(clauses); err != nil {
 		return where(err, "coverage")
 	}
-	for class, list := range r.doc.Residual {
+	if err := paths(&r.residual, r.doc.Residual, "residual"); err != nil || r.doc.Screened == nil {
+		return err
+	}
+	if r.doubt, err = document.Bits(r.doc.Screened.Error); err != nil {
+		return where(err, "screened", "error")
+	}
+	return paths(&r.screened, r.doc.Screened.Paths, "screened", "paths")
+}
+
+// paths compiles expressions on paths, by class.
+func paths(to *[4][]*regexp.Regexp, by map[string][]string, at ...string) error {
+	for class, list := range by {
 		for i, s := range list {
 			re, err := regexp.Compile(s)
 			if err != nil {
-				return where(err, "residual", class, strconv.Itoa(i))
+				return where(err, append(at, class, strconv.Itoa(i))...)
 			}
-			r.residual[classNames[class]] = append(r.residual[classNames[class]], re)
+			to[classNames[class]] = append(to[classNames[class]], re)
 		}
 	}
 	return nil

@@ -53,6 +53,11 @@ func (r *Rubric) compileLimits() error {
 			return where(err, "limits", one.name)
 		}
 	}
+	if s := r.doc.Screened; s != nil {
+		if r.limits.Screened, err = document.Bits(s.Cap); err != nil {
+			return where(err, "screened", "cap")
+		}
+	}
 	r.limits.Lambda = defaultWeights()
 	for name, n := range d.Weights {
 		b, err := document.Bits(n)

@@ -204,13 +204,14 @@ func sameTie(a, b *tie) bool {
 }
 
 func (r *Resolved) combineLimits() {
-	r.limits = Limits{B: flow.MaxBits, Cap: [4]flow.Bits{0, flow.MaxBits, flow.MaxBits, flow.MaxBits}, Margin: flow.MaxBits}
+	r.limits = Limits{B: flow.MaxBits, Cap: [4]flow.Bits{0, flow.MaxBits, flow.MaxBits, flow.MaxBits}, Margin: flow.MaxBits, Screened: flow.MaxBits}
 	if r.fallback {
 		r.limits = Limits{B: flow.Bit, Cap: [4]flow.Bits{0, flow.Bit, flow.Bit, flow.Bit}, Lambda: defaultWeights()}
 	}
 	for _, one := range r.rules {
 		l := &one.limits
 		r.limits.B, r.limits.Margin = min(r.limits.B, l.B), min(r.limits.Margin, l.Margin)
+		r.limits.Screened = min(r.limits.Screened, l.Screened)
 		for k := range l.Cap {
 			r.limits.Cap[k], r.limits.Lambda[k] = min(r.limits.Cap[k], l.Cap[k]), max(r.limits.Lambda[k], l.Lambda[k])
 		}
@@ -286,9 +287,27 @@ func (r *Resolved) Residual(path string, class flow.Class) bool {
 	if r.fallback || len(path) > predicate.MaxPath {
 		return false
 	}
-	return !slices.ContainsFunc(r.rules, func(one *Rubric) bool {
-		return !slices.ContainsFunc(one.residual[class.Known()], func(re *regexp.Regexp) bool { return re.MatchString(path) })
-	})
+	return !slices.ContainsFunc(r.rules, func(one *Rubric) bool { return !anyOf(one.residual[class.Known()], path) })
+}
+
+func anyOf(list []*regexp.Regexp, path string) bool {
+	return slices.ContainsFunc(list, func(re *regexp.Regexp) bool { return re.MatchString(path) })
+}
+
+// Screened reports whether other free text may pass where the defender's model finds
+// nothing private: where each rubric says so. Doubt is the worst bound of the model's
+// error under attack, as a share of a bit.
+func (r *Resolved) Screened(path string, class flow.Class) (doubt flow.Bits, ok bool) {
+	if r.fallback || len(path) > predicate.MaxPath {
+		return 0, false
+	}
+	for _, one := range r.rules {
+		if !anyOf(one.screened[class.Known()], path) {
+			return 0, false
+		}
+		doubt = max(doubt, one.doubt)
+	}
+	return doubt, true
 }
 
 // Necessity says how much sinks of a class need a field; unnecessary where

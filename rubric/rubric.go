@@ -158,6 +158,8 @@ type Limits struct {
 	Cap    [4]flow.Bits // on what sinks of a class or worse learn, unweighted
 	Lambda [4]int64     // weights, in thousandths, at least 1000
 	Margin flow.Bits    // by which the audit's bound may exceed the certified cost
+	// Screened is on what is charged for text that passes by a model's judgement.
+	Screened flow.Bits
 }
 
 // Query is what is known of a release before its text is read. All of it but

@@ -10,8 +10,12 @@ import (
 	"github.com/margaydev/margay/flow"
 )
 
-// magic starts the body of every entry; its last byte is the version.
-const magic = "mgle\x01"
+// magic starts the body of every entry, before the version. Version 2 is that of
+// families that models' judgement may release something in, and no others.
+const (
+	magic            = "mgle"
+	version, screens = 1, 2
+)
 
 // domain separates the text that an entry's signature is over from everything
 // else that a key may sign.
@@ -23,8 +27,11 @@ const MaxEntry = 1 << 20
 // AppendBody appends the canonical encoding of all of the entry but its
 // signature. The entry must have passed Check.
 func (e *Entry) AppendBody(b []byte) []byte {
-	c := codec{b: append(b, magic...)}
-	c.entry(e)
+	c := codec{b: append(append(b, magic...), version)}
+	if e.Limits.Screened > 0 {
+		c.b[len(c.b)-1] = screens
+	}
+	c.entry(e, e.Limits.Screened > 0)
 	return c.b
 }
 
@@ -37,13 +44,14 @@ func Decode(b []byte) (*Entry, error) {
 	if len(b) > MaxEntry {
 		return nil, Encoding.Errorf("the entry has %d bytes, more than %d", len(b), MaxEntry)
 	}
-	if !bytes.HasPrefix(b, []byte(magic)) {
-		return nil, Encoding.Errorf("it does not start like an entry of version 1")
+	if len(b) <= len(magic) || !bytes.HasPrefix(b, []byte(magic)) || b[len(magic)] != version && b[len(magic)] != screens {
+		return nil, Encoding.Errorf("it does not start like an entry of version 1 or 2")
 	}
-	e, c := &Entry{}, codec{b: b, at: len(magic), reads: true}
-	c.entry(e)
+	e, c := &Entry{}, codec{b: b, at: len(magic) + 1, reads: true}
+	screened := b[len(magic)] == screens
+	c.entry(e, screened)
 	c.bytes(e.Sig[:])
-	if c.bad || c.at < len(b) {
+	if c.bad || c.at < len(b) || screened != (e.Limits.Screened > 0) {
 		return nil, Encoding.Errorf("it ends early or late, or a number is out of range")
 	}
 	return e, e.Check()
@@ -60,7 +68,7 @@ type codec struct {
 
 // entry visits the fields in the order of the encoding. When it writes, it
 // changes none.
-func (c *codec) entry(e *Entry) {
+func (c *codec) entry(e *Entry, screened bool) {
 	number(c, 8, &e.Seq)
 	text(c, &e.Family)
 	text(c, &e.Trajectory)
@@ -95,6 +103,11 @@ func (c *codec) entry(e *Entry) {
 	text(c, &e.Decision)
 	text(c, &e.Outcome)
 	text(c, &e.Answer)
+	if screened {
+		number(c, 8, &e.Limits.Screened)
+		number(c, 8, &e.Screened)
+		number(c, 8, &e.Doubt)
+	}
 }
 
 // take reads n bytes.

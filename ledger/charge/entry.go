@@ -53,6 +53,10 @@ type Limits struct {
 	// Lambda weighs the classes, in thousandths. It never falls with the
 	// class, is at least 1000 and at most MaxLambda.
 	Lambda [Classes]int64
+	// Screened bounds what is charged for the judgement of models, which is a
+	// measurement: no other sum counts it. Zero: no model's judgement releases
+	// anything.
+	Screened flow.Bits
 }
 
 // Bounds of what an entry may hold. They keep sums from overflowing and bound
@@ -105,11 +109,15 @@ type Entry struct {
 	Charge     flow.Bits          // by which Total grows
 	Total      flow.Bits          // weighted charge of all values, this entry included
 	Caps       [Classes]flow.Bits // unweighted, by class, this entry included
-	Models     []Model            // ascending by name, each once
-	Decision   string             // id of the mediator's decision; may be empty
-	Outcome    flow.Outcome       // of the four; Deny releases nothing
-	Answer     string             // the person's, if one was asked
-	Sig        [64]byte           // Ed25519; see SignedText
+	// Screened is the charge for text that passes by a model's judgement: the
+	// bound of its error times the worst field. It is empirical. Doubt is the
+	// sum of the family's, this entry included.
+	Screened, Doubt flow.Bits
+	Models          []Model      // ascending by name, each once
+	Decision        string       // id of the mediator's decision; may be empty
+	Outcome         flow.Outcome // of the four; Deny releases nothing
+	Answer          string       // the person's, if one was asked
+	Sig             [64]byte     // Ed25519; see SignedText
 }
 
 // Charges reports whether the entry releases something that is charged. Text for
@@ -123,4 +131,5 @@ type Sum struct {
 	Charge flow.Bits
 	Total  flow.Bits
 	Caps   [Classes]flow.Bits
+	Doubt  flow.Bits
 }

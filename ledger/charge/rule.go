@@ -27,6 +27,7 @@ const (
 	Caps      Rule = "caps"      // its sums by class are not those of all values
 	Budget    Rule = "budget"    // the total is over B
 	Cap       Rule = "cap"       // the sum of a class is over its cap
+	Doubt     Rule = "doubt"     // what passed by models' judgement is over its cap, or not their sum
 )
 
 // Error names the rule.

@@ -12,7 +12,7 @@ import (
 
 // Check reports whether limits are within their bounds.
 func (l *Limits) Check() error {
-	if l.B < 0 || l.Cap[0] != 0 || l.Lambda[0] != 0 {
+	if l.B < 0 || l.Screened < 0 || l.Cap[0] != 0 || l.Lambda[0] != 0 {
 		return Shape.Errorf("the budget is below zero, or class 0 has a limit")
 	}
 	least := int64(1000)
@@ -53,7 +53,7 @@ func (e *Entry) Check() error {
 		return Shape.Errorf("more than %d atoms", MaxAtoms)
 	case len(e.Models) > MaxModels:
 		return Shape.Errorf("more than %d models", MaxModels)
-	case e.Charge < 0 || e.Total < 0:
+	case e.Charge < 0 || e.Total < 0 || e.Screened < 0 || e.Doubt < 0 || e.Limits.Screened == 0 && e.Doubt+e.Screened > 0:
 		return Shape.Errorf("a sum is below zero")
 	case !isName(e.Decision, MaxName) || !isName(e.Answer, MaxName):
 		return Shape.Errorf("decision or answer is too long or not plain text")

@@ -19,6 +19,7 @@ type State struct {
 	Limits Limits    // of the first entry
 	Total  flow.Bits
 	Caps   [Classes]flow.Bits
+	Doubt  flow.Bits
 
 	// What is disclosed of each value, if anything is: old is shared by clones
 	// and never written; young is the state's own, and stays small.
@@ -80,7 +81,10 @@ func (l *Limits) Weigh(after [Classes]flow.Bits) flow.Bits {
 // add computes the cost of an entry and the values that change, and holds its
 // atoms to the rules.
 func (s *State) add(e *Entry, l *Limits) (sum Sum, changed map[Hash]amounts, err error) {
-	sum = Sum{Total: s.Total, Caps: s.Caps}
+	sum = Sum{Total: s.Total, Caps: s.Caps, Doubt: s.Doubt.Add(e.Screened)}
+	if e.Screened > 0 && !e.Charges() {
+		return sum, nil, Free.Errorf("what passed by a model's judgement is charged in a release that is not")
+	}
 	seen := make(map[Hash]amounts, len(e.Atoms))
 	for i := range e.Atoms {
 		a := &e.Atoms[i]
@@ -145,6 +149,9 @@ func (l *Limits) Exceeds(sum *Sum) error {
 			return Cap.Errorf("%v of %v for sinks that are %v or worse", sum.Caps[k], l.Cap[k], flow.Class(k))
 		}
 	}
+	if sum.Doubt > l.Screened || sum.Doubt == flow.MaxBits {
+		return Doubt.Errorf("%v of %v for text that passes by the judgement of models", sum.Doubt, l.Screened)
+	}
 	return nil
 }
 
@@ -172,7 +179,7 @@ func (s *State) Next(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	e.Charge, e.Total, e.Caps = sum.Charge, sum.Total, sum.Caps
+	e.Charge, e.Total, e.Caps, e.Doubt = sum.Charge, sum.Total, sum.Caps, sum.Doubt
 	return e.Limits.Exceeds(&sum)
 }
 
@@ -211,12 +218,14 @@ func (s *State) ApplyDecoded(e *Entry, h Hash) error {
 		return Total.Errorf("the entry says %v, all charges together are %v", e.Total, sum.Total)
 	case sum.Caps != e.Caps:
 		return Caps.Errorf("the entry's sums by class are not those of all values")
+	case sum.Doubt != e.Doubt:
+		return Doubt.Errorf("the entry says %v, all that passed by models' judgement is %v", e.Doubt, sum.Doubt)
 	}
 	if err := e.Limits.Exceeds(&sum); err != nil {
 		return err
 	}
 	s.Seq, s.Head, s.At, s.Limits = e.Seq, h, e.At, e.Limits
-	s.Total, s.Caps = sum.Total, sum.Caps
+	s.Total, s.Caps, s.Doubt = sum.Total, sum.Caps, sum.Doubt
 	s.settle(changed)
 	return nil
 }

@@ -30,6 +30,7 @@ type Document struct {
 	Fields       map[string]Field               `json:"fields"`
 	Coverage     []Clause                       `json:"coverage"`
 	Residual     map[string][]string            `json:"residual"`
+	Screened     *Screened                      `json:"screened"`
 	Necessity    map[string]map[string]string   `json:"necessity"`
 	Operators    map[string]map[string][]string `json:"operators"`
 	Templates    map[string]Template            `json:"templates"`
@@ -40,6 +41,13 @@ type Document struct {
 
 	source    *yamldoc.Document
 	canonical []byte
+}
+
+// Screened says where other free text may pass by the judgement of a model.
+type Screened struct {
+	Error json.Number         `json:"error"` // the share of texts, at most, of which it is wrong under attack
+	Cap   json.Number         `json:"cap"`   // bits of a trajectory
+	Paths map[string][]string `json:"paths"` // by class
 }
 
 // Field declares a secret field.
