@@ -63,6 +63,10 @@ type Check struct {
 	// family must have started within the limits of a rubric that its first
 	// entry names. If Limits is nil, a family may start with any limits.
 	Limits func(canonical []byte) (charge.Limits, error)
+	// Judge is called for each entry of a family until one breaks its chain or
+	// sums, with the state before it, which must be neither kept nor changed. An
+	// error that wraps a rule is a finding about the entry. Nil: it is not called.
+	Judge func(before *charge.State, e *charge.Entry) error
 	// Entry is called for each entry that can be read, with its number in the
 	// export, its family, and the states of the family before and after it. States
 	// are nil once the family's chain or sums are broken. Nil: it is not called.
@@ -305,10 +309,7 @@ func (v *verifier) entry(b []byte) {
 		if v.check.Entry != nil {
 			before = v.state.Clone()
 		}
-		if err := v.state.ApplyDecoded(e, h); err != nil {
-			v.breaks(e.Seq, err)
-			v.state = nil
-		}
+		v.follow(e, h)
 	}
 	if v.check.Entry != nil {
 		v.check.Entry(v.report.Entries, v.head.Family, before, v.state, e)
@@ -319,6 +320,21 @@ func (v *verifier) entry(b []byte) {
 	v.last.Seq, v.last.Hash, v.last.Arrival = e.Seq, h, arrival
 	if v.check.Head != nil && arrival >= 0 && uint64(arrival) <= v.check.Head.Entries {
 		v.before = v.last
+	}
+}
+
+// follow applies an entry to the state of its family.
+func (v *verifier) follow(e *charge.Entry, h charge.Hash) {
+	var wrong error
+	if v.check.Judge != nil {
+		wrong = v.check.Judge(v.state, e)
+	}
+	err := v.state.ApplyDecoded(e, h)
+	if err != nil {
+		v.state, wrong = nil, err
+	}
+	if wrong != nil {
+		v.breaks(e.Seq, wrong)
 	}
 }
 

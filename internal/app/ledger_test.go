@@ -25,11 +25,12 @@ title: A trip (for tests)
 expires: 2040-01-01
 signature: {actions: [book-seat]}
 fields:
-  dob: {population: {dates: [1930-01-01, 2009-12-31]}, levels: [{name: year, by: year, bits: 7}]}
-coverage: [{id: date, field: dob, text: '\b\d{4}-\d{2}-\d{2}\b'}]
-necessity: {dob: {required-service: required}}
-operators: {dob: {required-service: [year]}}
-utility: {required-service: {dob: year}}
+  dob: {population: {numbers: [1930, 2009, 1]}, levels: [{name: decade, by: band 10, bits: 3}, {name: half, by: band 40, bits: 1}]}
+  email: {population: {uniform: 10^9}}
+coverage: [{id: date, field: dob, text: '\b\d{4}-\d{2}-\d{2}\b'}, {id: mail, field: email, entity: email}]
+necessity: {dob: {required-service: required, semi-trusted: useful}}
+operators: {dob: {required-service: [half], semi-trusted: [half]}, email: {required-service: [pseudonym], semi-trusted: [pseudonym]}}
+utility: {required-service: {dob: half}}
 limits: {budget: 40, caps: {required-service: 20, semi-trusted: 4, adversarial: 1}}
 samples: [{text: "1985-03-02", find: {dob: 1985-03-02}}, {text: "an aisle seat", find: {}}]
 `

@@ -99,6 +99,7 @@ var allowed = map[string][]string{
 	"declassify/evidence":   {"internal/strictjson", "rubric"},
 	"declassify/known":      {"flow", "secret/canon"},
 	"declassify/shown":      {"flow", "ledger/charge", "rubric"},
+	"declassify/recount":    {"flow", "ledger/charge", "rubric", "rubric/fallback"},
 	"declassify":            {"declassify/bound", "declassify/clause", "declassify/evidence", "declassify/known", "declassify/shown", "declassify/smt", "declassify/span", "flow", "ledger/charge", "rubric", "rubric/fallback"},
 	"defend/llm":            {"declassify", "declassify/evidence", "defend/rules", "internal/completion"},
 	"defend/rules":          {"declassify", "declassify/evidence", "rubric"},
@@ -149,7 +150,7 @@ var allowed = map[string][]string{
 	"internal/visible":       {},
 	"internal/cli":           {"internal/problem", "internal/visible"},
 	"internal/app/state":     {"confirm", "internal/app/config", "internal/app/keys", "internal/problem", "ledger", "mediator", "mediator/places", "secret", "secret/recognise", "secret/recognise/own", "store/memory", "store/sqlite", "mediator/audit", "mcpproxy/pin"},
-	"internal/app/report":    {"confirm", "declassify", "flow", "internal/app/console/view", "ledger", "ledger/charge", "mediator", "secret", "mediator/audit"},
+	"internal/app/report":    {"confirm", "declassify", "declassify/recount", "flow", "internal/app/console/view", "ledger", "ledger/charge", "mediator", "secret", "mediator/audit"},
 	"internal/app/scan":      {"flow", "internal/app/config", "internal/problem", "internal/app/state", "mediator", "secret", "secret/recognise", "stream", "mediator/audit", "mediator/session"},
 	"internal/app/doctor":    {"internal/app/harness", "internal/app/serve", "internal/app/config", "internal/app/environ", "internal/app/invocation", "internal/httpedge", "internal/app/keys", "internal/app/rubrics", "internal/problem", "internal/app/state", "rubric", "store/sqlite"},
 	"internal/app/child":     {"internal/problem"},
@@ -195,7 +196,7 @@ var allowed = map[string][]string{
 		"mediator/audit", "mediator/places", "secret", "stream",
 	},
 	"internal/app/evidence": {
-		"confirm", "declassify", "flow", "internal/app/config", "internal/app/invocation", "internal/app/report", "internal/app/state",
+		"confirm", "declassify", "declassify/recount", "flow", "internal/app/config", "internal/app/invocation", "internal/app/report", "internal/app/state",
 		"internal/cli", "internal/problem", "ledger", "ledger/charge", "mediator", "mediator/session",
 	},
 	"internal/app/policies": {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/recount"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/invocation"
@@ -76,7 +77,8 @@ you can read the file: you decide who may see what was disclosed to whom.`,
 		Long: `Check the entries of an export, or of this installation's ledger if you name no
 file: encoding, chain, signatures, and the arithmetic of the charges. The check
 needs only the export and the public key. It reports mistakes by entry, and the
-exit code is then 3.
+exit code is then 3. It also computes anew, from the rubrics in the export, which
+fields and operators a release may have and what it costs at least.
 
 An older export was complete when it was made. Only a head that you kept, with
 margay ledger head, shows that entries are missing at the end.`,
@@ -235,10 +237,11 @@ func (a *app) exportLedger(ctx context.Context, b *ledger.Book, out string) erro
 
 // verifyOwn checks what the store holds, as an export of it would be.
 func (a *app) verifyOwn(ctx context.Context, check ledger.Check) error {
-	return a.withLedger(ctx, func(_ *state.State, b *ledger.Book) error {
+	return a.withLedger(ctx, func(st *state.State, b *ledger.Book) error {
 		if check.Key == nil {
 			check.Key = b.Public()
 		}
+		check.Judge = recount.New(recount.Rubrics(func(h charge.Hash) ([]byte, error) { return st.Store.Rubric(ctx, h) })).Entry
 		r, w := io.Pipe()
 		done := make(chan error, 1)
 		go func() { // ends with the reader
@@ -261,7 +264,21 @@ func (a *app) verifyFile(ctx context.Context, path, key string, head *ledger.Che
 		return err
 	}
 	defer in.Close()
-	return a.reportLedger(ledger.Verify(ctx, in, ledger.Check{Key: public, Head: head, Limits: declassify.LimitsOf}))
+	file, ok := in.(*os.File)
+	if info, err := file.Stat(); !ok || err != nil || !info.Mode().IsRegular() { // the rubrics follow the entries that they are needed for
+		if file, err = os.CreateTemp("", "margay-ledger-*"); err != nil {
+			return problem.Unexpected(err)
+		}
+		defer func() { _, _ = file.Close(), os.Remove(file.Name()) }()
+		if _, err := io.Copy(file, in); err != nil {
+			return problem.Failure("run it again", "the ledger can't be read: %w", cli.Reason(err))
+		}
+	}
+	check, err := report.CheckOf(file, public, head)
+	if err != nil {
+		return a.reportLedger(nil, err)
+	}
+	return a.reportLedger(ledger.Verify(ctx, io.NewSectionReader(file, 0, 1<<62), check))
 }
 
 // toVerify returns the key that --key names, or this installation's, and opens
@@ -310,7 +327,7 @@ func (a *app) reportLedger(r *ledger.Report, err error) error {
 			cli.Fprintf(w, "NOT SOUND: %s, %s\n", what, invocation.Count(len(found)+r.More, "finding"))
 			return
 		}
-		cli.Fprintf(w, "sound: %s; every charge adds up, every entry is signed\n", what)
+		cli.Fprintf(w, "sound: %s; every charge adds up and is what the rubrics say, every entry is signed\n", what)
 	})
 }
 

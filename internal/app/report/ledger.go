@@ -6,11 +6,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/recount"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/ledger/charge"
@@ -159,18 +161,33 @@ func (m *maker) export(ctx context.Context, c *chosen) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// CheckOf is how an export is verified, once: by a key and by the rubrics in
+// it, and against a head that was kept, if there is one.
+func CheckOf(export io.ReaderAt, key ed25519.PublicKey, head *ledger.Checkpoint) (ledger.Check, error) {
+	rubrics, err := ledger.RubricsOf(export)
+	return ledger.Check{Key: key, Head: head, Limits: declassify.LimitsOf, Judge: recount.New(recount.Rubrics(rubrics)).Entry}, err
+}
+
 // ledgerOf derives what a report says of the ledger from an export. It is the
 // same for everybody with the same export and key.
 func ledgerOf(ctx context.Context, export []byte, key ed25519.PublicKey, head *ledger.Checkpoint) (*Ledger, *ledger.Report, error) {
 	d := &derivation{out: &Ledger{Findings: []string{}, Families: []Family{}}}
-	sound, err := ledger.Verify(ctx, bytes.NewReader(export), ledger.Check{Key: key, Limits: declassify.LimitsOf, Entry: d.entry})
+	check, err := CheckOf(bytes.NewReader(export), key, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	check.Entry = d.entry
+	sound, err := ledger.Verify(ctx, bytes.NewReader(export), check)
 	if err != nil {
 		return nil, nil, err
 	}
 	d.end()
 	d.judge(sound)
 	if head != nil {
-		sound, err = ledger.Verify(ctx, bytes.NewReader(export), ledger.Check{Key: key, Head: head, Limits: declassify.LimitsOf})
+		if check, err = CheckOf(bytes.NewReader(export), key, head); err != nil {
+			return nil, nil, err
+		}
+		sound, err = ledger.Verify(ctx, bytes.NewReader(export), check)
 	}
 	return d.out, sound, err
 }

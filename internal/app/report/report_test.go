@@ -70,12 +70,12 @@ title: A trip (for tests)
 expires: 2040-01-01
 signature: {actions: [book-seat]}
 fields:
-  dob: {population: {dates: [1930-01-01, 2009-12-31]}, levels: [{name: year, by: year, bits: 7}]}
+  dob: {population: {numbers: [1930, 2009, 1]}, levels: [{name: decade, by: band 10, bits: 3}, {name: half, by: band 40, bits: 1}]}
 coverage: [{id: date, field: dob, text: '\b\d{4}-\d{2}-\d{2}\b'}]
 necessity: {dob: {required-service: required}}
-operators: {dob: {required-service: [year]}}
+operators: {dob: {required-service: [half]}}
 limits: {budget: 40, caps: {required-service: 20, semi-trusted: 4, adversarial: 1}}
-utility: {required-service: {dob: year}}
+utility: {required-service: {dob: half}}
 samples: [{text: "1985-03-02", find: {dob: 1985-03-02}}, {text: "an aisle seat", find: {}}]
 `))
 	must(t, err)
