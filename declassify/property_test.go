@@ -17,7 +17,9 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/recount"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
@@ -290,6 +292,9 @@ func trajectory(t *testing.T, seed uint64) (released, denied int) {
 	if err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 	}
+	if err := recounted(book, ws); err != nil {
+		t.Errorf("seed %d: by its rubrics, %v", seed, err)
+	}
 	for k := 1; k <= 3; k++ {
 		if read := readBy(ws[0], out, flow.Class(k)); read > caps[k] {
 			t.Errorf("seed %d: sinks of class %d read %v and were charged %v", seed, k, read, caps[k])
@@ -389,6 +394,21 @@ func recompute(stored []charge.Stored) (caps [4]flow.Bits, err error) {
 		}
 	}
 	return caps, nil
+}
+
+// recounted holds the ledger to the rules that its entries name, as an auditor
+// does.
+func recounted(book *ledger.Book, ws []*world) error {
+	c := recount.New(func(hashes []charge.Hash) (recount.Rules, error) {
+		for _, w := range ws {
+			if h := w.Hashes(); len(hashes) == 1 && charge.Hash(h[0]) == hashes[0] {
+				return w, nil
+			}
+		}
+		return nil, fmt.Errorf("unknown rubrics %v", hashes)
+	})
+	_, err := book.Replay(context.Background(), "T1", c.Entry)
+	return err
 }
 
 // readBy is what all sinks of a class or worse read in the texts that they

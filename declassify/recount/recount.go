@@ -9,6 +9,7 @@ package recount
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/margaydev/margay/flow"
@@ -39,6 +40,8 @@ type Rules interface {
 	Cost(field string, op rubric.Op) flow.Bits
 	// Joint is the most that views of one value disclose together.
 	Joint(views []rubric.View) flow.Bits
+	// Group names a field's dependency component: no value is of two.
+	Group(field string) string
 	// Shape names the meaning of a field's levels.
 	Shape(field string) rubric.Hash
 	// Limits bound what one release may add.
@@ -58,6 +61,12 @@ type view struct {
 	under []*terms   // what the rubrics of its entry may have been
 }
 
+// value is what is known of one value.
+type value struct {
+	groups []string // of its field; several if its first entry has several readings
+	views  []view
+}
+
 // Counter recomputes the entries of one family after another. It is not safe
 // for concurrent use.
 type Counter struct {
@@ -65,8 +74,8 @@ type Counter struct {
 
 	family  flow.TrajectoryID
 	seq     uint64
-	values  map[charge.Hash][]view
-	partial bool // views of values were forgotten
+	values  map[charge.Hash]value
+	partial bool // values were forgotten
 
 	order     []int // atoms of an entry, those of one value together
 	at, whole []rubric.View
@@ -83,23 +92,18 @@ func New(rules func(hashes []charge.Hash) (Rules, error)) *Counter {
 // The error wraps a rule.
 func (c *Counter) Entry(before *charge.State, e *charge.Entry) error {
 	if e.Family != c.family || e.Seq <= c.seq {
-		c.family, c.values, c.partial = e.Family, map[charge.Hash][]view{}, false
+		c.family, c.values, c.partial = e.Family, map[charge.Hash]value{}, false
 	}
 	c.seq = e.Seq
 	if !e.Charges() {
 		return nil
 	}
 	under, err := c.book.under(e)
-	for i, t := range under {
+	for _, t := range under {
 		// The first entry of a family may name a rubric for the family's limits
 		// alone. It is sound if it is under one of its readings.
-		wrong := c.judge(t, before, e)
-		if wrong == nil {
-			err = nil
+		if err = c.judge(t, before, e); err == nil {
 			break
-		}
-		if i == 0 {
-			err = wrong
 		}
 	}
 	c.take(e, under)
@@ -110,16 +114,22 @@ func (c *Counter) Entry(before *charge.State, e *charge.Entry) error {
 func (c *Counter) judge(t *terms, before *charge.State, e *charge.Entry) error {
 	c.order = c.order[:0]
 	for i := range e.Atoms {
-		if err := t.atom(i, &e.Atoms[i], e.Class); err != nil {
+		a := &e.Atoms[i]
+		if err := t.atom(i, a, e.Class); err != nil {
 			return err
+		}
+		if g := c.values[a.Value].groups; len(g) > 0 && !slices.Contains(g, t.groups[a.Field]) {
+			return Field.Errorf("atom %d is of the field %s, but its value was of another before (%s)", i+1, a.Field, cmp.Or(g[0], Unknown))
 		}
 		c.order = append(c.order, i)
 	}
 	slices.SortStableFunc(c.order, func(i, j int) int { return bytes.Compare(e.Atoms[i].Value[:], e.Atoms[j].Value[:]) })
 	for from, to := 0, 0; from < len(c.order); from = to {
 		a := &e.Atoms[c.order[from]]
-		for to = from; to < len(c.order) && e.Atoms[c.order[to]].Value == a.Value; {
-			to++
+		for to = from; to < len(c.order) && e.Atoms[c.order[to]].Value == a.Value; to++ {
+			if b := &e.Atoms[c.order[to]]; t.groups[b.Field] != t.groups[a.Field] {
+				return Field.Errorf("atoms %d and %d are of one value, but of the fields %s and %s", c.order[from]+1, c.order[to]+1, a.Field, b.Field)
+			}
 		}
 		known := before.After(a.Value)
 		for k := int(e.Class); k >= 1; k-- {
@@ -150,7 +160,7 @@ func (c *Counter) judge(t *terms, before *charge.State, e *charge.Entry) error {
 func (c *Counter) least(t *terms, k int, e *charge.Entry, group []int, known flow.Bits) flow.Bits {
 	adds := c.partial && known > 0
 	at, whole := c.at[:0], c.whole[:0] // at the views' levels, and as the value itself
-	for _, v := range c.values[e.Atoms[group[0]].Value] {
+	for _, v := range c.values[e.Atoms[group[0]].Value].views {
 		switch {
 		case int(v.class) < k:
 		case !t.has(v.field):
@@ -193,15 +203,21 @@ func (c *Counter) least(t *terms, k int, e *charge.Entry, group []int, known flo
 // take remembers what an entry showed.
 func (c *Counter) take(e *charge.Entry, under []*terms) {
 	if len(c.values)+len(e.Atoms) > maxValues {
-		c.values, c.partial = map[charge.Hash][]view{}, true
+		c.values, c.partial = map[charge.Hash]value{}, true
 	}
 	for i := range e.Atoms {
 		a := &e.Atoms[i]
-		views := c.values[a.Value]
-		if a.Op >= charge.Generalize {
-			views = add(views, view{a.Field, int(a.Level), e.Class, under})
+		v, known := c.values[a.Value]
+		for _, t := range under {
+			if known {
+				break
+			}
+			v.groups = append(v.groups, t.groups[a.Field])
 		}
-		c.values[a.Value] = views
+		if a.Op >= charge.Generalize {
+			v.views = add(v.views, view{a.Field, int(a.Level), e.Class, under})
+		}
+		c.values[a.Value] = v
 	}
 }
 

@@ -24,6 +24,7 @@ type terms struct {
 	limits rubric.Limits
 	fields []string
 	shapes map[string]rubric.Hash
+	groups map[string]string // of fields; empty for an unknown one
 	prices map[priced]price
 	joints map[string]flow.Bits
 	key    []byte
@@ -44,9 +45,9 @@ type price struct {
 }
 
 func newTerms(r Rules) *terms {
-	t := &terms{rules: r, limits: r.Limits(), fields: r.Fields(), shapes: map[string]rubric.Hash{}, prices: map[priced]price{}, joints: map[string]flow.Bits{}}
+	t := &terms{rules: r, limits: r.Limits(), fields: r.Fields(), shapes: map[string]rubric.Hash{}, groups: map[string]string{}, prices: map[priced]price{}, joints: map[string]flow.Bits{}}
 	for _, f := range t.fields {
-		t.shapes[f] = r.Shape(f)
+		t.shapes[f], t.groups[f] = r.Shape(f), r.Group(f)
 	}
 	return t
 }

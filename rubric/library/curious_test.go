@@ -13,8 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/recount"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
+	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -196,7 +198,8 @@ func (y *trajectory) text(t *rapid.T, class flow.Class, in, out string, asked bo
 // charges holds what sinks of each class or worse were shown, worked out from
 // the texts that they got, to what the ledger says of it, and that to the caps.
 func (y *trajectory) charges(t *rapid.T) {
-	s, err := y.book.Head(t.Context(), "T")
+	c := recount.New(func([]charge.Hash) (recount.Rules, error) { return y.rules, nil })
+	s, err := y.book.Replay(t.Context(), "T", c.Entry)
 	if err != nil {
 		t.Fatal(err)
 	}

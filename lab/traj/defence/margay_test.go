@@ -1,14 +1,18 @@
 package defence
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/recount"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/world"
+	"github.com/margaydev/margay/ledger"
 )
 
 func margay(t testing.TB, change func(*MargayConfig)) *Margay {
@@ -78,6 +82,25 @@ func TestMargayServes(t *testing.T) {
 	if asked == 0 || served < asked*9/10 {
 		t.Errorf("%d of %d were served a decade", served, asked)
 	}
+	audited(t, m)
+}
+
+// audited holds the ledger of a run to the rubrics in its export.
+func audited(t *testing.T, m *Margay) {
+	t.Helper()
+	var out bytes.Buffer
+	if _, err := m.book.Export(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	read, err := ledger.RubricsOf(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ledger.Verify(t.Context(), &out, ledger.Check{Key: m.book.Public(), Limits: declassify.LimitsOf, Judge: recount.New(recount.Rubrics(read)).Entry})
+	if err != nil || len(r.Findings) > 0 || r.Entries == 0 {
+		t.Errorf("%v, %d entries, %v", err, r.Entries, r.Findings)
+	}
+	t.Logf("%d entries of %d families are what their rubrics say", r.Entries, r.Families)
 }
 
 // An ablation that undoes the conservative default lets more out.
