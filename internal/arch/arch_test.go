@@ -201,7 +201,7 @@ var allowed = map[string][]string{
 	},
 	"internal/app/policies": {
 		"declassify/rubriclint", "declassify/smt/z3", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation",
-		"internal/app/drafts", "internal/app/rubrics", "internal/app/simulate", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
+		"internal/app/drafts", "internal/app/rehearse", "internal/app/rubrics", "internal/app/simulate", "internal/app/state", "internal/cli", "internal/problem", "rubric", "rubric/library", "rubric/lint", "rubric/signed", "taint",
 		"store/memory", "taint/act", "taint/document", "taint/observe", "taint/pack",
 	},
 	"internal/app/trust": {
@@ -217,6 +217,9 @@ var allowed = map[string][]string{
 		"internal/app/rubrics", "internal/app/state", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
 		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
 		"taint/observe", "taint/pack", "taint/suggest",
+	},
+	"internal/app/rehearse": {
+		"declassify", "defend/rules", "flow", "internal/app/config", "internal/app/mediation", "ledger", "mediator/disclose", "rubric", "store/memory",
 	},
 	"internal/app/mediation/mediationtest": {
 		"internal/app/config", "internal/app/rubrics", "rubric/library",

@@ -17,7 +17,9 @@ import (
 
 	"github.com/margaydev/margay/declassify/rubriclint"
 	"github.com/margaydev/margay/declassify/smt/z3"
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/invocation"
+	"github.com/margaydev/margay/internal/app/rehearse"
 	"github.com/margaydev/margay/internal/app/rubrics"
 	"github.com/margaydev/margay/internal/app/state"
 	"github.com/margaydev/margay/internal/cli"
@@ -255,16 +257,19 @@ type valueAtView struct {
 }
 
 func (a *app) rubricTest() *cobra.Command {
-	var text, path, field string
+	var text, path, field, conversation, class string
 	c := &cobra.Command{
-		Use: "test FILE", Short: "Run a rubric's samples, or try it on a text or a value", Args: cobra.ExactArgs(1),
+		Use: "test FILE", Short: "Run a rubric's samples, or try it on a text, a value or a conversation", Args: cobra.ExactArgs(1),
 		Long: "Run a rubric's samples. With --text, show what its clauses find in a text, as shapes: letters become a, digits 0. " +
-			"With --field, read a value from standard input and show its cell at each level. Exit code 3 means that a sample fails.",
-		Example: "  margay rubric test booking.yaml\n  margay rubric test booking.yaml --text mail.txt\n  echo 1985-03-02 | margay rubric test booking.yaml --field dob",
+			"With --field, read a value from standard input and show its cell at each level. Exit code 3 means that a sample fails.\n\n" +
+			"With --conversation, take a conversation through the rubric as one task: a file with a JSON object on each line, {\"role\": …, \"text\": …} " +
+			"(system, developer, user, assistant or tool) or {\"tool\": …, \"arguments\": {…}}. The model and the tools are those below declassify in the configuration; " +
+			"--class is the model's class where that does not say it. Exit code 3 means that a turn is denied, or that text of the user or the system is redacted; the clause at fault is named. Nothing is sent or charged.",
+		Example: "  margay rubric test booking.yaml\n  margay rubric test booking.yaml --text mail.txt\n  echo 1985-03-02 | margay rubric test booking.yaml --field dob\n  margay rubric test booking.yaml --conversation sample.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case text != "" && field != "":
-				return problem.Usage("give one of them", "--text searches a text, --field generalises a value: they exclude each other")
+			case text != "" && field != "" || conversation != "" && text+field != "":
+				return problem.Usage("give one of them", "--text searches a text, --field generalises a value, --conversation takes one through the rubric: they exclude each other")
 			case path != "" && text == "":
 				return problem.Usage("margay rubric test "+args[0]+" --text FILE --path "+path, "--path needs --text")
 			}
@@ -274,6 +279,8 @@ func (a *app) rubricTest() *cobra.Command {
 			}
 			t := &tested{Rubric: r.String()}
 			switch {
+			case conversation != "":
+				return a.rehearse(cmd.Context(), r, conversation, class)
 			case text != "":
 				b, err := a.readText(text)
 				if err != nil {
@@ -312,6 +319,9 @@ func (a *app) rubricTest() *cobra.Command {
 	f.StringVar(&text, "text", "", "`file` with a text to search; - is standard input")
 	f.StringVar(&path, "path", "", "structured `path` of the text, such as passenger.dob")
 	f.StringVar(&field, "field", "", "`field` of a value that is read from standard input")
+	f.StringVar(&conversation, "conversation", "", "`file` with a sample conversation, as JSON lines; - is standard input")
+	f.StringVar(&class, "class", flow.SemiTrusted.String(), "`class` of the model, with --conversation")
+	cli.CompleteBy(c, "class", cobra.FixedCompletions(classNames, cobra.ShellCompDirectiveNoFileComp))
 	cli.CompleteBy(c, "field", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		var fields []string
 		if len(args) > 0 {
@@ -322,6 +332,51 @@ func (a *app) rubricTest() *cobra.Command {
 		return fields, cobra.ShellCompDirectiveNoFileComp
 	})
 	return c
+}
+
+// rehearse takes a conversation through a rubric.
+func (a *app) rehearse(ctx context.Context, r *rubric.Rubric, file, class string) error {
+	k, ok := rubric.ParseClass(class)
+	if !ok {
+		return problem.Usage("classes are "+strings.Join(classNames, ", "), "unknown class of recipients %q", class)
+	}
+	c, err := a.Load(nil)
+	if err != nil {
+		return err
+	}
+	b, err := a.readText(file)
+	if err != nil {
+		return err
+	}
+	turns, err := rehearse.Parse(b)
+	if err != nil {
+		return problem.Usage(`each line is {"role": "user", "text": "…"} or {"tool": "…", "arguments": {…}}`, "%s: %w", file, err)
+	}
+	all, err := rehearse.Run(ctx, &c.Declassify, r, k, turns)
+	if err != nil {
+		return problem.Unexpected(err)
+	}
+	broken := 0
+	for i := range all {
+		if len(all[i].Faults) > 0 {
+			broken++
+			a.Code = problem.Findings
+		}
+	}
+	return a.Print(map[string]any{"rubric": r.String(), "turns": all, "broken": broken}, func(w io.Writer) {
+		for i := range all {
+			t := &all[i]
+			if t.Outcome == "" {
+				cli.Fprintf(w, "turn %d, %s: not checked, declassify.tools does not have it\n", t.Turn, t.What)
+				continue
+			}
+			cli.Fprintf(w, "turn %d, %s: %s, %v\n", t.Turn, t.What, t.Outcome, t.Charge)
+			for _, f := range t.Faults {
+				cli.Fprintf(w, "  %s: %s\n  hint: %s\n", f.Clause, f.Detail, f.Next)
+			}
+		}
+		cli.Fprintf(w, "%s: %s, %d broken\n", r, invocation.Count(len(all), "turn"), broken)
+	})
 }
 
 func (t *tested) writeFound(w io.Writer) {
