@@ -42,6 +42,7 @@ func Check(r *rubric.Rubric, now time.Time) []Finding {
 		l.field(name, valued[name])
 	}
 	l.limits()
+	l.residual()
 	return l.found
 }
 
