@@ -165,7 +165,7 @@ var allowed = map[string][]string{
 	"internal/app/drafts/openapi": {"internal/strictjson", "internal/yamldoc", "taint/suggest"},
 	"internal/app/drafts": {
 		"internal/app/child", "internal/app/config", "internal/app/drafts/openapi", "internal/app/harness", "internal/app/invocation", "internal/app/localsock", "internal/app/servers",
-		"internal/cli", "internal/problem", "internal/strictjson", "taint/effect", "taint/pack", "taint/suggest",
+		"internal/cli", "internal/problem", "internal/strictjson", "rubric", "rubric/library", "taint/effect", "taint/pack", "taint/suggest",
 	},
 	"internal/app/simulate": {
 		"confirm", "flow", "internal/app/config", "internal/app/invocation", "internal/app/mediation", "internal/app/recorded", "internal/app/state",

@@ -65,6 +65,7 @@ type Tool struct {
 	args        []string
 	claims      map[string]any
 	said        []string // what else is known of it, line by line
+	schema      json.RawMessage
 }
 
 // Parse reads an answer to tools/list, its result, or the bare list. JSON that can
@@ -94,21 +95,22 @@ func Parse(b []byte) ([]Tool, error) {
 }
 
 func parseTool(raw json.RawMessage) (Tool, error) {
+	raw, args := fromAny(raw)
+	var props struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
 	var d struct {
 		Name        string         `json:"name"`
 		Description string         `json:"description"`
 		Annotations map[string]any `json:"annotations"`
-		InputSchema struct {
-			Properties map[string]json.RawMessage `json:"properties"`
-		} `json:"inputSchema"`
 	}
-	if json.Unmarshal(raw, &d) != nil {
+	if json.Unmarshal(raw, &d) != nil || args != nil && json.Unmarshal(args, &props) != nil {
 		return Tool{}, errors.New("it is not in the form of the Model Context Protocol")
 	}
 	if d.Name == "" || len(d.Name) > maxName {
 		return Tool{}, fmt.Errorf("its name has %d bytes; one has 1 to %d", len(d.Name), maxName)
 	}
-	return Tool{d.Name, raw, d.Description, slices.Sorted(maps.Keys(d.InputSchema.Properties)), d.Annotations, nil}, nil
+	return Tool{d.Name, raw, d.Description, slices.Sorted(maps.Keys(props.Properties)), d.Annotations, nil, args}, nil
 }
 
 // Operations reads an OpenAPI document. It returns its title, and its operations as

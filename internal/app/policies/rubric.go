@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/declassify/rubriclint"
 	"github.com/margaydev/margay/declassify/smt/z3"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/app/drafts"
 	"github.com/margaydev/margay/internal/app/invocation"
 	"github.com/margaydev/margay/internal/app/rehearse"
 	"github.com/margaydev/margay/internal/app/rubrics"
@@ -35,7 +36,7 @@ func (a *app) rubricCommand() *cobra.Command {
 		Use: "rubric", Short: "Write, check, sign and publish rubrics, and explain their costs",
 		Long: "Write, check, sign and publish rubrics: who may learn which form of a secret field, and at how many bits. docs/rubrics.md says how to write one; docs/format/rubric.md has the format.",
 	}
-	c.AddCommand(a.rubricNew(), a.rubricLint(), a.rubricTest(), a.rubricSign(), a.rubricVerify(), a.rubricPublish(), a.rubricList(), a.rubricShow(), a.rubricExplain())
+	c.AddCommand(a.rubricNew(), drafts.RubricCommand(a.App), a.rubricLint(), a.rubricTest(), a.rubricSign(), a.rubricVerify(), a.rubricPublish(), a.rubricList(), a.rubricShow(), a.rubricExplain())
 	return c
 }
 
