@@ -154,7 +154,7 @@ their calls. The list is JSON in the form of the Model Context Protocol, OpenAI 
 Anthropic.
 
 Names and formats of arguments say which fields they may have. The draft is cautious:
-every recipient is adversarial, and nothing is admitted but pseudonyms. It passes lint
+recipients are adversarial, and get pseudonyms at most. It passes lint
 and has samples. Say who needs which field, then: margay rubric lint FILE. With --out,
 only the configuration is printed.`,
 		Example: "  margay rubric draft --tools tools.json --name vet-clinic --out vet-clinic.yaml",
