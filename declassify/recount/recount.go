@@ -70,7 +70,9 @@ type value struct {
 // Counter recomputes the entries of one family after another. It is not safe
 // for concurrent use.
 type Counter struct {
-	book book
+	rules func([]charge.Hash) (Rules, error)
+	of    map[string]known // by hashes
+	key   []byte
 
 	family  flow.TrajectoryID
 	seq     uint64
@@ -84,7 +86,7 @@ type Counter struct {
 // New returns a Counter. Rules returns what rubrics say together, by their
 // hashes.
 func New(rules func(hashes []charge.Hash) (Rules, error)) *Counter {
-	return &Counter{book: newBook(rules)}
+	return &Counter{rules: rules, of: map[string]known{}}
 }
 
 // Entry holds an entry to its rubrics. The state is the one before it, to
@@ -98,7 +100,7 @@ func (c *Counter) Entry(before *charge.State, e *charge.Entry) error {
 	if !e.Charges() {
 		return nil
 	}
-	under, err := c.book.under(e)
+	under, err := c.under(e)
 	for _, t := range under {
 		// The first entry of a family may name a rubric for the family's limits
 		// alone. It is sound if it is under one of its readings.
@@ -118,7 +120,7 @@ func (c *Counter) judge(t *terms, before *charge.State, e *charge.Entry) error {
 		if err := t.atom(i, a, e.Class); err != nil {
 			return err
 		}
-		if g := c.values[a.Value].groups; len(g) > 0 && !slices.Contains(g, t.groups[a.Field]) {
+		if g := c.values[a.Value].groups; len(g) > 0 && !slices.Contains(g, t.group(a.Field)) {
 			return Field.Errorf("atom %d is of the field %s, but its value was of another before (%s)", i+1, a.Field, cmp.Or(g[0], Unknown))
 		}
 		c.order = append(c.order, i)
@@ -127,7 +129,7 @@ func (c *Counter) judge(t *terms, before *charge.State, e *charge.Entry) error {
 	for from, to := 0, 0; from < len(c.order); from = to {
 		a := &e.Atoms[c.order[from]]
 		for to = from; to < len(c.order) && e.Atoms[c.order[to]].Value == a.Value; to++ {
-			if b := &e.Atoms[c.order[to]]; t.groups[b.Field] != t.groups[a.Field] {
+			if b := &e.Atoms[c.order[to]]; t.group(b.Field) != t.group(a.Field) {
 				return Field.Errorf("atoms %d and %d are of one value, but of the fields %s and %s", c.order[from]+1, c.order[to]+1, a.Field, b.Field)
 			}
 		}
@@ -207,12 +209,11 @@ func (c *Counter) take(e *charge.Entry, under []*terms) {
 	}
 	for i := range e.Atoms {
 		a := &e.Atoms[i]
-		v, known := c.values[a.Value]
-		for _, t := range under {
-			if known {
-				break
+		v := c.values[a.Value]
+		if len(v.groups) == 0 {
+			for _, t := range under {
+				v.groups = append(v.groups, t.group(a.Field))
 			}
-			v.groups = append(v.groups, t.groups[a.Field])
 		}
 		if a.Op >= charge.Generalize {
 			v.views = add(v.views, view{a.Field, int(a.Level), e.Class, under})

@@ -291,11 +291,7 @@ func findings(t testing.TB, book *ledger.Book, by func([]charge.Hash) (recount.R
 		t.Fatal(err)
 	}
 	if by == nil {
-		read, err := ledger.RubricsOf(bytes.NewReader(out.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		by = recount.Rubrics(read)
+		by = recount.Rubrics(ledger.RubricsOf(bytes.NewReader(out.Bytes())))
 	}
 	r, err := ledger.Verify(context.Background(), &out, ledger.Check{Key: book.Public(), Limits: declassify.LimitsOf, Judge: recount.New(by).Entry, Unsigned: true})
 	if err != nil {

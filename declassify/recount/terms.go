@@ -15,52 +15,54 @@ import (
 // Bounds of what is remembered of rubrics. What is forgotten is computed again.
 const (
 	maxTerms = 512
-	maxJoint = 4096
+	maxKnown = 4096
 )
 
 // terms are the rules of an entry, with what was computed of them.
 type terms struct {
-	rules  Rules
+	Rules
+
 	limits rubric.Limits
-	fields []string
-	shapes map[string]rubric.Hash
-	groups map[string]string // of fields; empty for an unknown one
-	prices map[priced]price
+	fields map[string]declared
+	prices map[priced]flow.Bits
 	joints map[string]flow.Bits
 	key    []byte
 }
 
-// priced is an operator on a field for sinks of a class.
-type priced struct {
-	field    string
-	op       charge.Op
-	level    uint8
-	template string
-	class    flow.Class
+// declared is a field that rubrics have.
+type declared struct {
+	shape rubric.Hash
+	group string
 }
 
-type price struct {
-	admitted bool
-	cost     flow.Bits
+// priced is a way to show a field to sinks of a class.
+type priced struct {
+	field string
+	op    rubric.Op
+	class flow.Class
 }
+
+// refused is the price of what is not admitted.
+const refused flow.Bits = -1
 
 func newTerms(r Rules) *terms {
-	t := &terms{rules: r, limits: r.Limits(), fields: r.Fields(), shapes: map[string]rubric.Hash{}, groups: map[string]string{}, prices: map[priced]price{}, joints: map[string]flow.Bits{}}
-	for _, f := range t.fields {
-		t.shapes[f], t.groups[f] = r.Shape(f), r.Group(f)
+	t := &terms{Rules: r, limits: r.Limits(), fields: map[string]declared{}, prices: map[priced]flow.Bits{}, joints: map[string]flow.Bits{}}
+	for _, f := range r.Fields() {
+		t.fields[f] = declared{r.Shape(f), r.Group(f)}
 	}
 	return t
 }
 
-func (t *terms) has(field string) bool { _, ok := t.shapes[field]; return ok }
+// group names a field's component; none for an unknown field.
+func (t *terms) group(field string) string { return t.fields[field].group }
 
-// means reports whether a level means the same as under the rubrics of a view.
+func (t *terms) has(field string) bool { _, ok := t.fields[field]; return ok }
+
+// means reports whether a level means the same as under the rubrics of a view,
+// or those can't be read, which was reported.
 func (t *terms) means(v *view) bool {
-	if len(v.under) == 0 { // they can't be read, which was reported
-		return true
-	}
-	shape := t.shapes[v.field]
-	return slices.ContainsFunc(v.under, func(o *terms) bool { return o == t || o.shapes[v.field] == shape })
+	shape := t.fields[v.field].shape
+	return len(v.under) == 0 || slices.ContainsFunc(v.under, func(o *terms) bool { return o == t || o.fields[v.field].shape == shape })
 }
 
 // atom holds one atom to the rules: its field, its operator and its own cost.
@@ -68,39 +70,35 @@ func (t *terms) atom(i int, a *charge.Atom, class flow.Class) error {
 	if a.Field != Unknown && !t.has(a.Field) {
 		return Field.Errorf("atom %d is of the field %q, which its rubrics do not have", i+1, a.Field)
 	}
-	at := priced{a.Field, a.Op, a.Level, a.Template, class}
-	p, ok := t.prices[at]
+	at := priced{a.Field, rubric.Op{Kind: rubric.OpKind(a.Op), Level: int(a.Level), Template: a.Template}, class}
+	cost, ok := t.prices[at]
 	if !ok {
-		if len(t.prices) >= maxJoint {
-			clear(t.prices)
-		}
-		p = t.price(a, class)
-		t.prices[at] = p
+		cost = t.price(&at)
+		keep(t.prices, at, cost, maxKnown)
 	}
 	switch {
-	case !p.admitted:
-		return Operator.Errorf("atom %d: its rubrics do not admit %s of %s for %v sinks", i+1, opOf(a), a.Field, class)
-	case a.Cost < p.cost:
-		return Price.Errorf("atom %d: %s of %s costs %v by its rubrics, by the entry %v", i+1, opOf(a), a.Field, p.cost, a.Cost)
+	case cost == refused:
+		return Operator.Errorf("atom %d: its rubrics do not admit %s of %s for %v sinks", i+1, at.op, a.Field, class)
+	case a.Cost < cost:
+		return Price.Errorf("atom %d: %s of %s costs %v by its rubrics, by the entry %v", i+1, at.op, a.Field, cost, a.Cost)
 	}
 	return nil
 }
 
-func (t *terms) price(a *charge.Atom, class flow.Class) price {
-	op := opOf(a)
-	if a.Field != Unknown {
-		return price{slices.Contains(t.rules.Operators(a.Field, class), op), min(t.rules.Cost(a.Field, op), charge.MaxAmount)}
+func (t *terms) price(p *priced) (cost flow.Bits) {
+	switch {
+	case p.field != Unknown:
+		if cost = refused; slices.Contains(t.Operators(p.field, p.class), p.op) {
+			cost = t.Cost(p.field, p.op)
+		}
+	case p.op.Kind > rubric.Redact:
+		return refused
+	default:
+		for f := range t.fields { // it may be of any
+			cost = max(cost, t.Cost(f, p.op))
+		}
 	}
-	// It may be of any field, if there is one.
-	var most flow.Bits
-	for _, f := range t.fields {
-		most = max(most, t.rules.Cost(f, op))
-	}
-	return price{op.Kind <= rubric.Redact, min(most, charge.MaxAmount)}
-}
-
-func opOf(a *charge.Atom) rubric.Op {
-	return rubric.Op{Kind: rubric.OpKind(a.Op), Level: int(a.Level), Template: a.Template}
+	return min(cost, charge.MaxAmount)
 }
 
 // joint is Rules.Joint, computed once.
@@ -111,33 +109,25 @@ func (t *terms) joint(views []rubric.View) flow.Bits {
 	}
 	b, ok := t.joints[string(t.key)]
 	if !ok {
-		if len(t.joints) >= maxJoint {
-			clear(t.joints)
-		}
-		b = t.rules.Joint(views)
-		t.joints[string(t.key)] = b
+		b = t.Joint(views)
+		keep(t.joints, string(t.key), b, maxKnown)
 	}
 	return b
 }
 
-// book finds the terms of entries.
-type book struct {
-	rules func([]charge.Hash) (Rules, error)
-	of    map[string]*terms
-	bad   map[string]error
-	key   []byte
-}
-
-func newBook(rules func([]charge.Hash) (Rules, error)) book {
-	return book{rules: rules, of: map[string]*terms{}, bad: map[string]error{}}
+// keep remembers one of at most so many.
+func keep[K comparable, V any](m map[K]V, k K, v V, most int) {
+	if len(m) >= most {
+		clear(m)
+	}
+	m[k] = v
 }
 
 // under returns the readings of an entry's rubrics: all of them together, and in
 // the first entry of a family, which may name a rubric only for its limits, all
 // but one that has the entry's limits. The error says why there are none.
-func (b *book) under(e *charge.Entry) ([]*terms, error) {
-	var out []*terms
-	all, err := b.terms(e.Rubrics)
+func (c *Counter) under(e *charge.Entry) (out []*terms, err error) {
+	all, err := c.terms(e.Rubrics)
 	if err == nil {
 		out = append(out, all)
 	}
@@ -145,85 +135,78 @@ func (b *book) under(e *charge.Entry) ([]*terms, error) {
 		return out, err
 	}
 	for i := range e.Rubrics {
-		one, wrong := b.terms(e.Rubrics[i : i+1])
-		if wrong != nil || one.limits.B != e.Limits.B || one.limits.Cap != e.Limits.Cap || one.limits.Lambda != e.Limits.Lambda {
+		one, wrong := c.terms(e.Rubrics[i : i+1])
+		if wrong != nil || (charge.Limits{B: one.limits.B, Cap: one.limits.Cap, Lambda: one.limits.Lambda}) != e.Limits {
 			continue
 		}
-		if t, wrong := b.terms(slices.Delete(slices.Clone(e.Rubrics), i, i+1)); wrong == nil {
+		if t, wrong := c.terms(slices.Delete(slices.Clone(e.Rubrics), i, i+1)); wrong == nil {
 			out, err = append(out, t), nil
 		}
 	}
 	return out, err
 }
 
-func (b *book) terms(hashes []charge.Hash) (*terms, error) {
-	b.key = b.key[:0]
+// known are the terms of some rubrics, or why there are none.
+type known struct {
+	*terms
+	err error
+}
+
+func (c *Counter) terms(hashes []charge.Hash) (*terms, error) {
+	c.key = c.key[:0]
 	for i := range hashes {
-		b.key = append(b.key, hashes[i][:]...)
+		c.key = append(c.key, hashes[i][:]...)
 	}
-	if t, ok := b.of[string(b.key)]; ok {
-		return t, nil
+	k, ok := c.of[string(c.key)]
+	if !ok {
+		r, err := c.rules(hashes)
+		if err != nil {
+			k.err = Missing.Errorf("what it costs can't be computed: %w", err)
+		} else {
+			k.terms = newTerms(r)
+		}
+		keep(c.of, string(c.key), k, maxTerms)
 	}
-	if err, ok := b.bad[string(b.key)]; ok {
-		return nil, err
-	}
-	if len(b.of)+len(b.bad) >= maxTerms {
-		clear(b.of)
-		clear(b.bad)
-	}
-	r, err := b.rules(hashes)
-	if err != nil {
-		err = Missing.Errorf("what it costs can't be computed: %w", err)
-		b.bad[string(b.key)] = err
-		return nil, err
-	}
-	t := newTerms(r)
-	b.of[string(b.key)] = t
-	return t, nil
+	return k.terms, k.err
 }
 
 // Rubrics returns what rubrics say together, by their canonical bytes, which
 // read returns by hash.
 func Rubrics(read func(charge.Hash) ([]byte, error)) func([]charge.Hash) (Rules, error) {
 	parsed := map[charge.Hash]*rubric.Rubric{} // nil for the fallback
-	one := func(h charge.Hash) (*rubric.Rubric, error) {
-		if r, ok := parsed[h]; ok {
-			return r, nil
-		}
-		b, err := read(h)
-		if err != nil {
-			return nil, fmt.Errorf("rubric %s: %w", h, err)
-		}
-		var r *rubric.Rubric
-		switch {
-		case charge.Hash(sha256.Sum256(b)) != h:
-			return nil, fmt.Errorf("rubric %s has another hash", h)
-		case !fallback.IsText(b):
-			if r, err = rubric.ParseCanonical("rubric "+h.String(), b); err != nil {
-				return nil, err
-			}
-		}
-		if len(parsed) >= maxTerms {
-			clear(parsed)
-		}
-		parsed[h] = r
-		return r, nil
-	}
 	return func(hashes []charge.Hash) (Rules, error) {
 		all := make([]*rubric.Rubric, len(hashes))
 		for i, h := range hashes {
-			var err error
-			if all[i], err = one(h); err != nil {
-				return nil, err
+			one, ok := parsed[h]
+			if !ok {
+				var err error
+				if one, err = parse(h, read); err != nil {
+					return nil, fmt.Errorf("rubric %s: %w", h, err)
+				}
+				keep(parsed, h, one, maxTerms)
 			}
+			all[i] = one
 		}
 		switch {
 		case !slices.Contains(all, nil):
 			return rubric.Combine(all...), nil
 		case len(all) == 1:
 			return rubric.Fallback(), nil
-		default:
-			return nil, errors.New("the fallback holds only where no rubric does")
 		}
+		return nil, errors.New("the fallback holds only where no rubric does")
 	}
+}
+
+// parse reads a rubric; nil for the fallback.
+func parse(h charge.Hash, read func(charge.Hash) ([]byte, error)) (*rubric.Rubric, error) {
+	b, err := read(h)
+	switch {
+	case err != nil:
+		return nil, err
+	case charge.Hash(sha256.Sum256(b)) != h:
+		return nil, errors.New("its bytes have another hash")
+	case fallback.IsText(b):
+		return nil, nil //nolint:nilnil // as documented
+	}
+	return rubric.ParseCanonical("rubric", b)
 }

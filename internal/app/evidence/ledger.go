@@ -274,11 +274,7 @@ func (a *app) verifyFile(ctx context.Context, path, key string, head *ledger.Che
 			return problem.Failure("run it again", "the ledger can't be read: %w", cli.Reason(err))
 		}
 	}
-	check, err := report.CheckOf(file, public, head)
-	if err != nil {
-		return a.reportLedger(nil, err)
-	}
-	return a.reportLedger(ledger.Verify(ctx, io.NewSectionReader(file, 0, 1<<62), check))
+	return a.reportLedger(ledger.Verify(ctx, io.NewSectionReader(file, 0, 1<<62), report.CheckOf(file, public, head)))
 }
 
 // toVerify returns the key that --key names, or this installation's, and opens

@@ -105,10 +105,9 @@ func Run(ctx context.Context, cfg *config.Declassify, r *rubric.Rubric, class fl
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range [][]byte{declassify.FallbackRubric(), r.Canonical()} {
-		if _, err := book.KeepRubric(ctx, b); err != nil {
-			return nil, err
-		}
+	_, err = book.KeepRubric(ctx, r.Canonical())
+	if _, and := book.KeepRubric(ctx, declassify.FallbackRubric()); err != nil || and != nil {
+		return nil, errors.Join(err, and)
 	}
 	p := &play{cfg: cfg, r: r, family: flow.TrajectoryID(flow.NewID())}
 	p.v, err = declassify.New(declassify.Config{
@@ -183,25 +182,27 @@ func (p *play) turn(ctx context.Context, t *Turn, tool *declassify.Tool, payload
 	if res.Outcome = got.Release.Outcome; got.Release.Entry != nil {
 		res.Charge = got.Release.Entry.Charge
 	}
-	add := func(f Fault) {
-		if p.rules.IsFallback() {
-			f = Fault{
-				"signature", fmt.Sprintf("the rubric is not for a release of the action %q through the channel %s to %v sinks, so the fallback holds", p.asked.Action, p.asked.Channel, p.asked.Class),
-				"name it in signature, or leave the list of actions, tools, sinks, channels or classes out that excludes it",
-			}
-		}
-		if !slices.Contains(res.Faults, f) {
-			res.Faults = append(res.Faults, f)
+	if got.Release.Released() && !ours {
+		return nil
+	}
+	var faults []Fault
+	if !got.Release.Released() {
+		faults = append(faults, p.denied(&got.Release))
+	}
+	for i := range got.Release.Atoms {
+		if a := &got.Release.Atoms[i]; a.Op.Kind <= rubric.Redact {
+			faults = append(faults, p.redacted(&got.Asked[a.Part], a))
 		}
 	}
-	switch {
-	case !got.Release.Released():
-		add(p.denied(&got.Release))
-	case ours:
-		for i := range got.Release.Atoms {
-			if a := &got.Release.Atoms[i]; a.Op.Kind <= rubric.Redact {
-				add(p.redacted(&got.Asked[a.Part], a))
-			}
+	if len(faults) > 0 && p.rules.IsFallback() {
+		faults = []Fault{{
+			"signature", fmt.Sprintf("the rubric is not for a release of the action %q through the channel %s to %v sinks, so the fallback holds", p.asked.Action, p.asked.Channel, p.asked.Class),
+			"name it in signature, or leave the list of actions, tools, sinks, channels or classes out that excludes it",
+		}}
+	}
+	for _, f := range faults {
+		if !slices.Contains(res.Faults, f) {
+			res.Faults = append(res.Faults, f)
 		}
 	}
 	return nil
@@ -209,24 +210,21 @@ func (p *play) turn(ctx context.Context, t *Turn, tool *declassify.Tool, payload
 
 // denied says why a turn is denied.
 func (p *play) denied(r *declassify.Release) Fault {
-	f := Fault{Clause: "limits", Detail: "it may not be released", Next: "margay rubric lint checks the rubric"}
+	f := Fault{"operators", "it may not be released", "margay rubric lint checks the rubric"}
+	rule := declassify.NoRubric
 	for i, x := range slices.Backward(r.Reasons) {
-		rule := declassify.Rule(x.Code)
-		if i > 0 && (rule == declassify.Unlabelled || rule == declassify.Coverage || rule == declassify.OutOfRange) {
-			continue // of parts that were redacted
+		if part := []string{string(declassify.Unlabelled), string(declassify.Coverage), string(declassify.OutOfRange)}; i == 0 || !slices.Contains(part, x.Code) {
+			rule, f.Detail = declassify.Rule(x.Code), x.Detail // the others are of parts that were redacted
 		}
-		f.Clause, f.Detail = x.Code, x.Detail
 	}
-	class := p.asked.Class.String()
-	switch fields := strings.Join(r.Missing, ", "); declassify.Rule(f.Clause) {
+	class, fields := p.asked.Class.String(), cmp.Or(strings.Join(r.Missing, ", "), "what is needed")
+	switch rule {
 	case declassify.Budget:
-		f.Clause, f.Next = "limits", "raise limits.budget or limits.caps."+class+", or ask for a coarser level of "+cmp.Or(fields, "what is needed")+" in utility."+class
+		f.Clause, f.Next = "limits", "raise limits.budget or limits.caps."+class+", or ask for a coarser level of "+fields+" in utility."+class
 	case declassify.Audit:
 		f.Clause, f.Next = "dependencies", "raise limits.margin, or show coarser levels of the fields that depend on each other"
 	case declassify.Utility:
 		f.Clause, f.Next = "utility."+class, "admit what it asks for of "+fields+" in operators, ask for less, or widen the population that the value is outside of"
-	case declassify.NoRubric:
-		f.Clause = "operators"
 	}
 	return f
 }
