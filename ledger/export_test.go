@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -331,5 +332,53 @@ func TestRubrics(t *testing.T) {
 	r := check(t, slices.Concat(text[:ps[4].at], other, text[ps[4].at:]), ledger.Check{})
 	if !slices.ContainsFunc(r.Findings, func(f ledger.Finding) bool { return f.Rule == ledger.Rubrics }) {
 		t.Error(fmt.Sprint(r.Findings))
+	}
+}
+
+// What Judge says of an entry is a finding about it, and the entries after it are
+// judged on.
+func TestJudge(t *testing.T) {
+	text := export(t, sample(t, 12, 3))
+	var seen []string
+	r := check(t, text, ledger.Check{Judge: func(before *charge.State, e *charge.Entry) error {
+		if before.Seq+1 != e.Seq || before.Family != e.Family || before.Head != e.Prev {
+			t.Errorf("entry %d of %s is judged behind entry %d of %s", e.Seq, e.Family, before.Seq, before.Family)
+		}
+		seen = append(seen, fmt.Sprint(e.Family, e.Seq))
+		if e.Family == "F001" && e.Seq == 2 {
+			return charge.Rule("price").Errorf("it is too cheap")
+		}
+		return nil
+	}})
+	if len(seen) != 12 || len(r.Findings) != 1 {
+		t.Fatalf("%v, %v", seen, r.Findings)
+	}
+	if f := &r.Findings[0]; f.Entry != 6 || f.Seq != 2 || f.Family != "F001" || f.Rule != "price" || f.Detail != "it is too cheap" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// RubricsOf finds the rubrics of an export, and none of what is no export.
+func TestRubricsOf(t *testing.T) {
+	text := export(t, sample(t, 4, 2))
+	read := ledger.RubricsOf(bytes.NewReader(text))
+	for _, want := range []string{"a rubric", "another"} {
+		if b, err := read(sha256.Sum256([]byte(want))); err != nil || string(b) != want {
+			t.Errorf("%q: %q %v", want, b, err)
+		}
+	}
+	if _, err := read(charge.Hash{1}); !errors.Is(err, charge.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	for n := range text { // cut short, and with any length of a record
+		b, err := ledger.RubricsOf(bytes.NewReader(text[:n]))(sha256.Sum256([]byte("a rubric")))
+		if err == nil && string(b) != "a rubric" {
+			t.Fatalf("%d bytes: %q", n, b)
+		}
+		long := bytes.Clone(text)
+		long[n] = 0xff
+		if b, err = ledger.RubricsOf(bytes.NewReader(long))(sha256.Sum256([]byte("a rubric"))); err == nil && string(b) != "a rubric" {
+			t.Fatalf("byte %d: %q", n, b)
+		}
 	}
 }

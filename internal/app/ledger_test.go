@@ -37,7 +37,8 @@ samples: [{text: "1985-03-02", find: {dob: 1985-03-02}}, {text: "an aisle seat",
 
 // release commits releases of a trajectory to the ledger in $STATE: a date of
 // birth by the year to an airline and to a curious broker in turn, one bit
-// more each time: release FAMILY TRAJECTORY N [BUDGET].
+// more each time: release FAMILY TRAJECTORY N [BUDGET [forged]]. Forged ones show
+// the date itself, at no cost.
 func release(ts *testscript.TestScript, _ bool, args []string) {
 	ctx := context.Background()
 	n, err := strconv.Atoi(args[2])
@@ -72,6 +73,9 @@ func release(ts *testscript.TestScript, _ bool, args []string) {
 		if i%2 == 1 {
 			e.Sink, e.Class = "broker", flow.SemiTrusted
 			dob.After[2] += flow.Bit
+		}
+		if len(args) > 4 {
+			dob.Op, dob.Level, dob.Cost, dob.After = charge.Identity, 0, 0, s.After(dob.Value)
 		}
 		e.Atoms = []charge.Atom{dob, mail}
 		ts.Check(s.Next(e))
