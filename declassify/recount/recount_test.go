@@ -343,9 +343,9 @@ func TestUnknownIsTheVerifiers(t *testing.T) {
 	}
 }
 
-// forge rewrites a ledger with one entry changed: it is signed by the same key,
-// and its chain and sums are right. It returns the place of the entry in the
-// export, or 0 if no entry is fit.
+// forge rewrites a ledger up to an entry that it changes: it is signed by the same
+// key, and its chain and sums are right. It returns the place of the entry in
+// the export, or 0 if no entry is fit.
 func (x *run) forge(change func(s *charge.State, e *charge.Entry) bool) (*ledger.Book, uint64) {
 	x.views = map[string][]rubric.View{}
 	old, at, n := x.store, uint64(0), uint64(0)
@@ -356,7 +356,6 @@ func (x *run) forge(change func(s *charge.State, e *charge.Entry) bool) (*ledger
 		if err != nil {
 			x.t.Fatal(err)
 		}
-		forged := map[charge.Hash][charge.Classes]flow.Bits{}
 		for i := range stored {
 			n++
 			e, err := charge.Decode(stored[i].Bytes)
@@ -367,22 +366,8 @@ func (x *run) forge(change func(s *charge.State, e *charge.Entry) bool) (*ledger
 			if err != nil {
 				x.t.Fatal(err)
 			}
-			if at == 0 && change(s, e) {
+			if change(s, e) {
 				at = n
-				for _, a := range e.Atoms {
-					forged[a.Value] = a.After
-				}
-			}
-			for j := range e.Atoms { // later entries go on from what was forged
-				a := &e.Atoms[j]
-				if _, ok := forged[a.Value]; ok && at < n {
-					for k, b := range s.After(a.Value) {
-						a.After[k] = max(a.After[k], b)
-					}
-					if !e.Charges() {
-						a.After = s.After(a.Value)
-					}
-				}
 			}
 			if err := s.Next(e); err != nil {
 				x.t.Fatalf("%s, entry %d: %v", family, e.Seq, err)
@@ -390,9 +375,12 @@ func (x *run) forge(change func(s *charge.State, e *charge.Entry) bool) (*ledger
 			if _, err := x.book.Commit(ctx, e); err != nil {
 				x.t.Fatal(err)
 			}
+			if at > 0 {
+				return x.book, at
+			}
 		}
 	}
-	return x.book, at
+	return x.book, 0
 }
 
 // own are the rules of an entry, where they can be told.
@@ -529,6 +517,26 @@ func TestForgedLedgersAreNot(t *testing.T) {
 				}
 			}
 			return false
+		}},
+		{"more than one release may add", recount.Release, func(x *run, s *charge.State, e *charge.Entry) bool {
+			r := x.own(e)
+			if r == nil || len(e.Atoms) == 0 {
+				return false
+			}
+			more := r.Limits().Cap[1] + 1
+			if s.Caps[1]+more > s.Limits.Cap[1] || s.Total+more > s.Limits.B {
+				return false
+			}
+			e.Class = flow.RequiredService
+			for i := range e.Atoms {
+				a := &e.Atoms[i]
+				a.Field, a.Op, a.Level, a.Template, a.Cost = recount.Unknown, charge.Redact, 0, "", 0
+				a.After, a.Value = [4]flow.Bits{0, 8 * flow.Bit}, charge.Hash{1, byte(i)}
+			}
+			e.Atoms[0].Value = charge.Hash{2}
+			e.Atoms = e.Atoms[:1]
+			e.Atoms[0].Cost, e.Atoms[0].After[1] = r.Limits().Cap[1], more
+			return true
 		}},
 		{"another class", "", func(x *run, s *charge.State, e *charge.Entry) bool {
 			r := x.own(e)
