@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
@@ -72,7 +73,7 @@ func TestClausesHoldTypedArguments(t *testing.T) {
 		w := twoFields(`x\d{4}`, `x9\d{3}`)
 		w.fields["b"].only, w.fields["b"].ops[1] = only, nil
 		tool := airline()
-		tool.Args = []declassify.Arg{{Path: "id", Field: "a"}}
+		tool.Args = []schema.Arg{{Path: "id", Field: "a"}}
 		r := release(t, verifier(t, w, nil), candidate("T1", tool, "id", "x1234"))
 		if sent(&r) != "x1234" || r.Entry.Charge != 5*bit {
 			t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
@@ -107,7 +108,7 @@ func TestMislabelledIsNotShown(t *testing.T) {
 		}
 	}
 	tool := airline()
-	tool.Args = append(tool.Args, declassify.Arg{Path: "id", Field: "a"})
+	tool.Args = append(tool.Args, schema.Arg{Path: "id", Field: "a"})
 	w.fields["a"].nec[1] = rubric.Unnecessary
 	for _, c := range []struct {
 		path string

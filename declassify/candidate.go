@@ -1,10 +1,9 @@
 package declassify
 
 import (
-	"slices"
-	"strings"
 	"unicode/utf8"
 
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
 )
@@ -15,31 +14,6 @@ const (
 	MaxText  = 16 << 20 // bytes of a candidate's texts together
 	MaxParts = 4096
 )
-
-// Tool describes where a release goes. It comes from configuration and schemas,
-// never from the model or from text.
-type Tool struct {
-	Name    string
-	Action  string // category of what it does, as rubrics name it
-	Sink    string
-	Class   flow.Class
-	Channel flow.Channel
-	Args    []Arg
-}
-
-// Arg is one argument of a tool. An argument that is neither free nor of a secret
-// field is typed and passes, except for what predicates or a defender find in
-// it. An argument that is not declared is free text.
-type Arg struct {
-	// Path is keys and indices joined by dots, as in "passengers.0.name"; "*"
-	// stands for any one of them.
-	Path  string
-	Field string // of the ontology; empty for none
-	Free  bool   // free text
-	// Keep: a call without it as it is makes no sense, such as one without its
-	// recipient. It is not made then.
-	Keep bool
-}
 
 // Part is one typed or free argument, or one text, of a candidate.
 type Part struct {
@@ -57,7 +31,7 @@ type Candidate struct {
 	Trajectory flow.TrajectoryID
 	Family     flow.TrajectoryID // whose budget it is; empty: the trajectory's own
 	Decision   string            // id of the mediator's decision
-	Tool       Tool
+	Tool       schema.Tool
 	Parts      []Part
 	// Also are rubrics named in text; they can only narrow the release.
 	Also []rubric.Hash
@@ -92,39 +66,6 @@ func (c *Candidate) family() flow.TrajectoryID {
 		return c.Family
 	}
 	return c.Trajectory
-}
-
-// Arg returns the argument that a path belongs to.
-func (t *Tool) Arg(path string) Arg {
-	names := strings.Split(path, ".")
-	for _, a := range t.Args {
-		if match(strings.Split(a.Path, "."), names) {
-			return a
-		}
-	}
-	return Arg{Path: path, Free: true}
-}
-
-// Declares reports whether a path names an argument, or an object or array that
-// holds one, by names of the schema alone.
-func (t *Tool) Declares(path string) bool { return t.within(path, false) }
-
-// Holds reports the same, where a last name that the schema leaves open (*)
-// counts too.
-func (t *Tool) Holds(path string) bool { return t.within(path, true) }
-
-func (t *Tool) within(path string, open bool) bool {
-	names := strings.Split(path, ".")
-	n := len(names)
-	return slices.ContainsFunc(t.Args, func(a Arg) bool {
-		pattern := strings.Split(a.Path, ".")
-		return n <= len(pattern) && match(pattern[:n], names) && (open || pattern[n-1] != "*")
-	})
-}
-
-// match reports whether the segments of a pattern match those of a path.
-func match(pattern, path []string) bool {
-	return slices.EqualFunc(pattern, path, func(p, name string) bool { return p == "*" || p == name })
 }
 
 // query finds the rubrics of the candidate.

@@ -6,6 +6,7 @@ import (
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -56,7 +57,7 @@ type Piece struct {
 
 // Reading is what is known of one part before any evidence.
 type Reading struct {
-	Arg     Arg            // what the tool's schema says of it
+	Arg     schema.Arg     // what the tool's schema says of it
 	Names   []Pseudonym    // in it
 	Matches []rubric.Match // of the clauses of coverage; of a typed argument, in its value
 	seen    []known.Match  // of values that the family has seen
@@ -81,7 +82,7 @@ type cutter struct {
 }
 
 // read reads a part as an argument.
-func (k *cutter) read(part int, arg Arg) Reading {
+func (k *cutter) read(part int, arg schema.Arg) Reading {
 	p := &k.c.Parts[part]
 	r := Reading{Arg: arg}
 	if k.c.Names != nil {
@@ -219,7 +220,7 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 			continue
 		}
 		a.fields = append(a.fields, m.Field)
-		if m.Field != field && k.rules.Only(m) && (m.Clause != KnownClause || !slices.Contains(inside[field], m.Field)) {
+		if m.Field != field && k.rules.Only(m) && (m.Clause != known.Clause || !slices.Contains(inside[field], m.Field)) {
 			a.strict = append(a.strict, m.Field)
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
 )
@@ -26,7 +28,7 @@ type Challenged interface {
 // Request is the candidate as a defender sees it. A defender must not keep it.
 type Request struct {
 	Context evidence.Context
-	Tool    *Tool
+	Tool    *schema.Tool
 	Parts   []Part
 	Rules   Rules
 	// Plan returns the operators that the verifier would choose for labels, and
@@ -168,7 +170,7 @@ func (d *Draft) proposed(labels []evidence.Label, proposals []evidence.Proposal)
 	for i := range labels {
 		l := &labels[i]
 		op, _ := proposals[i].Of()
-		if op == pseudonym && p.c.Names == nil {
+		if op == choice.Pseudonym && p.c.Names == nil {
 			return "", evidence.Operator.Errorf("atom %d: there are no pseudonyms here", i)
 		}
 		p.pieces[i] = Piece{part: l.Part, start: l.Start, end: l.End, text: p.c.Parts[l.Part].Text[l.Start:l.End], Field: l.Field, ops: []rubric.Op{op}, label: i, canon: p.readings[l.Part].canonical(l.Start, l.End, l.Field)}

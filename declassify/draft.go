@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify/bound"
+	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/shown"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
@@ -61,8 +64,8 @@ const maxRounds = 64
 func (v *Verification) Draft(c *Candidate, rules Rules, past *Past, s *charge.State) (*Draft, error) {
 	in := inform(rules, c, &past.Seen)
 	d := &Draft{
-		cutter: cutter{c: c, rules: in, known: in.find, lost: past.Seen.Lost(), class: c.Tool.Class.Known(), fields: in.fields},
-		v:      v, before: &past.Shown, seen: &past.Seen, s: s, hashes: hashesOf(rules), r: &Release{}, clock: lap{time.Now()},
+		cutter: cutter{c: c, rules: in, known: in.known.Find, lost: past.Seen.Lost(), class: c.Tool.Class.Known(), fields: rules.Fields()},
+		v:      v, before: &past.Shown, seen: &past.Seen, s: s, hashes: terms.Hashes(rules.Hashes()), r: &Release{}, clock: lap{time.Now()},
 	}
 	if s.Seq > 0 || c.Tool.Channel == flow.ChannelUser {
 		return d, nil
@@ -76,7 +79,7 @@ func (v *Verification) Draft(c *Candidate, rules Rules, past *Past, s *charge.St
 		}
 		d.task = charge.Hash(of)
 	}
-	d.limits = limits(l)
+	d.limits = terms.Limits(l)
 	return d, nil
 }
 
@@ -160,7 +163,7 @@ func (d *Draft) Read() {
 }
 
 // ReadAs reads a part as another argument.
-func (d *Draft) ReadAs(part int, arg Arg) { d.readings[part] = d.read(part, arg) }
+func (d *Draft) ReadAs(part int, arg schema.Arg) { d.readings[part] = d.read(part, arg) }
 
 // Readings are what is known of the parts.
 func (d *Draft) Readings() []Reading { return d.readings }
@@ -238,7 +241,7 @@ func (d *Draft) Audit() error {
 
 // audited is the release of text to the user, which is recorded and not charged.
 func (d *Draft) audited() bool {
-	d.limits = limits(d.rules.Limits())
+	d.limits = terms.Limits(d.rules.Limits())
 	d.parts = slices.Clone(d.c.Parts)
 	d.draft()
 	if err := d.s.Next(d.e); err != nil {
@@ -343,7 +346,7 @@ func (d *Draft) Report() {
 		a := &d.pieces[i]
 		op := a.ops[a.op]
 		r.Atoms[i] = Atom{Part: a.part, Start: a.start, End: a.end, Field: a.Field, Op: op, Necessity: a.nec, Cost: a.kappa, Resolved: a.token != ""}
-		if op == pseudonym && a.token == "" {
+		if op == choice.Pseudonym && a.token == "" {
 			r.Named = append(r.Named, Named{a.Field, a.whole(), d.c.Names.Name(a.Field, a.whole())})
 		}
 		if a.Field == Unknown || a.why == OutOfRange {
@@ -372,7 +375,7 @@ func (d *Draft) intact() bool {
 // place names a piece by the tool's schema: paths may hold names that a model
 // chose.
 func (d *Draft) place(a *Piece) string {
-	if arg := d.c.Tool.Arg(a.path); arg.Path != a.path || slices.ContainsFunc(d.c.Tool.Args, func(x Arg) bool { return x.Path == arg.Path }) {
+	if arg := d.c.Tool.Arg(a.path); arg.Path != a.path || slices.ContainsFunc(d.c.Tool.Args, func(x schema.Arg) bool { return x.Path == arg.Path }) {
 		return "argument " + arg.Path
 	}
 	return "a text"

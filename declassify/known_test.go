@@ -9,6 +9,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 )
 
@@ -18,7 +19,7 @@ func TestKnownValues(t *testing.T) {
 	v := verifier(t, travel(), nil)
 	for i, c := range []struct {
 		family  flow.TrajectoryID
-		tool    declassify.Tool
+		tool    schema.Tool
 		part    [2]string
 		sent    string
 		charged bool
@@ -79,7 +80,7 @@ func TestKnownProfile(t *testing.T) {
 func TestPlantedGuesses(t *testing.T) {
 	v := verifier(t, travel(), nil)
 	release(t, v, candidate("T1", airline(), "passengers.0.dob", "1990-05-17"))
-	model := declassify.Tool{Name: "model", Action: "travel-booking", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []declassify.Arg{{Path: "*"}}}
+	model := schema.Tool{Name: "model", Action: "travel-booking", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []schema.Arg{{Path: "*"}}}
 	guess := candidate("T1", model, "content", "17 May 1990, 18 May 1990")
 	guess.Parts[0].Untrusted = true
 	if r := release(t, v, guess); sent(&r) != "17 May 1990, 18 May 1990" {
@@ -152,7 +153,7 @@ func TestKnownElsewhere(t *testing.T) {
 func TestKept(t *testing.T) {
 	v := verifier(t, travel(), nil)
 	to := broker()
-	to.Args = append(to.Args, declassify.Arg{Path: "to", Field: "legal-name", Keep: true}, declassify.Arg{Path: "cc", Keep: true})
+	to.Args = append(to.Args, schema.Arg{Path: "to", Field: "legal-name", Keep: true}, schema.Arg{Path: "cc", Keep: true})
 	r := release(t, v, candidate("T1", to, "to", "Ada Lovelace"))
 	if r.Released() || !hasRule(&r, declassify.Utility) {
 		t.Errorf("a recipient is destroyed: %q %v", sent(&r), r.Reasons)

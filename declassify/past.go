@@ -2,7 +2,6 @@ package declassify
 
 import (
 	"context"
-	"slices"
 
 	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/declassify/shown"
@@ -45,65 +44,34 @@ func (v *Verifier) Learn(ctx context.Context, id flow.TrajectoryID, values []kno
 	return f.past.Seen.Keep(ctx, v.cfg.Keeper, id)
 }
 
-// KnownClause is the clause of matches of values that the family has seen.
-const KnownClause = "known value"
-
 // informed are the rules of a release to which values that were seen match, too.
 type informed struct {
 	Rules
-	seen   *known.Family
-	fields []string
-	found  map[string][]known.Match // by text
+	known *known.Finder
 }
 
 // inform leaves out what others wrote for the model to read: whoever wrote a value there
 // must not learn from what becomes of it whether it is one of the family's.
-func inform(r Rules, c *Candidate, seen *known.Family) *informed {
-	out := &informed{r, seen, r.Fields(), map[string][]known.Match{}}
-	if c.Tool.Channel != flow.ChannelModel {
-		return out
-	}
+func inform(r Rules, c *Candidate, seen *known.Family) informed {
+	var planted, others []string
 	for i := range c.Parts {
-		if c.Parts[i].Untrusted {
-			out.found[c.Parts[i].Text] = nil
+		if p := &c.Parts[i]; p.Untrusted && c.Tool.Channel == flow.ChannelModel {
+			planted = append(planted, p.Text)
+		} else {
+			others = append(others, p.Text)
 		}
 	}
-	for i := range c.Parts {
-		if !c.Parts[i].Untrusted {
-			delete(out.found, c.Parts[i].Text)
-		}
-	}
-	return out
+	return informed{r, known.NewFinder(seen, r.Fields(), planted, others)}
 }
 
 // Match implements Finder.
-func (r *informed) Match(path, text string) []rubric.Match {
-	out := r.Rules.Match(path, text)
-	for _, m := range r.find(text) {
-		out = append(out, rubric.Match{Start: m.Start, End: m.End, Field: m.Field, Clause: KnownClause})
-	}
-	return out
+func (r informed) Match(path, text string) []rubric.Match {
+	return append(r.Rules.Match(path, text), r.known.Matches(text)...)
 }
 
 // Only implements Finder.
-func (r *informed) Only(m rubric.Match) bool {
-	return m.Clause == KnownClause && m.Field != rubric.AnyField || r.Rules.Only(m)
-}
-
-// find finds values in a text. A field that the rubrics do not have is any field.
-func (r *informed) find(text string) []known.Match {
-	out, ok := r.found[text]
-	if ok {
-		return out
-	}
-	out = r.seen.Find(text)
-	for i := range out {
-		if _, has := slices.BinarySearch(r.fields, out[i].Field); !has {
-			out[i].Field, out[i].Value = rubric.AnyField, ""
-		}
-	}
-	r.found[text] = out
-	return out
+func (r informed) Only(m rubric.Match) bool {
+	return m.Clause == known.Clause && m.Field != rubric.AnyField || r.Rules.Only(m)
 }
 
 // inside are fields whose values are made of those of others.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -16,19 +17,6 @@ import (
 
 // Redacted replaces a redacted value.
 const Redacted = "[REDACTED]"
-
-// shows is the level at which an operator shows a value; above every level if it
-// shows nothing.
-func shows(op rubric.Op) int {
-	switch op.Kind {
-	case rubric.Identity:
-		return 0
-	case rubric.Generalize:
-		return op.Level
-	default:
-		return 1 << 30
-	}
-}
 
 var least = []rubric.Op{{Kind: rubric.Drop}, {Kind: rubric.Redact}}
 
@@ -49,7 +37,7 @@ func (a *Piece) admissible(k *cutter) {
 		case op.Kind <= rubric.Redact: // always
 		case op.Kind == rubric.Substitute && op.Template == rubric.Pseudonym && (k.c.Names == nil || untrusted && a.token == ""):
 			continue // a pseudonym that is already there confirms no guess
-		case a.named && op != pseudonym:
+		case a.named && op != choice.Pseudonym:
 			continue
 		case !k.all(a, op):
 			continue
@@ -66,8 +54,6 @@ func (a *Piece) admissible(k *cutter) {
 		}
 	}
 }
-
-var pseudonym = rubric.Op{Kind: rubric.Substitute, Template: rubric.Pseudonym}
 
 // all reports whether an operator is admissible for every field that an atom
 // may be of.
@@ -103,7 +89,12 @@ func (k *cutter) plan() {
 		if waived := slices.Contains(k.c.Waived, a.Field); a.typed && k.readings[a.part].Arg.Keep && !waived {
 			level, need = 0, true
 		}
-		a.choose(k.c.Tool.Channel, k.class, level, need && (a.typed || !typed[a.Field]), slices.Contains(k.c.Waived, a.Field))
+		at := choice.Atom{Ops: a.ops, Necessity: a.nec, Typed: a.typed, Plain: a.plain, Lone: a.lone, Named: a.token != "", Known: a.need() != ""}
+		if need && (a.typed || !typed[a.Field]) {
+			at.Need = level + 1
+		}
+		at.Waived = slices.Contains(k.c.Waived, a.Field)
+		a.op, a.floor, a.lost = at.Choose(k.c.Tool.Channel, k.class)
 	}
 }
 
@@ -132,54 +123,6 @@ func (a *Piece) need() string {
 	}
 	return a.Field
 }
-
-func (a *Piece) choose(ch flow.Channel, class flow.Class, level int, need, waived bool) {
-	at := func(f func(rubric.Op) bool) int { return slices.IndexFunc(a.ops, f) }
-	redact, floor, op := 1, 0, -1
-	enough := func(o rubric.Op) bool {
-		// A pseudonym is enough for the model: a later boundary resolves it.
-		return shows(o) <= level || ch == flow.ChannelModel && o == pseudonym
-	}
-	switch {
-	case need:
-		op = at(enough)
-		floor = op
-	case a.lone && class >= flow.SemiTrusted && ch != flow.ChannelModel:
-		// A cell of a hierarchy in redacted text is of no use, and would spend
-		// the budget of sinks that ask by their schema.
-	case a.nec == rubric.Required && !waived && a.need() != "":
-		op = at(func(o rubric.Op) bool {
-			return o.Kind >= rubric.Generalize || ch == flow.ChannelModel && o == pseudonym
-		})
-		floor = op
-	case a.nec == rubric.Useful && (a.typed || a.plain) && class == flow.RequiredService:
-		// A service that the task needs asks for it by its schema, and the rubric
-		// calls it useful: use the finest form that is admitted and fits.
-		op = len(a.ops) - 1
-	case a.nec == rubric.Useful && ch == flow.ChannelModel && at(isPseudonym) >= 0:
-		// It plans with the pseudonym; a cell of the hierarchy would only spend
-		// the budget of sinks that ask for it.
-		op = at(isPseudonym)
-	case a.nec == rubric.Useful:
-		op = at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize || o == pseudonym })
-		if g := at(func(o rubric.Op) bool { return o.Kind == rubric.Generalize }); g >= 0 {
-			op = g
-		}
-	case ch == flow.ChannelModel || a.token != "": // a pseudonym is enough
-		op = at(isPseudonym)
-	}
-	if !a.typed { // text besides the arguments: the call works without it
-		floor = 0
-	}
-	a.lost = floor < 0
-	a.floor = max(floor, 0)
-	if op < 0 {
-		op = redact
-	}
-	a.op = op
-}
-
-func isPseudonym(o rubric.Op) bool { return o == pseudonym }
 
 // propose takes a defender's operators where they disclose less than planned.
 func (k *cutter) propose(proposals []evidence.Proposal) {
@@ -226,7 +169,7 @@ func (k *cutter) apply(a *Piece) (string, error) {
 	case rubric.Drop:
 		return "", nil
 	case rubric.Substitute:
-		if op != pseudonym {
+		if op != choice.Pseudonym {
 			return k.rules.Fill(op.Template, k.c.Context)
 		}
 		if a.token != "" {

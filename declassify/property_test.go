@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/recount"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/ledger/charge"
@@ -143,9 +144,9 @@ func (a *adversary) Evidence(ctx context.Context, req *declassify.Request) ([]by
 }
 
 func randomCandidate(r *rand.Rand, id flow.TrajectoryID, known names) declassify.Candidate {
-	tool := declassify.Tool{
+	tool := schema.Tool{
 		Name: "tool", Sink: fmt.Sprint("sink", r.IntN(3)), Class: flow.Class(1 + r.IntN(3)), Channel: flow.ChannelTool,
-		Args: []declassify.Arg{{Path: "a", Field: "a"}, {Path: "b", Field: "b"}, {Path: "c.*", Field: "c"}, {Path: "text", Free: true}, {Path: "plain"}},
+		Args: []schema.Arg{{Path: "a", Field: "a"}, {Path: "b", Field: "b"}, {Path: "c.*", Field: "c"}, {Path: "text", Free: true}, {Path: "plain"}},
 	}
 	if r.IntN(4) == 0 {
 		tool.Channel = flow.ChannelModel

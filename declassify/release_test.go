@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/ledger/charge"
@@ -119,7 +121,7 @@ func TestLoneMentionsSpendNothing(t *testing.T) {
 // sinks that ask for one may learn; a planted value gets no name.
 func TestTheModelGetsNames(t *testing.T) {
 	v, known := verifier(t, travel(), nil), names{}
-	model := declassify.Tool{Name: "model", Action: "prompt", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []declassify.Arg{{Path: "messages.*", Free: true}}}
+	model := schema.Tool{Name: "model", Action: "prompt", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []schema.Arg{{Path: "messages.*", Free: true}}}
 	c := candidate("T1", model, "messages.0", "I was born 1990-05-17")
 	c.Names = known
 	r := release(t, v, c)
@@ -149,7 +151,7 @@ func TestOutsideOfThePopulation(t *testing.T) {
 func TestPseudonyms(t *testing.T) {
 	v := verifier(t, travel(), nil)
 	known := names{}
-	model := declassify.Tool{Name: "model", Action: "prompt", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []declassify.Arg{{Path: "messages.*", Free: true}}}
+	model := schema.Tool{Name: "model", Action: "prompt", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []schema.Arg{{Path: "messages.*", Free: true}}}
 	with := func(c declassify.Candidate) declassify.Candidate {
 		c.Names = known
 		return c
@@ -163,7 +165,7 @@ func TestPseudonyms(t *testing.T) {
 		t.Fatalf("%v", r.Named)
 	}
 	for _, c := range []struct {
-		tool             declassify.Tool
+		tool             schema.Tool
 		path, text, want string
 	}{
 		{airline(), "passengers.0.name", name, "Ada Lovelace"},                       // its rubric admits it there
@@ -200,7 +202,7 @@ func TestPseudonyms(t *testing.T) {
 func TestLimits(t *testing.T) {
 	w := travel()
 	w.limits.B = 10 * bit
-	task := charge.Hash(sha256.Sum256(declassify.FallbackRubric())) // one that the ledger keeps
+	task := charge.Hash(sha256.Sum256(terms.Fallback())) // one that the ledger keeps
 	v := verifier(t, w, func(cfg *declassify.Config) {
 		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
 			return travel().limits, rubric.Hash(task), nil
@@ -341,7 +343,7 @@ func TestEntriesHoldNoPlaintext(t *testing.T) {
 	w := travel()
 	book, store := ledgerOf(t, w)
 	v := verifier(t, w, func(cfg *declassify.Config) { cfg.Ledger, cfg.History = book, store })
-	for _, tool := range []declassify.Tool{airline(), broker(), stranger()} {
+	for _, tool := range []schema.Tool{airline(), broker(), stranger()} {
 		release(t, v, candidate("T1", tool, "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17", "note", "sk-abcdefgh1234 +1-555-1234", "other", "Zanzibar"))
 	}
 	stored, err := store.Entries(t.Context(), "T1", 0, 10)
@@ -402,7 +404,7 @@ func TestUseful(t *testing.T) {
 		w := travel()
 		w.limits.B = c.b * bit
 		tool := airline()
-		tool.Args = append(tool.Args, declassify.Arg{Path: "phone", Field: "phone"})
+		tool.Args = append(tool.Args, schema.Arg{Path: "phone", Field: "phone"})
 		r := release(t, verifier(t, w, nil), candidate("T1", tool, c.path, "+1-555-1234"))
 		if sent(&r) != c.want {
 			t.Errorf("%v bits, %s: %s %q %v", c.b, c.path, r.Outcome, sent(&r), r.Reasons)

@@ -11,7 +11,6 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
-	"github.com/margaydev/margay/rubric/fallback"
 )
 
 // Rules are the rubrics of a release taken together; *rubric.Resolved implements
@@ -90,39 +89,6 @@ type Ledger interface {
 	// else its error wraps charge.ErrConflict. The receipt is the entry's.
 	Commit(ctx context.Context, e *charge.Entry) (charge.Receipt, error)
 }
-
-// LimitsOf returns what a rubric allows a family, by its canonical bytes, for
-// ledger.Check.
-func LimitsOf(canonical []byte) (charge.Limits, error) {
-	if fallback.IsText(canonical) {
-		return limits(rubric.Fallback().Limits()), nil
-	}
-	r, err := rubric.ParseCanonical("rubric", canonical)
-	if err != nil {
-		return charge.Limits{}, err
-	}
-	return limits(r.Limits()), nil
-}
-
-// limits converts the limits of rubrics to those of the ledger.
-func limits(l rubric.Limits) charge.Limits {
-	return charge.Limits{B: l.B, Cap: l.Cap, Lambda: l.Lambda, Screened: l.Screened}
-}
-
-func hashesOf(r Terms) []charge.Hash {
-	var out []charge.Hash
-	for _, h := range r.Hashes() {
-		out = append(out, charge.Hash(h))
-	}
-	if len(out) == 0 {
-		out = append(out, charge.Hash(fallback.Hash()))
-	}
-	return out
-}
-
-// FallbackRubric returns the rubric that entries name if no other matched. A
-// ledger must keep it.
-func FallbackRubric() []byte { return fallback.Text() }
 
 // Rule names why a release was changed or refused. It is the code of a reason,
 // and an error. Rules of evidence are reasons too.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
 )
@@ -45,7 +46,7 @@ func TestScreened(t *testing.T) {
 	v := verifier(t, w, func(c *declassify.Config) { c.Screener = model })
 	// A text costs a tenth, by the rubrics, of 256 bits.
 	for i, c := range []struct {
-		tool      declassify.Tool
+		tool      schema.Tool
 		note, out string
 		doubt     flow.Bits
 	}{

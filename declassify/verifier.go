@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify/bound"
+	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/known"
 	"github.com/margaydev/margay/declassify/shown"
@@ -210,7 +211,7 @@ func (d *Draft) Prove(ctx context.Context) ([]clause.Failure, error) {
 		if a.label >= 0 {
 			atoms[i].Claimed = d.labels[a.label].Necessity
 		}
-		if level, ok := needs[a.need()]; ok && a.typed && shows(op) > level && (d.c.Tool.Channel != flow.ChannelModel || op != pseudonym) {
+		if level, ok := needs[a.need()]; ok && a.typed && !choice.Enough(op, level, d.c.Tool.Channel) {
 			atoms[i].Lost = true
 		}
 	}

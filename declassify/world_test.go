@@ -14,6 +14,8 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/rubric"
@@ -233,20 +235,20 @@ func travel() *world {
 }
 
 // tools of the tests.
-func airline() declassify.Tool {
-	return declassify.Tool{
+func airline() schema.Tool {
+	return schema.Tool{
 		Name: "book", Action: "travel-booking", Sink: "airline", Class: flow.RequiredService, Channel: flow.ChannelTool,
-		Args: []declassify.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "from"}, {Path: "note", Free: true}},
+		Args: []schema.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "from"}, {Path: "note", Free: true}},
 	}
 }
 
-func broker() declassify.Tool {
+func broker() schema.Tool {
 	t := airline()
 	t.Name, t.Sink, t.Class = "search", "broker", flow.SemiTrusted
 	return t
 }
 
-func stranger() declassify.Tool {
+func stranger() schema.Tool {
 	t := airline()
 	t.Name, t.Sink, t.Class = "post", "pastebin", flow.Adversarial
 	return t
@@ -266,7 +268,7 @@ func ledgerOf(t testing.TB, ws ...*world) (*ledger.Book, ledger.Store) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := book.KeepRubric(t.Context(), declassify.FallbackRubric()); err != nil {
+	if _, err := book.KeepRubric(t.Context(), terms.Fallback()); err != nil {
 		t.Fatal(err)
 	}
 	return book, store
@@ -352,7 +354,7 @@ func (n names) Find(text string) []declassify.Pseudonym {
 	return out
 }
 
-func candidate(id flow.TrajectoryID, tool declassify.Tool, pathsAndTexts ...string) declassify.Candidate {
+func candidate(id flow.TrajectoryID, tool schema.Tool, pathsAndTexts ...string) declassify.Candidate {
 	c := declassify.Candidate{Trajectory: id, Decision: "D", Tool: tool}
 	for i := 0; i+1 < len(pathsAndTexts); i += 2 {
 		c.Parts = append(c.Parts, declassify.Part{Path: pathsAndTexts[i], Text: pathsAndTexts[i+1]})

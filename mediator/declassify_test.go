@@ -11,6 +11,8 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
@@ -92,7 +94,7 @@ func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range [][]byte{r.Canonical(), declassify.FallbackRubric()} {
+	for _, b := range [][]byte{r.Canonical(), terms.Fallback()} {
 		if _, err := book.KeepRubric(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -104,26 +106,26 @@ func tripOn(t testing.TB, store releaseStore, text string, change func(*mediator
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := map[string]declassify.Tool{}
+	tools := map[string]schema.Tool{}
 	for name, class := range map[string]flow.Class{"book": flow.RequiredService, "find": flow.SemiTrusted, "post": flow.Adversarial} {
-		tools[name] = declassify.Tool{
+		tools[name] = schema.Tool{
 			Name: name, Action: name + "-seat", Sink: name, Class: class, Channel: flow.ChannelTool,
-			Args: []declassify.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "from"}, {Path: "notes", Free: true}, {Path: "seat"}},
+			Args: []schema.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "from"}, {Path: "notes", Free: true}, {Path: "seat"}},
 		}
 	}
 	for name, class := range map[string]flow.Class{"note": flow.SemiTrusted, "archive": flow.RequiredService, "diary": flow.SemiTrusted} {
-		tools[name] = declassify.Tool{
+		tools[name] = schema.Tool{
 			Name: name, Action: "keep-note", Sink: name, Class: class, Channel: flow.ChannelMemory,
-			Args: []declassify.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "notes", Free: true}},
+			Args: []schema.Arg{{Path: "passengers.*.name", Field: "legal-name"}, {Path: "passengers.*.dob", Field: "dob"}, {Path: "notes", Free: true}},
 		}
 	}
 	d := &mediator.Declassify{
 		Verifier: v, Memories: []string{"archive", "diary", "note"},
-		Tool: func(call flow.ToolCall) (declassify.Tool, bool) { t, ok := tools[call.Name]; return t, ok },
-		Model: func(flow.Sink) (declassify.Tool, bool) {
-			return declassify.Tool{
+		Tool: func(call flow.ToolCall) (schema.Tool, bool) { t, ok := tools[call.Name]; return t, ok },
+		Model: func(flow.Sink) (schema.Tool, bool) {
+			return schema.Tool{
 				Name: "model", Action: "ask-model", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel,
-				Args: []declassify.Arg{{Path: "other"}, {Path: "*", Free: true}},
+				Args: []schema.Arg{{Path: "other"}, {Path: "*", Free: true}},
 			}, true
 		},
 	}

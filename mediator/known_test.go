@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator"
 )
@@ -24,11 +24,11 @@ func sendArgs(t *testing.T, s *mediator.Session, tool, args string) (out, refuse
 // wherever it leaves.
 func TestResultsAreKnown(t *testing.T) {
 	e, _ := trip(t, func(c *mediator.Config) {
-		c.Declassify.Results = func(tool string) []declassify.Arg {
+		c.Declassify.Results = func(tool string) []schema.Arg {
 			if tool != "lookup" {
 				return nil
 			}
-			return []declassify.Arg{{Path: "users.*.full", Field: "legal-name"}, {Path: "users.*.id"}}
+			return []schema.Arg{{Path: "users.*.full", Field: "legal-name"}, {Path: "users.*.id"}}
 		}
 	}, nil)
 	s := session(t, e, nil)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
@@ -70,7 +72,7 @@ func Remembering(t testing.TB) (*mediator.Engine, *memory.Store) {
 	store := memory.New()
 	book, err := ledger.NewBook(ledger.Config{Store: store, Key: key})
 	must(err)
-	for _, b := range [][]byte{r.Canonical(), declassify.FallbackRubric()} {
+	for _, b := range [][]byte{r.Canonical(), terms.Fallback()} {
 		_, err := book.KeepRubric(t.Context(), b)
 		must(err)
 	}
@@ -79,12 +81,12 @@ func Remembering(t testing.TB) (*mediator.Engine, *memory.Store) {
 		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
 	})
 	must(err)
-	tool := func(name string, class flow.Class, ch flow.Channel, args ...declassify.Arg) declassify.Tool {
-		return declassify.Tool{Name: name, Action: "serve-clients", Sink: name, Class: class, Channel: ch, Args: args}
+	tool := func(name string, class flow.Class, ch flow.Channel, args ...schema.Arg) schema.Tool {
+		return schema.Tool{Name: name, Action: "serve-clients", Sink: name, Class: class, Channel: ch, Args: args}
 	}
-	tools := map[string]declassify.Tool{
-		"note": tool("note", flow.SemiTrusted, flow.ChannelMemory, declassify.Arg{Path: "notes", Free: true}),
-		"book": tool("book", flow.RequiredService, flow.ChannelTool, declassify.Arg{Path: "who", Field: "legal-name"}),
+	tools := map[string]schema.Tool{
+		"note": tool("note", flow.SemiTrusted, flow.ChannelMemory, schema.Arg{Path: "notes", Free: true}),
+		"book": tool("book", flow.RequiredService, flow.ChannelTool, schema.Arg{Path: "who", Field: "legal-name"}),
 	}
 	set, err := recognise.Default()
 	must(err)
@@ -94,9 +96,9 @@ func Remembering(t testing.TB) (*mediator.Engine, *memory.Store) {
 		},
 		Declassify: &mediator.Declassify{
 			Verifier: v, Memories: []string{"note"},
-			Tool: func(call flow.ToolCall) (declassify.Tool, bool) { t, ok := tools[call.Name]; return t, ok },
-			Model: func(flow.Sink) (declassify.Tool, bool) {
-				return tool("model", flow.SemiTrusted, flow.ChannelModel, declassify.Arg{Path: "other"}, declassify.Arg{Path: "*", Free: true}), true
+			Tool: func(call flow.ToolCall) (schema.Tool, bool) { t, ok := tools[call.Name]; return t, ok },
+			Model: func(flow.Sink) (schema.Tool, bool) {
+				return tool("model", flow.SemiTrusted, flow.ChannelModel, schema.Arg{Path: "other"}, schema.Arg{Path: "*", Free: true}), true
 			},
 			Trusted: func(name string) bool { return name == "client" },
 		},

@@ -21,6 +21,8 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/recount"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
@@ -145,7 +147,7 @@ func (x *run) open() {
 	if x.book, err = ledger.NewBook(ledger.Config{Store: x.store, Key: x.key}); err != nil {
 		x.t.Fatal(err)
 	}
-	kept := [][]byte{declassify.FallbackRubric()}
+	kept := [][]byte{terms.Fallback()}
 	for _, r := range x.all {
 		kept = append(kept, r.Canonical())
 	}
@@ -210,7 +212,7 @@ func (x *run) release() {
 	all := x.sinks[sink]
 	c := declassify.Candidate{
 		Trajectory: family, Decision: "D", Context: map[string]string{"destination": "Paris"},
-		Tool: declassify.Tool{
+		Tool: schema.Tool{
 			Name: "tool", Sink: fmt.Sprint("sink", sink), Class: flow.Class(1 + sink%3),
 			Channel: []flow.Channel{flow.ChannelTool, flow.ChannelTool, flow.ChannelModel, flow.ChannelMemory, flow.ChannelUser}[x.IntN(5)],
 		},
@@ -233,7 +235,7 @@ func (x *run) release() {
 		if c.Names != nil && x.IntN(3) == 0 {
 			text = c.Names.Name(field, text)
 		}
-		arg := declassify.Arg{Path: path, Field: field}
+		arg := schema.Arg{Path: path, Field: field}
 		switch x.IntN(4) {
 		case 0:
 			arg.Field, arg.Free, arg.Path = "", true, []string{"notes", "query", path}[x.IntN(3)]
@@ -275,7 +277,7 @@ func (x *run) release() {
 // shared are the rules of the tests' rubrics, which take long to compile.
 var shared = sync.OnceValue(func() func([]charge.Hash) (recount.Rules, error) {
 	all, err := sources()
-	kept := map[charge.Hash][]byte{sha256.Sum256(declassify.FallbackRubric()): declassify.FallbackRubric()}
+	kept := map[charge.Hash][]byte{sha256.Sum256(terms.Fallback()): terms.Fallback()}
 	for _, r := range all {
 		kept[charge.Hash(r.Hash())] = r.Canonical()
 	}
@@ -293,7 +295,7 @@ func findings(t testing.TB, book *ledger.Book, by func([]charge.Hash) (recount.R
 	if by == nil {
 		by = recount.Rubrics(ledger.RubricsOf(bytes.NewReader(out.Bytes())))
 	}
-	r, err := ledger.Verify(context.Background(), &out, ledger.Check{Key: book.Public(), Limits: declassify.LimitsOf, Judge: recount.New(by).Entry, Unsigned: true})
+	r, err := ledger.Verify(context.Background(), &out, ledger.Check{Key: book.Public(), Limits: terms.LimitsOf, Judge: recount.New(by).Entry, Unsigned: true})
 	if err != nil {
 		t.Fatal(err)
 	}

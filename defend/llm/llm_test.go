@@ -11,6 +11,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/rubric"
@@ -30,7 +31,7 @@ func (word) Match(_, text string) (out []rubric.Match) {
 
 func request() *declassify.Request {
 	return &declassify.Request{
-		Tool:  &declassify.Tool{Class: flow.SemiTrusted, Args: []declassify.Arg{{Path: "to", Field: "email"}}},
+		Tool:  &schema.Tool{Class: flow.SemiTrusted, Args: []schema.Arg{{Path: "to", Field: "email"}}},
 		Parts: []declassify.Part{{Path: "to", Text: "a@b.example"}, {Path: "note", Text: "asthma, he can't breathe; he can't breathe"}},
 		Rules: word{},
 		Plan: func(ls []evidence.Label) ([]evidence.Proposal, string, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
@@ -26,7 +27,7 @@ func (lists) Match(_, text string) []rubric.Match {
 
 func TestEvidence(t *testing.T) {
 	req := &declassify.Request{
-		Tool:  &declassify.Tool{Class: flow.SemiTrusted, Args: []declassify.Arg{{Path: "to", Field: "email"}}},
+		Tool:  &schema.Tool{Class: flow.SemiTrusted, Args: []schema.Arg{{Path: "to", Field: "email"}}},
 		Parts: []declassify.Part{{Path: "to", Text: "a@b.example"}, {Path: "note", Text: "1990 a@b.example"}, {Path: "empty"}},
 		Rules: lists{},
 		Plan: func(ls []evidence.Label) ([]evidence.Proposal, string, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/session"
 )
@@ -24,7 +25,7 @@ type Declassify struct {
 	// Tool returns what is known by configuration of the tool that a call is
 	// of: a memory where it writes to one. Other calls are not looked at here.
 	// Only a name and arguments are asked for.
-	Tool func(call flow.ToolCall) (declassify.Tool, bool)
+	Tool func(call flow.ToolCall) (schema.Tool, bool)
 	// Memories are the sinks that keep what they get beyond a trajectory:
 	// of tools whose channel is flow.ChannelMemory. Names that one was told mean
 	// the same in all trajectories of a caller.
@@ -33,10 +34,10 @@ type Declassify struct {
 	// the memories last; nil: in Config.Values.
 	Kept session.Values
 	// Results returns the fields of what a tool returns as JSON; nil: of none.
-	Results func(tool string) []declassify.Arg
+	Results func(tool string) []schema.Arg
 	// Model returns the model endpoint as a sink. What a prompt says, and what
 	// tools tell the model, is a release to it. Nil: neither is looked at here.
-	Model func(sink flow.Sink) (declassify.Tool, bool)
+	Model func(sink flow.Sink) (schema.Tool, bool)
 	// Trusted reports whether nobody else writes what a tool tells. It is asked
 	// where labels are not kept (Config.Taint); nil: of none.
 	Trusted func(tool string) bool

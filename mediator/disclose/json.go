@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator/session"
@@ -75,10 +76,10 @@ func join(path, name string) string {
 
 // parts are the leaves as parts of a candidate. Names that the tool's schema
 // has are no parts.
-func (l *leaves) parts(tool *declassify.Tool) []declassify.Part {
+func (l *leaves) parts(tool *schema.Tool) []declassify.Part {
 	kept := l.at[:0]
 	var out []declassify.Part
-	tool.Args = append(slices.Clip(tool.Args), declassify.Arg{Path: "#"})
+	tool.Args = append(slices.Clip(tool.Args), schema.Arg{Path: "#"})
 	for _, x := range l.at {
 		path := x.path
 		switch {
@@ -103,7 +104,7 @@ func (l *leaves) parts(tool *declassify.Tool) []declassify.Part {
 // settled reports whether a literal says nothing that is to be decided: in a
 // plain argument, or none in any that the schema has. What a tool tells has
 // any number of them, and they are nobody's secret.
-func settled(tool *declassify.Tool, x *leaf) bool {
+func settled(tool *schema.Tool, x *leaf) bool {
 	if tool.Channel == flow.ChannelModel {
 		return true
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/session"
 )
@@ -30,7 +30,7 @@ func (v *Verbs) learnResults(ctx context.Context, texts []flow.Text) error {
 		if !ok {
 			continue
 		}
-		schema := declassify.Tool{Args: args}
+		schema := schema.Tool{Args: args}
 		var values []known.Value
 		for _, x := range l.at {
 			if arg := schema.Arg(x.path); arg.Field != "" && !x.key && !x.literal {

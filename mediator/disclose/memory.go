@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
@@ -33,7 +34,7 @@ var credentials = []secret.Kind{
 func lasts(k secret.Kind) bool { return !slices.Contains(credentials, k) }
 
 // verbOf is the verb of a call of a tool.
-func verbOf(tool *declassify.Tool) flow.Verb {
+func verbOf(tool *schema.Tool) flow.Verb {
 	if tool.Channel == flow.ChannelMemory {
 		return flow.Remember
 	}
@@ -41,9 +42,9 @@ func verbOf(tool *declassify.Tool) flow.Verb {
 }
 
 // tool is what is known of the tool of a call.
-func (v *Verbs) tool(name, args string) (declassify.Tool, bool) {
+func (v *Verbs) tool(name, args string) (schema.Tool, bool) {
 	if v.cfg == nil || name == "" {
-		return declassify.Tool{}, false
+		return schema.Tool{}, false
 	}
 	return v.cfg.Tool(flow.ToolCall{Name: name, Arguments: args})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
@@ -181,7 +182,7 @@ func (v *Verbs) speaker(verb flow.Verb, t *flow.Text) (public, untrusted bool) {
 
 // release asks the verifier, keeps the values that became pseudonyms, and
 // records the decision. What can't be kept or recorded is not released.
-func (v *Verbs) release(ctx context.Context, verb flow.Verb, tool declassify.Tool, parts []declassify.Part) declassify.Release {
+func (v *Verbs) release(ctx context.Context, verb flow.Verb, tool schema.Tool, parts []declassify.Part) declassify.Release {
 	s := v.s
 	res := session.Result{Decision: s.Decision(verb)}
 	res.Decision.Sink = flow.Sink{Name: tool.Sink, Channel: tool.Channel, Trust: s.Sink.Trust}

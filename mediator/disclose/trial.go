@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
@@ -35,7 +36,7 @@ type Trier interface {
 // are taken, or a message where the tool is a model. It is a trajectory of its
 // own whose pseudonyms mean nothing elsewhere; nothing is recorded or charged,
 // so that nothing of it may be sent.
-func Try(ctx context.Context, v Trier, tool declassify.Tool, payload string) (*Trial, error) {
+func Try(ctx context.Context, v Trier, tool schema.Tool, payload string) (*Trial, error) {
 	var l *leaves
 	out := &Trial{}
 	if tool.Channel == flow.ChannelModel {

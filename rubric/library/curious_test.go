@@ -14,6 +14,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/recount"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/ledger/charge"
@@ -92,23 +93,23 @@ func (y *trajectory) asked(t *rapid.T) string {
 }
 
 func (y *trajectory) candidate(t *rapid.T, class flow.Class) declassify.Candidate {
-	c := declassify.Candidate{Trajectory: "T", Decision: "D", Tool: declassify.Tool{Name: "tool", Sink: "sink " + class.String(), Class: class, Channel: flow.ChannelTool}}
+	c := declassify.Candidate{Trajectory: "T", Decision: "D", Tool: schema.Tool{Name: "tool", Sink: "sink " + class.String(), Class: class, Channel: flow.ChannelTool}}
 	if rapid.Bool().Draw(t, "named") {
 		c.Names = names{}
 	}
-	add := func(a declassify.Arg, text string) {
+	add := func(a schema.Arg, text string) {
 		c.Tool.Args, c.Parts = append(c.Tool.Args, a), append(c.Parts, declassify.Part{Path: a.Path, Text: text})
 	}
 	for i, field := range rapid.SliceOfN(rapid.SampledFrom(y.rules.Fields()), 1, 4).Draw(t, "arguments") {
-		add(declassify.Arg{Path: fmt.Sprintf("arg%d", i), Field: field}, y.value(t, field))
+		add(schema.Arg{Path: fmt.Sprintf("arg%d", i), Field: field}, y.value(t, field))
 	}
 	if rapid.Bool().Draw(t, "with prose") {
 		field := rapid.SampledFrom(y.rules.Fields()).Draw(t, "in prose")
 		text := strings.TrimSpace(y.value(t, field) + rapid.SampledFrom([]string{"", " was meant", "\nthirty six, from nowhere"}).Draw(t, "and"))
-		add(declassify.Arg{Path: rapid.SampledFrom(prose).Draw(t, "prose"), Free: true}, text)
+		add(schema.Arg{Path: rapid.SampledFrom(prose).Draw(t, "prose"), Free: true}, text)
 	}
 	if text := y.asked(t); text != "" {
-		add(declassify.Arg{Path: "query", Free: true}, text)
+		add(schema.Arg{Path: "query", Free: true}, text)
 	}
 	return c
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 )
 
@@ -17,12 +18,12 @@ func releaser(t *testing.T, name string) func(flow.Channel, flow.Class, ...strin
 	v, _ := verifierOf(t, rulesOf(t, name))
 	return func(ch flow.Channel, class flow.Class, argsAndTexts ...string) []string {
 		t.Helper()
-		c := declassify.Candidate{Trajectory: "t", Tool: declassify.Tool{Name: "tool", Action: name, Sink: "sink", Class: class, Channel: ch}}
+		c := declassify.Candidate{Trajectory: "t", Tool: schema.Tool{Name: "tool", Action: name, Sink: "sink", Class: class, Channel: ch}}
 		for i := 0; i+1 < len(argsAndTexts); i += 2 {
 			path, kind, _ := strings.Cut(argsAndTexts[i], " ")
-			a := declassify.Arg{Path: path, Field: kind}
+			a := schema.Arg{Path: path, Field: kind}
 			if kind == "*" {
-				a = declassify.Arg{Path: path, Free: true}
+				a = schema.Arg{Path: path, Free: true}
 			}
 			c.Tool.Args = append(c.Tool.Args, a)
 			c.Parts = append(c.Parts, declassify.Part{Path: path, Text: argsAndTexts[i+1]})

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/recount"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/invocation"
@@ -97,7 +97,7 @@ margay ledger head, shows that entries are missing at the end.`,
 			if err != nil {
 				return err
 			}
-			return a.verifyOwn(ctx, ledger.Check{Key: public, Head: head, Limits: declassify.LimitsOf})
+			return a.verifyOwn(ctx, ledger.Check{Key: public, Head: head, Limits: terms.LimitsOf})
 		},
 	}
 	verify.Flags().StringVar(&key, "key", "", "public `key` of the ledger, or a file with it (default this installation's)")

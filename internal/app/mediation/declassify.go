@@ -18,8 +18,10 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/declassify/smt/z3"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/llm"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
@@ -71,7 +73,7 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	if err != nil {
 		return nil, err
 	}
-	kept := [][]byte{declassify.FallbackRubric()}
+	kept := [][]byte{terms.Fallback()}
 	for _, r := range reg.All() {
 		kept = append(kept, r.Canonical())
 	}
@@ -117,18 +119,18 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	d.Trusted = func(tool string) bool { return cfg.Tools[tool].Trusted }
 	if cfg.Model.Class != "" {
-		d.Model = func(sink flow.Sink) (declassify.Tool, bool) { return ModelSink(cfg, sink.Name), true }
+		d.Model = func(sink flow.Sink) (schema.Tool, bool) { return ModelSink(cfg, sink.Name), true }
 	}
 	return d, nil
 }
 
 // ModelSink is the model endpoint as a sink.
-func ModelSink(cfg *config.Declassify, sink string) declassify.Tool {
-	return declassify.Tool{
+func ModelSink(cfg *config.Declassify, sink string) schema.Tool {
+	return schema.Tool{
 		Name: "model", Action: cfg.Model.Action, Sink: cmp.Or(cfg.Model.Sink, sink, "model"), Class: classOf(cfg.Model.Class), Channel: flow.ChannelModel,
 		// Names of models and tools, and other text that is not the conversation's,
 		// pass unless a clause matches in them.
-		Args: []declassify.Arg{{Path: flow.FieldOther.String()}, {Path: flow.FieldToolName.String()}, {Path: "*", Free: true}},
+		Args: []schema.Arg{{Path: flow.FieldOther.String()}, {Path: flow.FieldToolName.String()}, {Path: "*", Free: true}},
 	}
 }
 
@@ -210,13 +212,13 @@ func sinkOf(name string, t *config.ReleaseTool) string {
 }
 
 // Tools finds tools as sinks.
-func Tools(cfg *config.Declassify) func(flow.ToolCall) (declassify.Tool, bool) {
-	tools := map[string]declassify.Tool{}
+func Tools(cfg *config.Declassify) func(flow.ToolCall) (schema.Tool, bool) {
+	tools := map[string]schema.Tool{}
 	for name, t := range cfg.Tools {
 		if t.Class == "" && t.Action == "" && t.Sink == "" && !t.Memory {
 			continue // only its results are configured
 		}
-		tool := declassify.Tool{Name: name, Action: t.Action, Sink: sinkOf(name, &t), Class: classOf(t.Class), Channel: flow.ChannelTool}
+		tool := schema.Tool{Name: name, Action: t.Action, Sink: sinkOf(name, &t), Class: classOf(t.Class), Channel: flow.ChannelTool}
 		if t.Memory {
 			tool.Channel = flow.ChannelMemory
 		}
@@ -234,7 +236,7 @@ func Tools(cfg *config.Declassify) func(flow.ToolCall) (declassify.Tool, bool) {
 			written[p] = name
 		}
 	}
-	return func(call flow.ToolCall) (declassify.Tool, bool) {
+	return func(call flow.ToolCall) (schema.Tool, bool) {
 		name := call.Name
 		if _, ok := tools[name]; !ok {
 			name = written[plainName(name)]
@@ -264,8 +266,8 @@ func plainName(name string) string {
 var recipientRE = regexp.MustCompile(`(?i)(?:^|[._])(?:to|cc|bcc|recipients?|(?:to|recipient)_?(?:email|emails|address|addresses|phone|number|id|user|name)|send_?to|email_?to|channel|channel_?id|attendees?|invitees?)(?:\.\*)*$`)
 
 // Argument is an argument as a configuration has it: of a field, text or plain.
-func Argument(path, field string) declassify.Arg {
-	arg := declassify.Arg{Path: path, Free: field == "text", Keep: recipientRE.MatchString(path)}
+func Argument(path, field string) schema.Arg {
+	arg := schema.Arg{Path: path, Free: field == "text", Keep: recipientRE.MatchString(path)}
 	if field != "text" && field != "plain" {
 		arg.Field = field
 	}

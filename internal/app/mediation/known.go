@@ -11,8 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/problem"
@@ -108,12 +108,12 @@ func profileOf(path string) ([]known.Value, error) {
 }
 
 // resultsOf are the fields of what tools return.
-func resultsOf(cfg *config.Declassify) func(string) []declassify.Arg {
-	out := map[string][]declassify.Arg{}
+func resultsOf(cfg *config.Declassify) func(string) []schema.Arg {
+	out := map[string][]schema.Arg{}
 	for name, t := range cfg.Tools {
 		for path, field := range t.Results {
 			out[plainName(name)] = append(out[plainName(name)], Argument(path, field))
 		}
 	}
-	return func(tool string) []declassify.Arg { return out[plainName(tool)] }
+	return func(tool string) []schema.Arg { return out[plainName(tool)] }
 }

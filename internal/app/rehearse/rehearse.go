@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/config"
@@ -106,7 +108,7 @@ func Run(ctx context.Context, cfg *config.Declassify, r *rubric.Rubric, class fl
 		return nil, err
 	}
 	_, err = book.KeepRubric(ctx, r.Canonical())
-	if _, and := book.KeepRubric(ctx, declassify.FallbackRubric()); err != nil || and != nil {
+	if _, and := book.KeepRubric(ctx, terms.Fallback()); err != nil || and != nil {
 		return nil, errors.Join(err, and)
 	}
 	p := &play{cfg: cfg, r: r, family: flow.TrajectoryID(flow.NewID())}
@@ -167,7 +169,7 @@ func (p *play) Try(ctx context.Context, c declassify.Candidate) (declassify.Rele
 	return r, r.Parts(), err
 }
 
-func (p *play) turn(ctx context.Context, t *Turn, tool *declassify.Tool, payload string, res *Result) error {
+func (p *play) turn(ctx context.Context, t *Turn, tool *schema.Tool, payload string, res *Result) error {
 	ours := slices.Contains(roles[:3], t.Role)
 	p.untrusted = t.Role != "" && !ours
 	got, err := disclose.Try(ctx, p, *tool, payload)

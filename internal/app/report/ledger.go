@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/recount"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
 	"github.com/margaydev/margay/ledger/charge"
@@ -164,7 +164,7 @@ func (m *maker) export(ctx context.Context, c *chosen) ([]byte, error) {
 // CheckOf is how an export is verified, once: by a key and by the rubrics in
 // it, and against a head that was kept, if there is one.
 func CheckOf(export io.ReaderAt, key ed25519.PublicKey, head *ledger.Checkpoint) ledger.Check {
-	return ledger.Check{Key: key, Head: head, Limits: declassify.LimitsOf, Judge: recount.New(recount.Rubrics(ledger.RubricsOf(export))).Entry}
+	return ledger.Check{Key: key, Head: head, Limits: terms.LimitsOf, Judge: recount.New(recount.Rubrics(ledger.RubricsOf(export))).Entry}
 }
 
 // ledgerOf derives what a report says of the ledger from an export. It is the

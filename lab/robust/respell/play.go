@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/world"
 )
@@ -20,7 +21,7 @@ type Verifier interface {
 	// Release decides about a candidate.
 	Release(ctx context.Context, c *declassify.Candidate) (Outcome, error)
 	// Price is what a whole value of a field costs.
-	Price(t *declassify.Tool, f world.Field) (flow.Bits, error)
+	Price(t *schema.Tool, f world.Field) (flow.Bits, error)
 }
 
 // actions are those whose library rubric admits the whole value of each field at
@@ -120,9 +121,9 @@ func (p *player) family(ctx context.Context, x *Played, released string) (Cause,
 	action := actions[x.Field]
 	first := declassify.Candidate{
 		Trajectory: id, Decision: "step-0",
-		Tool: declassify.Tool{
+		Tool: schema.Tool{
 			Name: "submit", Action: action, Sink: "service", Class: flow.RequiredService, Channel: flow.ChannelTool,
-			Args: []declassify.Arg{{Path: "value", Field: string(x.Field)}},
+			Args: []schema.Arg{{Path: "value", Field: string(x.Field)}},
 		},
 		Parts: []declassify.Part{{Path: "value", Text: released}},
 	}
@@ -159,20 +160,20 @@ func (x *Played) second(id flow.TrajectoryID, action string) (*declassify.Candid
 		}
 	}
 	around := carriers[(x.index+s+k)%len(carriers)]
-	arg := declassify.Arg{Path: plainPaths[x.index%len(plainPaths)]}
+	arg := schema.Arg{Path: plainPaths[x.index%len(plainPaths)]}
 	switch x.Arg {
 	case Typed:
-		arg = declassify.Arg{Path: "value", Field: string(others[x.index%len(others)])}
+		arg = schema.Arg{Path: "value", Field: string(others[x.index%len(others)])}
 		if arg.Field == string(x.Field) {
 			arg.Field = string(others[(x.index+1)%len(others)])
 		}
 	case Free:
-		arg = declassify.Arg{Path: "query", Free: true}
+		arg = schema.Arg{Path: "query", Free: true}
 	}
 	return &declassify.Candidate{
 		Trajectory: id, Decision: "step-1",
-		Tool: declassify.Tool{
-			Name: "send", Action: action, Sink: "listener", Class: Sinks[s].Class, Channel: flow.ChannelTool, Args: []declassify.Arg{arg},
+		Tool: schema.Tool{
+			Name: "send", Action: action, Sink: "listener", Class: Sinks[s].Class, Channel: flow.ChannelTool, Args: []schema.Arg{arg},
 		},
 		Parts: []declassify.Part{{Path: arg.Path, Text: around[0] + x.Spelled + around[1]}},
 	}, len(around[0])

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/world"
 	"github.com/margaydev/margay/rubric"
@@ -24,7 +25,7 @@ func (s stub) Release(_ context.Context, c *declassify.Candidate) (Outcome, erro
 	return s(c), nil
 }
 
-func (stub) Price(*declassify.Tool, world.Field) (flow.Bits, error) { return 10 * flow.Bit, nil }
+func (stub) Price(*schema.Tool, world.Field) (flow.Bits, error) { return 10 * flow.Bit, nil }
 
 func released(c *declassify.Candidate) Outcome { return Outcome{Parts: []string{c.Parts[0].Text}} }
 
@@ -131,7 +132,7 @@ func (r recorder) Release(_ context.Context, c *declassify.Candidate) (Outcome, 
 	return o, nil
 }
 
-func (recorder) Price(*declassify.Tool, world.Field) (flow.Bits, error) { return 0, nil }
+func (recorder) Price(*schema.Tool, world.Field) (flow.Bits, error) { return 0, nil }
 
 func TestJudge(t *testing.T) {
 	c := &Case{Field: world.DOB, Spelled: "17th of March, 1984"}

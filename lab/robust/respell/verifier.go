@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/defence"
 	"github.com/margaydev/margay/lab/traj/world"
@@ -26,4 +27,4 @@ func (v margay) Release(ctx context.Context, c *declassify.Candidate) (Outcome, 
 	return o, nil
 }
 
-func (v margay) Price(t *declassify.Tool, f world.Field) (flow.Bits, error) { return v.m.Price(t, f) }
+func (v margay) Price(t *schema.Tool, f world.Field) (flow.Bits, error) { return v.m.Price(t, f) }

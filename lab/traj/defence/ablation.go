@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/ledger/charge"
 )
 
@@ -115,7 +116,7 @@ func (b *bare) forget(c *declassify.Candidate, d *declassify.Draft) {
 	for i := range d.Readings() {
 		r := &d.Readings()[i]
 		if r.Typed() && slices.Contains(b.without, NoStructure) {
-			d.ReadAs(i, declassify.Arg{Path: r.Arg.Path})
+			d.ReadAs(i, schema.Arg{Path: r.Arg.Path})
 		}
 		if r.Typed() || c.Parts[i].Text == "" {
 			continue

@@ -17,6 +17,8 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/world"
 	"github.com/margaydev/margay/ledger"
@@ -65,7 +67,7 @@ func NewMargay(cfg MargayConfig) (*Margay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
 	}
-	for _, r := range append(slices.Clone(cfg.Rubrics), declassify.FallbackRubric()) {
+	for _, r := range append(slices.Clone(cfg.Rubrics), terms.Fallback()) {
 		if _, err := book.KeepRubric(context.Background(), r); err != nil {
 			return nil, fmt.Errorf("%s: %w", cfg.Name, err)
 		}
@@ -160,11 +162,11 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 	}
 	in := declassify.Candidate{
 		Trajectory: s.id, Decision: fmt.Sprintf("step-%d", c.Step), Names: &s.names,
-		Tool: declassify.Tool{Name: c.Tool, Action: action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
+		Tool: schema.Tool{Name: c.Tool, Action: action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
 	}
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		in.Tool.Args = append(in.Tool.Args, declassify.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
+		in.Tool.Args = append(in.Tool.Args, schema.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
 		in.Parts = append(in.Parts, declassify.Part{Path: p.Path, Text: p.Text, Untrusted: p.From == world.FromTool})
 	}
 	rules, err := s.m.cfg.Resolve(rubric.Query{Action: action, Tool: c.Tool, Sink: c.Sink.Name, Channel: c.Sink.Channel, Class: c.Sink.Class.Known(), Fields: typed(c)})

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/recount"
+	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/world"
@@ -93,7 +93,7 @@ func audited(t *testing.T, m *Margay) {
 		t.Fatal(err)
 	}
 	read := ledger.RubricsOf(bytes.NewReader(out.Bytes()))
-	r, err := ledger.Verify(t.Context(), &out, ledger.Check{Key: m.book.Public(), Limits: declassify.LimitsOf, Judge: recount.New(recount.Rubrics(read)).Entry})
+	r, err := ledger.Verify(t.Context(), &out, ledger.Check{Key: m.book.Public(), Limits: terms.LimitsOf, Judge: recount.New(recount.Rubrics(read)).Entry})
 	if err != nil || len(r.Findings) > 0 || r.Entries == 0 {
 		t.Errorf("%v, %d entries, %v", err, r.Entries, r.Findings)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/world"
 	"github.com/margaydev/margay/rubric"
@@ -19,7 +20,7 @@ func (m *Margay) Decide(ctx context.Context, c *declassify.Candidate) (declassif
 }
 
 // Price is what a whole value of a field costs where a tool sends it.
-func (m *Margay) Price(t *declassify.Tool, f world.Field) (flow.Bits, error) {
+func (m *Margay) Price(t *schema.Tool, f world.Field) (flow.Bits, error) {
 	rules, err := m.cfg.Resolve(rubric.Query{Action: t.Action, Tool: t.Name, Sink: t.Sink, Channel: t.Channel, Class: t.Class.Known(), Fields: []string{string(f)}})
 	if err != nil {
 		return 0, err

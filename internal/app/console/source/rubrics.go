@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/mediator/disclose"
 
 	"github.com/margaydev/margay/declassify"
@@ -115,7 +116,7 @@ func (p *RubricPage) Rubrics(context.Context) (*console.RubricList, error) {
 	return out, nil
 }
 
-func target(id string, t *declassify.Tool) console.RubricTarget {
+func target(id string, t *schema.Tool) console.RubricTarget {
 	out := console.RubricTarget{Target: id, Name: t.Name, Action: t.Action, Sink: t.Sink, Class: t.Class.Known().String(), Channel: string(t.Channel), Args: []string{}}
 	for i := range t.Args {
 		a := &t.Args[i]
@@ -260,7 +261,7 @@ func wrong(code, detail, hint string) error {
 const maxTrialArgs = 64
 
 // toolOf returns the sink of a trial.
-func (p *RubricPage) toolOf(t *console.Trial) (tool declassify.Tool, err error) {
+func (p *RubricPage) toolOf(t *console.Trial) (tool schema.Tool, err error) {
 	if t.Target == "model" && p.cfg.Model.Class != "" {
 		return mediation.ModelSink(p.cfg, ""), nil
 	}
@@ -279,7 +280,7 @@ func (p *RubricPage) toolOf(t *console.Trial) (tool declassify.Tool, err error) 
 	if !slices.Contains([]flow.Channel{flow.ChannelTool, flow.ChannelModel, flow.ChannelMemory, flow.ChannelAgent}, channel) {
 		return tool, wrong("channel", "unknown channel", "channels are tool, model, memory and agent")
 	}
-	tool = declassify.Tool{Name: "what-if", Action: t.Action, Sink: cmp.Or(t.Sink, "what-if"), Class: class, Channel: channel}
+	tool = schema.Tool{Name: "what-if", Action: t.Action, Sink: cmp.Or(t.Sink, "what-if"), Class: class, Channel: channel}
 	for line := range strings.Lines(t.Args) {
 		words := strings.Fields(line)
 		if len(words) == 0 {

@@ -1,0 +1,68 @@
+// Package schema says what configuration knows of a tool: where its calls go, and
+// what their arguments are.
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/margaydev/margay/flow"
+)
+
+// Tool describes where a release goes. It comes from configuration and schemas,
+// never from the model or from text.
+type Tool struct {
+	Name    string
+	Action  string // category of what it does, as rubrics name it
+	Sink    string
+	Class   flow.Class
+	Channel flow.Channel
+	Args    []Arg
+}
+
+// Arg is one argument of a tool. An argument that is neither free nor of a secret
+// field is typed and passes, except for what predicates or a defender find in
+// it. An argument that is not declared is free text.
+type Arg struct {
+	// Path is keys and indices joined by dots, as in "passengers.0.name"; "*"
+	// stands for any one of them.
+	Path  string
+	Field string // of the ontology; empty for none
+	Free  bool   // free text
+	// Keep: a call without it as it is makes no sense, such as one without its
+	// recipient. It is not made then.
+	Keep bool
+}
+
+// Arg returns the argument that a path belongs to.
+func (t *Tool) Arg(path string) Arg {
+	names := strings.Split(path, ".")
+	for _, a := range t.Args {
+		if match(strings.Split(a.Path, "."), names) {
+			return a
+		}
+	}
+	return Arg{Path: path, Free: true}
+}
+
+// Declares reports whether a path names an argument, or an object or array that
+// holds one, by names of the schema alone.
+func (t *Tool) Declares(path string) bool { return t.within(path, false) }
+
+// Holds reports the same, where a last name that the schema leaves open (*)
+// counts too.
+func (t *Tool) Holds(path string) bool { return t.within(path, true) }
+
+func (t *Tool) within(path string, open bool) bool {
+	names := strings.Split(path, ".")
+	n := len(names)
+	return slices.ContainsFunc(t.Args, func(a Arg) bool {
+		pattern := strings.Split(a.Path, ".")
+		return n <= len(pattern) && match(pattern[:n], names) && (open || pattern[n-1] != "*")
+	})
+}
+
+// match reports whether the segments of a pattern match those of a path.
+func match(pattern, path []string) bool {
+	return slices.EqualFunc(pattern, path, func(p, name string) bool { return p == "*" || p == name })
+}
