@@ -106,6 +106,7 @@ var allowed = map[string][]string{
 	"declassify":            {"declassify/bound", "declassify/choice", "declassify/clause", "declassify/evidence", "declassify/known", "declassify/schema", "declassify/shown", "declassify/smt", "declassify/span", "declassify/terms", "flow", "ledger/charge", "rubric"},
 	"defend/llm":            {"declassify", "declassify/evidence", "defend/rules", "internal/completion"},
 	"defend/rules":          {"declassify", "declassify/evidence", "rubric"},
+	"defend/tagger":         {"declassify", "declassify/evidence", "defend/rules"},
 	"declassify/smt":        {"declassify/smt/sexpr"},
 	"declassify/smt/sexpr":  {},
 	"declassify/smt/z3":     {"declassify/smt"},

@@ -17,7 +17,7 @@ import (
 
 func (a *app) trainCommand() *cobra.Command {
 	c := &cobra.Command{Use: "train", Short: "Fit models that Margay ships"}
-	c.AddCommand(a.trainMonitorCommand(), a.trainEffectsCommand())
+	c.AddCommand(a.trainMonitorCommand(), a.trainEffectsCommand(), a.trainTaggerCommand())
 	return c
 }
 

@@ -1,0 +1,206 @@
+// Package tagger is a defender that reads: a small network, trained by
+// margay-lab train tagger and shipped as data, finds what texts disclose of
+// people that no clause of a rubric matches. Each token is a sum of hashed
+// embeddings (its word, shape and parts); three convolutions read it with seven
+// tokens to each side, and a maximum over its sentence.
+//
+// The network adds labels to those of the rubrics and removes none. It is an
+// adviser: declassify.Verifier trusts it no more than any other. It runs in the
+// process, takes time linear in the text, and says the same on every machine.
+package tagger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/defend/rules"
+)
+
+// Span is a stretch of a text that discloses something of a person.
+type Span struct {
+	Start, End int // bytes
+	Field      string
+	Relation   string  // explicit, or inferential: what it says has to be concluded
+	Confidence float64 // probability that a token of it is private, the mean
+}
+
+// Sentence is a sentence of a text, or a line.
+type Sentence struct {
+	Start, End int     // bytes
+	Clear      float64 // probability that nothing private is in it
+}
+
+// Reading is what the network says of a text. Both lists are in order and disjoint;
+// what is between two sentences is space.
+type Reading struct {
+	Spans     []Span
+	Sentences []Sentence
+}
+
+// Hash is the SHA-256 of a reading, in hex: two machines read a text alike if it is
+// the same.
+func (r *Reading) Hash() string {
+	h := sha256.New()
+	for _, s := range r.Spans {
+		fmt.Fprintln(h, s.Start, s.End, s.Field, s.Relation, math.Float64bits(s.Confidence))
+	}
+	for _, s := range r.Sentences {
+		fmt.Fprintln(h, s.Start, s.End, math.Float64bits(s.Clear))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Read reads a text.
+func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
+	var r Reading
+	err := m.read(ctx, text, func(t []Token, said []guess, score float32) {
+		r.Sentences = append(r.Sentences, Sentence{t[0].Start, t[len(t)-1].End, 1 - float64(m.cal.private(score))})
+		r.Spans = m.spans(text, t, said, r.Spans)
+	})
+	return r, err
+}
+
+// spans appends the spans of a sentence. A span holds a token that is private by
+// the threshold, and all tokens to both sides that are by half of it, also across
+// one mark; another field with such a token starts another span.
+func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
+	sure := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold }
+	likely := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold/2 }
+	for i := 0; i < len(t); {
+		if !likely(i) {
+			i++
+			continue
+		}
+		s, class, end := Span{Start: t[i].Start}, 0, i
+		sum, inferential := float32(0), 0
+		k := i
+		for ; k < len(t); k++ {
+			if !likely(k) {
+				if t[k].Kind == Mark && k == end && k+1 < len(t) && likely(k+1) {
+					continue
+				}
+				break
+			}
+			if sure(k) {
+				if class == 0 {
+					class = said[k].class
+				} else if class != said[k].class {
+					break
+				}
+			}
+			sum += said[k].private
+			if end = k + 1; said[k].inferential {
+				inferential++
+			}
+		}
+		if s.End = t[end-1].End; class > 0 && worded(text[s.Start:s.End]) {
+			s.Field, s.Relation, s.Confidence = fields[class-1], "explicit", min(1, float64(sum)/float64(end-i))
+			if 2*inferential > end-i {
+				s.Relation = "inferential"
+			}
+			out = append(out, s)
+		}
+		i = end
+	}
+	return out
+}
+
+func worded(s string) bool { return strings.ContainsFunc(s, inWord) }
+
+// Defender implements declassify.Defender and declassify.Challenged by a model. It is
+// safe for concurrent use.
+type Defender struct{ model *Model }
+
+// New returns a defender that reads by a model.
+func New(m *Model) *Defender { return &Defender{m} }
+
+// Evidence labels a candidate: what the rubrics find, and what the network finds
+// besides.
+func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, error) {
+	ev := evidence.Statement{Context: r.Context}
+	known := make([][]evidence.Label, len(r.Parts))
+	for i := range r.Parts { // first, so that the network's labels displace none
+		known[i] = rules.Labels(r, i)
+		ev.Atoms = append(ev.Atoms, known[i]...)
+	}
+	for i := range r.Parts {
+		found, err := d.found(ctx, r, i, known[i])
+		if err != nil {
+			return nil, err
+		}
+		ev.Atoms = append(ev.Atoms, found...)
+	}
+	return rules.Planned(r, ev)
+}
+
+// Answers reads the candidate again and says what each challenge asks.
+func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
+	yes := make([]bool, len(cs))
+	read := map[int][]evidence.Label{}
+	for i := range cs {
+		c := &cs[i]
+		if c.Part < 0 || c.Part >= len(r.Parts) {
+			continue
+		}
+		if _, ok := read[c.Part]; !ok {
+			known := rules.Labels(r, c.Part)
+			found, err := d.found(ctx, r, c.Part, known)
+			if err != nil {
+				return nil, err
+			}
+			read[c.Part] = append(known, found...)
+		}
+		for _, l := range read[c.Part] {
+			if l.Start == c.Start && l.End == c.End {
+				yes[i] = c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity
+			}
+		}
+	}
+	return evidence.MarshalAnswers(yes)
+}
+
+// found are labels for what of the network's spans in a part is outside of the
+// labels that are known.
+func (d *Defender) found(ctx context.Context, r *declassify.Request, part int, known []evidence.Label) (out []evidence.Label, _ error) {
+	if arg := r.Tool.Arg(r.Parts[part].Path); arg.Field != "" && !arg.Free {
+		return nil, ctx.Err()
+	}
+	got, err := d.model.Read(ctx, r.Parts[part].Text)
+	if err != nil {
+		return nil, err
+	}
+	k := 0 // known labels that end before the span; both lists are in order
+	for _, s := range got.Spans {
+		for k < len(known) && known[k].End <= s.Start {
+			k++
+		}
+		at := s.Start
+		for j := k; j < len(known) && known[j].Start < s.End; j++ {
+			out = add(out, r, part, &s, at, known[j].Start)
+			at = known[j].End
+		}
+		out = add(out, r, part, &s, at, s.End)
+	}
+	return out, nil
+}
+
+// add appends a label for the words of a span between two offsets, if there are any.
+func add(out []evidence.Label, r *declassify.Request, part int, s *Span, start, end int) []evidence.Label {
+	if start >= end || !worded(r.Parts[part].Text[start:end]) {
+		return out
+	}
+	text := r.Parts[part].Text[start:end]
+	start += len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
+	end -= len(text) - len(strings.TrimRightFunc(text, unicode.IsSpace))
+	return append(out, evidence.Label{
+		Part: part, Start: start, End: end, Role: "text", Field: s.Field, Relation: s.Relation,
+		Necessity: r.Rules.Necessity(s.Field, r.Tool.Class).String(), Provenance: "model",
+	})
+}

@@ -1,0 +1,173 @@
+package tagger
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/margaydev/margay/defend/tagger"
+)
+
+// limits of false alarms at the threshold, of calibration's sentences.
+var limits = map[string]float64{Source: 0.0003, Prose: 0.002, Tables: 0.0005, Benign: 0.01}
+
+// calibrate fits what turns scores into probabilities, on texts that the training
+// did not see: a temperature, a rising step function for sentences, and the least
+// threshold at which false alarms stay within the limits.
+func calibrate(c *Corpus, n *network, seed uint64, texts int) (*tagger.Calibration, error) {
+	var f tagger.Features
+	var p pass
+	cal := &tagger.Calibration{}
+	var outs [][tagger.Outputs]float32
+	var classes []uint8
+	var sentences []scored
+	if err := each(c, seed, 4*texts, func(t *Text) {
+		text := t.tokens(&f)
+		if len(text) == 0 {
+			return
+		}
+		n.forward(&p, text, nil)
+		for i := range p.pool {
+			q := &p.pool[i]
+			s := scored{score: q.score}
+			for j := q.from; j < q.to; j++ {
+				outs, classes = append(outs, q.out[j-q.from]), append(classes, text[j].class)
+				s.private = s.private || text[j].class > 0
+			}
+			sentences = append(sentences, s)
+		}
+	}); err != nil {
+		return nil, err
+	}
+	cal.Temperature = temperature(outs, classes)
+	steps(cal, sentences)
+	var err error
+	cal.Threshold, err = threshold(c, n, cal.Temperature, seed, texts)
+	return cal, err
+}
+
+func each(c *Corpus, seed uint64, texts int, fn func(*Text)) error {
+	for i := range uint64(texts) {
+		t, err := c.Draw(Calibrate, seed, i)
+		if err != nil {
+			return err
+		}
+		fn(&t)
+	}
+	return nil
+}
+
+// temperature is the one that makes the classes likeliest.
+func temperature(outs [][tagger.Outputs]float32, classes []uint8) float32 {
+	best, at := math.Inf(1), float32(1)
+	for t := float32(0.5); t <= 4; t += 0.05 {
+		var loss float64
+		for i := range outs {
+			out := outs[i]
+			for k := range tagger.Classes {
+				out[k] /= t
+			}
+			var d [tagger.Outputs]float32
+			loss += crossEntropy(&out, classes[i], &d)
+		}
+		if loss < best {
+			best, at = loss, t
+		}
+	}
+	return at
+}
+
+type scored struct {
+	score   float32
+	private bool
+}
+
+// steps fits the rising step function (pool adjacent violators over 512 equal
+// shares), merged to as many steps as there is room for.
+func steps(cal *tagger.Calibration, s []scored) {
+	slices.SortStableFunc(s, func(a, b scored) int { return cmp.Compare(a.score, b.score) })
+	type step struct {
+		from float32
+		n, k float64
+	}
+	share := func(s step) float64 { return (s.k + 1) / (s.n + 2) } // never none, never all
+	var all []step
+	for i := 0; i < len(s); {
+		to := min(len(s), i+max(1, len(s)/512))
+		for to < len(s) && s[to].score == s[to-1].score {
+			to++
+		}
+		b := step{from: s[i].score}
+		for ; i < to; i++ {
+			if b.n++; s[i].private {
+				b.k++
+			}
+		}
+		all = append(all, b)
+		for len(all) > 1 && share(all[len(all)-2]) >= share(all[len(all)-1]) {
+			last := all[len(all)-1]
+			all = all[:len(all)-1]
+			all[len(all)-1].n += last.n
+			all[len(all)-1].k += last.k
+		}
+	}
+	for len(all) > tagger.Steps+1 {
+		at := 1
+		for i := 2; i < len(all); i++ {
+			if share(all[i])-share(all[i-1]) < share(all[at])-share(all[at-1]) {
+				at = i
+			}
+		}
+		all[at-1].n += all[at].n
+		all[at-1].k += all[at].k
+		all = slices.Delete(all, at, at+1)
+	}
+	cal.Floor = float32(share(all[0]))
+	last := cal.Floor
+	for i := range cal.Score {
+		b := all[min(i+1, len(all)-1)]
+		last = max(last, float32(share(b)))
+		cal.Score[i], cal.Private[i] = b.from, last
+	}
+}
+
+// threshold is the least probability of a token being private at which at most the
+// limits' shares of sentences have such a token.
+func threshold(c *Corpus, n *network, temp float32, seed uint64, texts int) (float32, error) {
+	var f tagger.Features
+	var p pass
+	worst := float32(0.5)
+	for _, slice := range []string{Source, Prose, Tables, Benign} {
+		var top []float32
+		for i := range uint64(3 * texts) {
+			t, err := c.DrawOf(Calibrate, slice, "", seed, i)
+			if err != nil {
+				return 0, err
+			}
+			text := t.tokens(&f)
+			if len(text) == 0 {
+				continue
+			}
+			n.forward(&p, text, nil)
+			for k := range p.pool {
+				q := &p.pool[k]
+				var most float32
+				for j := range q.out {
+					most = max(most, 1-none(&q.out[j], temp))
+				}
+				top = append(top, most)
+			}
+		}
+		slices.Sort(top)
+		worst = max(worst, top[max(0, len(top)-1-int(limits[slice]*float64(len(top))))])
+	}
+	return min(worst, 0.995), nil
+}
+
+func none(out *[tagger.Outputs]float32, temp float32) float32 {
+	var sum float64
+	for k := range tagger.Classes {
+		sum += math.Exp(float64((out[k] - out[0]) / temp))
+	}
+	return float32(1 / sum)
+}

@@ -1,0 +1,269 @@
+// Package tagger trains the network of defend/tagger, calibrates it, and measures
+// it on texts that neither had.
+//
+// Texts are made from seeds by templates and lists of words in data/, and by lines
+// of Go's standard library. Templates and long lists are split between training,
+// calibration and test, and each of the latter two has a category of its own. The
+// same seed and the same Go release give the same weights on machines of one
+// architecture.
+package tagger
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/margaydev/margay/defend/tagger"
+)
+
+// Options of a training.
+type Options struct {
+	Seed       uint64
+	Steps      int    // batches
+	Fold       string // category that is left out
+	Checkpoint string // file that a training goes on from, or none
+	Resume     bool
+	Texts      int // of each slice, to measure on
+	Progress   func(string)
+
+	every int // steps between checkpoints; 0: everySteps
+}
+
+// Shares of a batch, and texts of a share. Shares are fixed, so that the number of
+// processors changes no sum.
+const (
+	shareCount = 4
+	shareTexts = 8
+	baseRate   = 3e-3
+	everySteps = 500
+)
+
+// state is what a checkpoint holds.
+type state struct {
+	Seed    uint64
+	Steps   int
+	Fold    string
+	Corpus  string
+	Network *network
+	Adam    *adam
+}
+
+// ErrCheckpoint is that a checkpoint is of another training.
+var ErrCheckpoint = errors.New("the checkpoint is of another training")
+
+// Fit trains a network.
+func fit(ctx context.Context, c *Corpus, o *Options) (*network, error) {
+	s := &state{o.Seed, o.Steps, o.Fold, c.Hash, newNetwork(rand.New(rand.NewPCG(o.Seed, 1))), newAdam()}
+	if o.Resume {
+		if err := s.load(o.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	shares := make([]*gradient, shareCount)
+	workers := make([]*worker, shareCount)
+	for i := range shares {
+		shares[i], workers[i] = newGradient(), &worker{corpus: c}
+	}
+	began, first := time.Now(), s.Adam.Step
+	var loss float64
+	var tokens int
+	for s.Adam.Step < o.Steps {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		step := s.Adam.Step
+		errs := make([]error, shareCount)
+		var wg sync.WaitGroup
+		for i := range shares {
+			wg.Go(func() { errs[i] = workers[i].share(s.Network, shares[i], o.Seed, uint64(step*shareCount+i)) })
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return nil, err
+		}
+		progress := float64(step) / float64(o.Steps)
+		rate := baseRate * min(1, float64(step+1)/200) * (0.02 + 0.98*(1+math.Cos(math.Pi*progress))/2)
+		s.Adam.apply(s.Network, shares, rate)
+		loss, tokens = loss+shares[0].loss, tokens+shares[0].tokens
+		if done := s.Adam.Step; done%cmp.Or(o.every, everySteps) == 0 || done == o.Steps {
+			left := time.Since(began) / time.Duration(max(1, done-first)) * time.Duration(o.Steps-done)
+			o.Progress(fmt.Sprintf("step %d of %d, loss %.4f a token, %s left", done, o.Steps, loss/float64(tokens), left.Round(time.Second)))
+			loss, tokens = 0, 0
+			if o.Checkpoint != "" {
+				if err := s.save(o.Checkpoint); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return s.Network, nil
+}
+
+// worker is the memory of one share.
+type worker struct {
+	corpus   *Corpus
+	features tagger.Features
+	pass     pass
+}
+
+func (w *worker) share(n *network, g *gradient, seed, number uint64) error {
+	g.reset()
+	for i := range uint64(shareTexts) {
+		t, err := w.corpus.Draw(Train, seed, number*shareTexts+i)
+		if err != nil {
+			return err
+		}
+		text := t.tokens(&w.features)
+		if len(text) == 0 {
+			continue
+		}
+		n.forward(&w.pass, text, rand.New(rand.NewPCG(seed, number*shareTexts+i+1<<40)))
+		n.backward(&w.pass, text, g)
+	}
+	return nil
+}
+
+func (s *state) save(path string) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(s); err != nil {
+		return err
+	}
+	tmp := filepath.Clean(path) + ".tmp"
+	if err := os.WriteFile(tmp, b.Bytes(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func (s *state) load(path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var got state
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&got); err != nil {
+		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	if got.Seed != s.Seed || got.Steps != s.Steps || got.Fold != s.Fold || got.Corpus != s.Corpus ||
+		got.Network == nil || got.Adam == nil || len(got.Network.Rows) != len(s.Network.Rows) || len(got.Adam.Rows1) != len(s.Network.Rows) || len(got.Adam.Rows2) != len(s.Network.Rows) {
+		return ErrCheckpoint
+	}
+	*s = got
+	return nil
+}
+
+// cut rounds the embeddings to signed bytes, and leaves in the network what they then are.
+func (n *network) cut() ([]int8, *[tagger.Buckets]float32) {
+	rows, scale := make([]int8, len(n.Rows)), new([tagger.Buckets]float32)
+	for i := range scale {
+		row := n.Rows[i*tagger.Dim:][:tagger.Dim]
+		var top float32
+		for _, x := range row {
+			top = max(top, x, -x)
+		}
+		if scale[i] = top / 127; top == 0 {
+			continue
+		}
+		for j, x := range row {
+			q := int8(math.Round(float64(x / scale[i])))
+			rows[i*tagger.Dim+j], row[j] = q, float32(q)*scale[i]
+		}
+	}
+	return rows, scale
+}
+
+// Card says where the weights are from, and what was measured on texts that
+// neither training nor calibration saw. The weights lie beside it.
+type Card struct {
+	Version     int     `json:"version"`
+	Command     string  `json:"command"`
+	Seed        uint64  `json:"seed"`
+	Steps       int     `json:"steps"`
+	Texts       int     `json:"texts"` // that the network was trained on
+	Fold        string  `json:"fold,omitempty"`
+	Corpus      string  `json:"corpus"` // hash of templates, lists and sources
+	Go          string  `json:"go"`
+	Arch        string  `json:"arch"`
+	Weights     string  `json:"weights"` // SHA-256 of the file
+	Size        int     `json:"size"`
+	Temperature float32 `json:"temperature"`
+	Threshold   float32 `json:"threshold"`
+	// Calibration is the mean difference of what is said of sentences being
+	// clear and how many are, over tenths.
+	Calibration float64 `json:"calibration_error"`
+	Curve       []Bin   `json:"curve"`
+	Rows        []Row   `json:"rows"`
+	Probe       Probe   `json:"probe"`
+}
+
+// Probe is a text, and the hash of what the network says of it: every machine has
+// to read it alike.
+type Probe struct {
+	Text    string `json:"text"`
+	Reading string `json:"reading"`
+}
+
+// probe reads some of the test's texts in a row.
+func probe(ctx context.Context, c *Corpus, m *tagger.Model, seed uint64) (Probe, error) {
+	var b strings.Builder
+	for i := range uint64(12) {
+		t, err := c.Draw(Test, seed, i)
+		if err != nil {
+			return Probe{}, err
+		}
+		b.WriteString(t.Text + "\n")
+	}
+	r, err := m.Read(ctx, b.String())
+	return Probe{b.String(), r.Hash()}, err
+}
+
+// Run trains, calibrates and measures. It returns the weights' file and its card.
+func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
+	c, err := NewCorpus(o.Fold)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := fit(ctx, c, &o)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Progress("calibrating")
+	rows, scale := n.cut()
+	cal, err := calibrate(c, n, o.Seed, o.Texts)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := tagger.Encode(rows, scale, &n.Dense, cal)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := tagger.Load(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Progress("measuring")
+	card := &Card{
+		Version: 1, Command: fmt.Sprintf("margay-lab train tagger --seed %d --steps %d", o.Seed, o.Steps), Seed: o.Seed, Steps: o.Steps, Texts: o.Steps * shareCount * shareTexts,
+		Fold: o.Fold, Corpus: c.Hash, Go: c.Go, Arch: runtime.GOARCH, Weights: m.Hash(), Size: len(file), Temperature: cal.Temperature, Threshold: cal.Threshold,
+	}
+	if o.Fold != "" {
+		card.Command += " --fold " + o.Fold
+	}
+	if card.Probe, err = probe(ctx, c, m, o.Seed); err != nil {
+		return nil, nil, err
+	}
+	card.Rows, card.Curve, card.Calibration, err = measure(ctx, c, m, &o)
+	return file, card, err
+}
