@@ -48,10 +48,19 @@ func Planned(r *declassify.Request, ev evidence.Statement) (_ []byte, err error)
 
 // Answers reads the candidate again and says what each challenge asks.
 func (Defender) Answers(_ context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
+	return Answered(cs, func(part int) ([]evidence.Label, error) { return Labels(r, part), nil })
+}
+
+// Answered are the answers to challenges by the labels of their parts.
+func Answered(cs []evidence.Challenge, labels func(part int) ([]evidence.Label, error)) ([]byte, error) {
 	yes := make([]bool, len(cs))
 	for i := range cs {
 		c := &cs[i]
-		for _, l := range Labels(r, c.Part) {
+		all, err := labels(c.Part)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range all {
 			if l.Start == c.Start && l.End == c.End {
 				yes[i] = c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity
 			}

@@ -55,11 +55,11 @@ type Dense struct {
 // Calibration turns scores into probabilities. It is fitted to texts that the
 // training did not see.
 type Calibration struct {
-	Temperature float32        // of the classes of tokens
-	Threshold   float32        // probability from which a token is in a span
-	Score       [Steps]float32 // of sentences, increasing
-	Private     [Steps]float32 // probability of something private from that score on
-	Floor       float32        // the same below the first score
+	Temperature float32          // of the classes of tokens
+	Threshold   [Classes]float32 // probability of being private from which a token of a class is in a span
+	Score       [Steps]float32   // of sentences, increasing
+	Private     [Steps]float32   // probability of something private from that score on
+	Floor       float32          // the same below the first score
 }
 
 // Model is a trained network. It is safe for concurrent use.
@@ -140,7 +140,12 @@ func (c *Calibration) sound() bool {
 		}
 		last = p
 	}
-	return c.Floor >= 0 && last <= 1 && c.Temperature > 0.01 && c.Threshold > 0 && c.Threshold < 1
+	for _, t := range c.Threshold {
+		if !(t > 0 && t <= 1) {
+			return false
+		}
+	}
+	return c.Floor >= 0 && last <= 1 && c.Temperature > 0.01
 }
 
 // Hash is the SHA-256 of the model's file, in hex.

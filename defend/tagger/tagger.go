@@ -11,10 +11,6 @@ package tagger
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"math"
 	"strings"
 	"unicode"
 
@@ -44,19 +40,6 @@ type Reading struct {
 	Sentences []Sentence
 }
 
-// Hash is the SHA-256 of a reading, in hex: two machines read a text alike if it is
-// the same.
-func (r *Reading) Hash() string {
-	h := sha256.New()
-	for _, s := range r.Spans {
-		fmt.Fprintln(h, s.Start, s.End, s.Field, s.Relation, math.Float64bits(s.Confidence))
-	}
-	for _, s := range r.Sentences {
-		fmt.Fprintln(h, s.Start, s.End, math.Float64bits(s.Clear))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 // Read reads a text.
 func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
 	var r Reading
@@ -68,11 +51,11 @@ func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
 }
 
 // spans appends the spans of a sentence. A span holds a token that is private by
-// the threshold, and all tokens to both sides that are by half of it, also across
+// the threshold of its class, and all tokens to both sides that are by half of it, also across
 // one mark; another field with such a token starts another span.
 func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
-	sure := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold }
-	likely := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold/2 }
+	sure := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class] }
+	likely := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class]/2 }
 	for i := 0; i < len(t); {
 		if !likely(i) {
 			i++
@@ -142,28 +125,18 @@ func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte,
 
 // Answers reads the candidate again and says what each challenge asks.
 func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
-	yes := make([]bool, len(cs))
 	read := map[int][]evidence.Label{}
-	for i := range cs {
-		c := &cs[i]
-		if c.Part < 0 || c.Part >= len(r.Parts) {
-			continue
-		}
-		if _, ok := read[c.Part]; !ok {
-			known := rules.Labels(r, c.Part)
-			found, err := d.found(ctx, r, c.Part, known)
+	return rules.Answered(cs, func(part int) ([]evidence.Label, error) {
+		if _, ok := read[part]; !ok && part >= 0 && part < len(r.Parts) {
+			known := rules.Labels(r, part)
+			found, err := d.found(ctx, r, part, known)
 			if err != nil {
 				return nil, err
 			}
-			read[c.Part] = append(known, found...)
+			read[part] = append(known, found...)
 		}
-		for _, l := range read[c.Part] {
-			if l.Start == c.Start && l.End == c.End {
-				yes[i] = c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity
-			}
-		}
-	}
-	return evidence.MarshalAnswers(yes)
+		return read[part], nil
+	})
 }
 
 // found are labels for what of the network's spans in a part is outside of the

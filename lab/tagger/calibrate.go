@@ -8,12 +8,17 @@ import (
 	"github.com/margaydev/margay/defend/tagger"
 )
 
-// limits of false alarms at the threshold, of calibration's sentences.
-var limits = map[string]float64{Source: 0.0003, Prose: 0.002, Tables: 0.0005, Benign: 0.01}
+// limits of false alarms, of calibration's sentences. Each class may have a share.
+var limits = map[string]float64{Source: 0.001, Prose: 0.002, Tables: 0.001, Benign: 0.01, Decoy: 0.01}
+
+const (
+	shareOfLimit   = 4
+	leastThreshold = 0.5
+)
 
 // calibrate fits what turns scores into probabilities, on texts that the training
 // did not see: a temperature, a rising step function for sentences, and the least
-// threshold at which false alarms stay within the limits.
+// thresholds at which false alarms stay within the limits.
 func calibrate(c *Corpus, n *network, seed uint64, texts int) (*tagger.Calibration, error) {
 	var f tagger.Features
 	var p pass
@@ -41,9 +46,7 @@ func calibrate(c *Corpus, n *network, seed uint64, texts int) (*tagger.Calibrati
 	}
 	cal.Temperature = temperature(outs, classes)
 	steps(cal, sentences)
-	var err error
-	cal.Threshold, err = threshold(c, n, cal.Temperature, seed, texts)
-	return cal, err
+	return cal, thresholds(c, n, cal, seed, texts)
 }
 
 func each(c *Corpus, seed uint64, texts int, fn func(*Text)) error {
@@ -131,18 +134,22 @@ func steps(cal *tagger.Calibration, s []scored) {
 	}
 }
 
-// threshold is the least probability of a token being private at which at most the
-// limits' shares of sentences have such a token.
-func threshold(c *Corpus, n *network, temp float32, seed uint64, texts int) (float32, error) {
+// thresholds are, by class, the least probabilities of a token being private at
+// which at most a share of the limits of sentences have such a token.
+func thresholds(c *Corpus, n *network, cal *tagger.Calibration, seed uint64, texts int) error {
+	const most = 0.999 // at which what nothing was ever taken for stays findable
 	var f tagger.Features
 	var p pass
-	worst := float32(0.5)
-	for _, slice := range []string{Source, Prose, Tables, Benign} {
-		var top []float32
-		for i := range uint64(3 * texts) {
+	for k := range cal.Threshold {
+		cal.Threshold[k] = leastThreshold
+	}
+	for _, slice := range []string{Source, Prose, Tables, Benign, Decoy} {
+		var top [tagger.Classes][]float32
+		sentences := 0
+		for i := range uint64(4 * texts) {
 			t, err := c.DrawOf(Calibrate, slice, "", seed, i)
 			if err != nil {
-				return 0, err
+				return err
 			}
 			text := t.tokens(&f)
 			if len(text) == 0 {
@@ -150,18 +157,34 @@ func threshold(c *Corpus, n *network, temp float32, seed uint64, texts int) (flo
 			}
 			n.forward(&p, text, nil)
 			for k := range p.pool {
-				q := &p.pool[k]
-				var most float32
-				for j := range q.out {
-					most = max(most, 1-none(&q.out[j], temp))
+				var best [tagger.Classes]float32
+				for j := range p.pool[k].out {
+					out := &p.pool[k].out[j]
+					class := 1
+					for m := 2; m < tagger.Classes; m++ {
+						if out[m] > out[class] {
+							class = m
+						}
+					}
+					best[class] = max(best[class], 1-none(out, cal.Temperature))
 				}
-				top = append(top, most)
+				sentences++
+				for m, x := range best {
+					if x > leastThreshold {
+						top[m] = append(top[m], x)
+					}
+				}
 			}
 		}
-		slices.Sort(top)
-		worst = max(worst, top[max(0, len(top)-1-int(limits[slice]*float64(len(top))))])
+		allowed := int(limits[slice] / shareOfLimit * float64(sentences))
+		for m := range top {
+			slices.Sort(top[m])
+			if at := len(top[m]) - 1 - allowed; at >= 0 {
+				cal.Threshold[m] = max(cal.Threshold[m], min(most, top[m][at]+1e-4))
+			}
+		}
 	}
-	return min(worst, 0.995), nil
+	return nil
 }
 
 func none(out *[tagger.Outputs]float32, temp float32) float32 {

@@ -194,7 +194,7 @@ func window(files []string, r *rand.Rand, most int, keep func(string) bool) stri
 		at := r.IntN(len(lines))
 		var out []string
 		for _, l := range lines[at:min(len(lines), at+1+r.IntN(most))] {
-			if keep(l) && !strings.Contains(l, "@") && !strings.Contains(l, "Copyright") && len(l) < 300 {
+			if keep(l) && !named(l) && len(l) < 300 {
 				out = append(out, l)
 			}
 		}
@@ -203,6 +203,11 @@ func window(files []string, r *rand.Rand, most int, keep func(string) bool) stri
 		}
 	}
 	return "package main"
+}
+
+// named reports whether a line may have an address, or the name of an author.
+func named(line string) bool {
+	return strings.Contains(line, "@") || strings.Contains(line, "Copyright") || strings.Contains(line, "Portions")
 }
 
 // compose writes a text of a slice: private sentences, and benign ones around them.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode"
 
 	"github.com/margaydev/margay/defend/tagger"
@@ -190,7 +191,7 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 	}
 	files := tally{}
 	for _, src := range c.code[Test] {
-		if err := read(ctx, m, &Text{Text: src}, &files); err != nil {
+		if err := read(ctx, m, &Text{Text: anonymous(src)}, &files); err != nil {
 			return nil, nil, 0, err
 		}
 	}
@@ -204,6 +205,12 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 		}
 	}
 	return rows, curve, round4(calibration / n), nil
+}
+
+// anonymous is a source file without the lines that may name its authors.
+func anonymous(src string) string {
+	lines := strings.Split(src, "\n")
+	return strings.Join(slices.DeleteFunc(lines, named), "\n")
 }
 
 func round4(x float64) float64 { return math.Round(x*1e4) / 1e4 }

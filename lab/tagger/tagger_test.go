@@ -221,7 +221,10 @@ func TestResume(t *testing.T) {
 	}
 
 	rows, scale := got.cut()
-	cal := &tagger.Calibration{Temperature: 1, Threshold: 0.5}
+	cal := &tagger.Calibration{Temperature: 1}
+	for i := range cal.Threshold {
+		cal.Threshold[i] = 0.5
+	}
 	for i := range cal.Score {
 		cal.Score[i], cal.Private[i] = float32(i-tagger.Steps/2)/8, float32(i+1)/tagger.Steps
 	}

@@ -12,7 +12,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/gob"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +51,10 @@ const (
 	shareTexts = 8
 	baseRate   = 3e-3
 	everySteps = 500
+	mineFrom   = 2000 // steps, before which nothing is mined
+	mineEvery  = 1000
+	mineFiles  = 300
+	mined      = 4000 // windows that are kept
 )
 
 // state is what a checkpoint holds.
@@ -58,6 +65,7 @@ type state struct {
 	Corpus  string
 	Network *network
 	Adam    *adam
+	Hard    []string // lines of sources in which the network saw something private
 }
 
 // ErrCheckpoint is that a checkpoint is of another training.
@@ -65,7 +73,7 @@ var ErrCheckpoint = errors.New("the checkpoint is of another training")
 
 // Fit trains a network.
 func fit(ctx context.Context, c *Corpus, o *Options) (*network, error) {
-	s := &state{o.Seed, o.Steps, o.Fold, c.Hash, newNetwork(rand.New(rand.NewPCG(o.Seed, 1))), newAdam()}
+	s := &state{o.Seed, o.Steps, o.Fold, c.Hash, newNetwork(rand.New(rand.NewPCG(o.Seed, 1))), newAdam(), nil}
 	if o.Resume {
 		if err := s.load(o.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -87,7 +95,7 @@ func fit(ctx context.Context, c *Corpus, o *Options) (*network, error) {
 		errs := make([]error, shareCount)
 		var wg sync.WaitGroup
 		for i := range shares {
-			wg.Go(func() { errs[i] = workers[i].share(s.Network, shares[i], o.Seed, uint64(step*shareCount+i)) })
+			wg.Go(func() { errs[i] = workers[i].share(s, shares[i], uint64(step*shareCount+i)) })
 		}
 		wg.Wait()
 		if err := errors.Join(errs...); err != nil {
@@ -97,6 +105,9 @@ func fit(ctx context.Context, c *Corpus, o *Options) (*network, error) {
 		rate := baseRate * min(1, float64(step+1)/200) * (0.02 + 0.98*(1+math.Cos(math.Pi*progress))/2)
 		s.Adam.apply(s.Network, shares, rate)
 		loss, tokens = loss+shares[0].loss, tokens+shares[0].tokens
+		if s.Adam.Step >= mineFrom && s.Adam.Step%mineEvery == 0 {
+			s.mine(c)
+		}
 		if done := s.Adam.Step; done%cmp.Or(o.every, everySteps) == 0 || done == o.Steps {
 			left := time.Since(began) / time.Duration(max(1, done-first)) * time.Duration(o.Steps-done)
 			o.Progress(fmt.Sprintf("step %d of %d, loss %.4f a token, %s left", done, o.Steps, loss/float64(tokens), left.Round(time.Second)))
@@ -118,21 +129,70 @@ type worker struct {
 	pass     pass
 }
 
-func (w *worker) share(n *network, g *gradient, seed, number uint64) error {
+func (w *worker) share(s *state, g *gradient, number uint64) error {
 	g.reset()
 	for i := range uint64(shareTexts) {
-		t, err := w.corpus.Draw(Train, seed, number*shareTexts+i)
+		r := rand.New(rand.NewPCG(s.Seed, number*shareTexts+i+1<<40))
+		t, err := w.corpus.Draw(Train, s.Seed, number*shareTexts+i)
 		if err != nil {
 			return err
+		}
+		if i == 0 && len(s.Hard) > 0 {
+			t = Text{Text: s.Hard[r.IntN(len(s.Hard))], Slice: Source}
 		}
 		text := t.tokens(&w.features)
 		if len(text) == 0 {
 			continue
 		}
-		n.forward(&w.pass, text, rand.New(rand.NewPCG(seed, number*shareTexts+i+1<<40)))
-		n.backward(&w.pass, text, g)
+		s.Network.forward(&w.pass, text, r)
+		s.Network.backward(&w.pass, text, g)
 	}
 	return nil
+}
+
+// mine looks for lines of training's sources in which the network sees something
+// private. There is nothing, so they are trained on once more, with what is around.
+func (s *state) mine(c *Corpus) {
+	found := make([][]string, mineFiles)
+	var wg sync.WaitGroup
+	for k := range shareCount {
+		wg.Go(func() {
+			var f tagger.Features
+			var p pass
+			for i := k; i < mineFiles; i += shareCount {
+				r := rand.New(rand.NewPCG(s.Seed, uint64(s.Adam.Step*mineFiles+i)+1<<50))
+				lines := strings.Split(anonymous(c.code[Train][r.IntN(len(c.code[Train]))]), "\n")
+				for at := 0; at < len(lines); at += 60 {
+					t := Text{Text: strings.Join(lines[at:min(len(lines), at+60)], "\n")}
+					found[i] = append(found[i], s.Network.alarms(&p, &t, &f)...)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, f := range found {
+		s.Hard = append(s.Hard, f...)
+	}
+	s.Hard = s.Hard[max(0, len(s.Hard)-mined):]
+}
+
+// alarms are the sentences in which the network sees something private, each
+// with the one before and the one behind.
+func (n *network) alarms(p *pass, t *Text, f *tagger.Features) (out []string) {
+	text := t.tokens(f)
+	if len(text) == 0 {
+		return nil
+	}
+	cut := tagger.Tokens(t.Text, nil)
+	n.forward(p, text, nil)
+	for i := range p.pool {
+		if !slices.ContainsFunc(p.pool[i].out, func(o [tagger.Outputs]float32) bool { return none(&o, 1) < 0.7 }) {
+			continue
+		}
+		from, to := p.pool[max(0, i-1)].from, p.pool[min(len(p.pool)-1, i+1)].to
+		out = append(out, t.Text[cut[from].Start:cut[to-1].End])
+	}
+	return out
 }
 
 func (s *state) save(path string) error {
@@ -187,19 +247,19 @@ func (n *network) cut() ([]int8, *[tagger.Buckets]float32) {
 // Card says where the weights are from, and what was measured on texts that
 // neither training nor calibration saw. The weights lie beside it.
 type Card struct {
-	Version     int     `json:"version"`
-	Command     string  `json:"command"`
-	Seed        uint64  `json:"seed"`
-	Steps       int     `json:"steps"`
-	Texts       int     `json:"texts"` // that the network was trained on
-	Fold        string  `json:"fold,omitempty"`
-	Corpus      string  `json:"corpus"` // hash of templates, lists and sources
-	Go          string  `json:"go"`
-	Arch        string  `json:"arch"`
-	Weights     string  `json:"weights"` // SHA-256 of the file
-	Size        int     `json:"size"`
-	Temperature float32 `json:"temperature"`
-	Threshold   float32 `json:"threshold"`
+	Version     int                `json:"version"`
+	Command     string             `json:"command"`
+	Seed        uint64             `json:"seed"`
+	Steps       int                `json:"steps"`
+	Texts       int                `json:"texts"` // that the network was trained on
+	Fold        string             `json:"fold,omitempty"`
+	Corpus      string             `json:"corpus"` // hash of templates, lists and sources
+	Go          string             `json:"go"`
+	Arch        string             `json:"arch"`
+	Weights     string             `json:"weights"` // SHA-256 of the file
+	Size        int                `json:"size"`
+	Temperature float32            `json:"temperature"`
+	Thresholds  map[string]float32 `json:"thresholds"`
 	// Calibration is the mean difference of what is said of sentences being
 	// clear and how many are, over tenths.
 	Calibration float64 `json:"calibration_error"`
@@ -226,7 +286,8 @@ func probe(ctx context.Context, c *Corpus, m *tagger.Model, seed uint64) (Probe,
 		b.WriteString(t.Text + "\n")
 	}
 	r, err := m.Read(ctx, b.String())
-	return Probe{b.String(), r.Hash()}, err
+	sum := sha256.Sum256(fmt.Append(nil, r))
+	return Probe{b.String(), hex.EncodeToString(sum[:])}, err
 }
 
 // Run trains, calibrates and measures. It returns the weights' file and its card.
@@ -256,7 +317,10 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 	o.Progress("measuring")
 	card := &Card{
 		Version: 1, Command: fmt.Sprintf("margay-lab train tagger --seed %d --steps %d", o.Seed, o.Steps), Seed: o.Seed, Steps: o.Steps, Texts: o.Steps * shareCount * shareTexts,
-		Fold: o.Fold, Corpus: c.Hash, Go: c.Go, Arch: runtime.GOARCH, Weights: m.Hash(), Size: len(file), Temperature: cal.Temperature, Threshold: cal.Threshold,
+		Fold: o.Fold, Corpus: c.Hash, Go: c.Go, Arch: runtime.GOARCH, Weights: m.Hash(), Size: len(file), Temperature: cal.Temperature, Thresholds: map[string]float32{},
+	}
+	for i, f := range tagger.Fields() {
+		card.Thresholds[f] = cal.Threshold[i+1]
 	}
 	if o.Fold != "" {
 		card.Command += " --fold " + o.Fold
