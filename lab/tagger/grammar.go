@@ -130,7 +130,7 @@ func (g *Grammar) read(file, text string) error {
 			list = ""
 		case list != "":
 			depth := 0 // a | in brackets is of the entry
-			for _, e := range strings.FieldsFunc(line, func(r rune) bool {
+			g.lists[list] = append(g.lists[list], strings.FieldsFunc(line, func(r rune) bool {
 				switch r {
 				case '(':
 					depth++
@@ -138,9 +138,7 @@ func (g *Grammar) read(file, text string) error {
 					depth--
 				}
 				return r == '|' && depth == 0
-			}) {
-				g.lists[list] = append(g.lists[list], e)
-			}
+			})...)
 		case t.Category != "":
 			t.Text = line
 			t.Part = partOf(t.Category + "\n" + line)
