@@ -8,13 +8,15 @@ import (
 	"github.com/margaydev/margay/defend/tagger"
 )
 
-// limits of false alarms, of calibration's sentences. Each class may have a share.
-var limits = map[string]float64{Source: 0.001, Prose: 0.002, Tables: 0.001, Benign: 0.01, Decoy: 0.01}
+// limits of false alarms of one class: of calibration's sentences, and of its files of
+// sources.
+var limits = map[string]float64{Source: 0.0015, Prose: 0.001, Tables: 0.0005, Benign: 0.005, Decoy: 0.005}
 
-const (
-	shareOfLimit   = 4
-	leastThreshold = 0.5
-)
+// lenient are the fields that may raise more of them: what is private of illnesses and
+// troubles differs from what is said of them in general by its context alone.
+var lenient = map[string]float64{"diagnosis": 3, tagger.Private: 3}
+
+const leastThreshold = 0.5
 
 // calibrate fits what turns scores into probabilities, on texts that the training
 // did not see: a temperature, a rising step function for sentences, and the least
@@ -135,7 +137,7 @@ func steps(cal *tagger.Calibration, s []scored) {
 }
 
 // thresholds are, by class, the least probabilities of a token being private at
-// which at most a share of the limits of sentences have such a token.
+// which at most the limits have such a token.
 func thresholds(c *Corpus, n *network, cal *tagger.Calibration, seed uint64, texts int) error {
 	const most = 0.999 // at which what nothing was ever taken for stays findable
 	var f tagger.Features
@@ -145,11 +147,27 @@ func thresholds(c *Corpus, n *network, cal *tagger.Calibration, seed uint64, tex
 	}
 	for _, slice := range []string{Source, Prose, Tables, Benign, Decoy} {
 		var top [tagger.Classes][]float32
-		sentences := 0
-		for i := range uint64(4 * texts) {
-			t, err := c.DrawOf(Calibrate, slice, "", seed, i)
+		units := 0
+		add := func(best *[tagger.Classes]float32) {
+			units++
+			for m, x := range best {
+				if x > leastThreshold {
+					top[m] = append(top[m], x)
+				}
+			}
+		}
+		count := 4 * texts
+		if slice == Source {
+			count = min(len(c.code[Calibrate]), 2*texts)
+		}
+		for i := range count {
+			t, err := c.DrawOf(Calibrate, slice, "", seed, uint64(i))
 			if err != nil {
 				return err
+			}
+			var best [tagger.Classes]float32
+			if slice == Source {
+				t.Text = anonymous(c.code[Calibrate][i])
 			}
 			text := t.tokens(&f)
 			if len(text) == 0 {
@@ -157,34 +175,42 @@ func thresholds(c *Corpus, n *network, cal *tagger.Calibration, seed uint64, tex
 			}
 			n.forward(&p, text, nil)
 			for k := range p.pool {
-				var best [tagger.Classes]float32
-				for j := range p.pool[k].out {
-					out := &p.pool[k].out[j]
-					class := 1
-					for m := 2; m < tagger.Classes; m++ {
-						if out[m] > out[class] {
-							class = m
-						}
-					}
-					best[class] = max(best[class], 1-none(out, cal.Temperature))
-				}
-				sentences++
-				for m, x := range best {
-					if x > leastThreshold {
-						top[m] = append(top[m], x)
-					}
+				p.pool[k].alarms(cal.Temperature, &best)
+				if slice != Source {
+					add(&best)
+					best = [tagger.Classes]float32{}
 				}
 			}
+			if slice == Source {
+				add(&best)
+			}
 		}
-		allowed := int(limits[slice] / shareOfLimit * float64(sentences))
 		for m := range top {
+			allowed := limits[slice] * float64(units)
+			if m > 0 {
+				allowed *= max(1, lenient[tagger.Fields()[m-1]])
+			}
 			slices.Sort(top[m])
-			if at := len(top[m]) - 1 - allowed; at >= 0 {
+			if at := len(top[m]) - 1 - int(allowed); at >= 0 {
 				cal.Threshold[m] = max(cal.Threshold[m], min(most, top[m][at]+1e-4))
 			}
 		}
 	}
 	return nil
+}
+
+// alarms raises, by class, the most that a token of the sentence is private.
+func (q *pooled) alarms(temp float32, best *[tagger.Classes]float32) {
+	for j := range q.out {
+		out := &q.out[j]
+		class := 1
+		for m := 2; m < tagger.Classes; m++ {
+			if out[m] > out[class] {
+				class = m
+			}
+		}
+		best[class] = max(best[class], 1-none(out, temp))
+	}
 }
 
 func none(out *[tagger.Outputs]float32, temp float32) float32 {

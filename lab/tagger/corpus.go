@@ -222,7 +222,7 @@ func (w *writer) compose(c *Corpus, slice, category string) {
 		}
 		l := c.byKey[c.any(w.part, slice)]
 		if x := r.IntN(10); slice == Benign && x < 4 {
-			if more := c.byKey[key(w.part, []string{"lives", "lives", "lives", "frames-empty"}[x], slice)]; len(more) > 0 {
+			if more := c.byKey[key(w.part, []string{"lives", "lives", "generic", "frames-empty"}[x], slice)]; len(more) > 0 {
 				l = more
 			}
 		}
