@@ -21,11 +21,11 @@ const (
 type scratch struct {
 	features Features
 	in       [room][Dim]float32
-	a, b     [room]vector
+	a, b     *[room]vector
 	score    [Outputs]float32
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches = sync.Pool{New: func() any { return &scratch{a: new([room]vector), b: new([room]vector)} }}
 
 // add4 adds four scaled rows.
 func add4(out *vector, x []float32, w []vector) {
