@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,8 +25,9 @@ type tally struct {
 	spans, found, touched, field, relate int
 	given, right                         int
 	chars, shown                         int
-	sentences, alarmed, private, passed  int
-	clean                                int // texts without a span
+	sentences, alarmed, private          int
+	passed, let                          [2]int // private and other sentences called clear at 0.95, and at 0.99
+	clean                                int    // texts without a span
 	fields                               map[string]*tally
 	curve                                [10]struct{ n, clear, p float64 }
 }
@@ -48,7 +50,10 @@ func (t *tally) row(slice string) Row {
 		r.Metrics["clear_sentences"] = float64(t.sentences - t.private)
 		r.Metrics["private_sentences"] = float64(t.private)
 		put("false_alarms", t.alarmed, t.sentences-t.private) // sentences with a span and nothing private
-		put("passed_at_99", t.passed, t.private)              // private, called clear at 0.99
+		for i, at := range []string{"95", "99"} {
+			put("passed_at_"+at, t.passed[i], t.private)         // private, called clear
+			put("clear_at_"+at, t.let[i], t.sentences-t.private) // of the others
+		}
 		put("texts_left_alone", t.clean, t.texts)
 	}
 	return r
@@ -122,16 +127,60 @@ func (t *tally) add(x *Text, got *tagger.Reading) {
 		switch {
 		case private:
 			t.private++
-			if s.Clear >= 0.99 {
-				t.passed++
-			}
+			count(&t.passed, s.Clear)
 		default:
 			b.clear++
+			count(&t.let, s.Clear)
 			if slices.ContainsFunc(got.Spans, func(g tagger.Span) bool { return g.Start < s.End && s.Start < g.End }) {
 				t.alarmed++
 			}
 		}
 	}
+}
+
+func count(n *[2]int, clear float64) {
+	for i, at := range []float64{0.95, 0.99} {
+		if clear >= at {
+			n[i]++
+		}
+	}
+}
+
+// kinds reads templates with nothing private, by kind, each by itself.
+func kinds(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) ([]Row, error) {
+	var names []string
+	tallies := map[string]*tally{}
+	for i := range c.templates {
+		x := &c.templates[i]
+		if x.Slice != Benign || x.Part != Test {
+			continue
+		}
+		name := "benign,kind=" + x.Kind
+		if x.Kind == Benign {
+			name = "benign,kind=" + x.Category
+		}
+		t := tallies[name]
+		if t == nil {
+			t = &tally{}
+			names, tallies[name] = append(names, name), t
+		}
+		for n := range uint64(max(1, o.Texts/25)) {
+			w := &writer{Grammar: c.Grammar, r: rand.New(rand.NewPCG(o.Seed<<32|uint64(i), n)), part: Test}
+			w.write(x.Text)
+			if w.err != nil {
+				return nil, w.err
+			}
+			if err := read(ctx, m, &Text{Text: w.b.String()}, t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.Sort(names)
+	var rows []Row
+	for _, n := range names {
+		rows = append(rows, tallies[n].row(n))
+	}
+	return rows, nil
 }
 
 // Bin is a part of the calibration curve: sentences that were called clear with
@@ -189,6 +238,11 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 			rows = append(rows, t.row("field="+f))
 		}
 	}
+	more, err := kinds(ctx, c, m, o)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	rows = append(rows, more...)
 	files := tally{}
 	for _, src := range c.code[Test] {
 		if err := read(ctx, m, &Text{Text: anonymous(src)}, &files); err != nil {
