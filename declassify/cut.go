@@ -97,10 +97,12 @@ func (k *cutter) read(part int, arg schema.Arg) Reading {
 		_, known := slices.BinarySearch(k.fields, n.Field)
 		return !known
 	})
-	r.Matches, r.Passes = k.rules.Match(p.Path, p.Text), !arg.Free || k.rules.Residual(p.Path, k.class)
-	if r.seen = k.known(p.Text); k.lost {
-		r.Passes = false
-	}
+	r.Matches, r.seen = k.rules.Match(p.Path, p.Text), k.known(p.Text)
+	// To a curious sink nothing passes by its path where a model screens it, unless
+	// the sink is the model that the conversation is with.
+	_, screens := k.rules.Screened(p.Path, k.class)
+	screens = screens && k.class >= flow.SemiTrusted && k.c.Tool.Channel != flow.ChannelModel
+	r.Passes = !k.lost && (!arg.Free || !screens && k.rules.Residual(p.Path, k.class))
 	return r
 }
 

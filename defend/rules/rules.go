@@ -8,6 +8,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -40,6 +41,7 @@ func Planned(r *declassify.Request, ev evidence.Statement) (_ []byte, err error)
 	if len(ev.Atoms) > evidence.MaxLabels { // the rest is of unknown field
 		ev.Atoms = ev.Atoms[:evidence.MaxLabels]
 	}
+	slices.SortFunc(ev.Atoms, func(a, b evidence.Label) int { return cmp.Or(a.Part-b.Part, a.Start-b.Start) })
 	if ev.Operators, ev.Variant, err = r.Plan(ev.Atoms); err != nil {
 		return nil, err
 	}

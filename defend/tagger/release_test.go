@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/defend/tagger"
 	"github.com/margaydev/margay/flow"
@@ -45,9 +46,9 @@ func TestRelease(t *testing.T) {
 		must(err)
 		rel, parts, err := v.Try(t.Context(), declassify.Candidate{
 			Trajectory: "t", Decision: "d",
-			Tool: declassify.Tool{
+			Tool: schema.Tool{
 				Name: "search", Action: "messaging-scheduling", Sink: "search", Class: flow.SemiTrusted, Channel: flow.ChannelTool,
-				Args: []declassify.Arg{{Path: "query", Free: true}},
+				Args: []schema.Arg{{Path: "query", Free: true}},
 			},
 			Parts: []declassify.Part{{Path: "query", Text: text}},
 		})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
 )
@@ -234,7 +235,7 @@ func (half) Match(_, text string) (out []rubric.Match) {
 
 func TestEvidence(t *testing.T) {
 	req := &declassify.Request{
-		Tool:  &declassify.Tool{Class: flow.SemiTrusted, Args: []declassify.Arg{{Path: "to", Field: "email"}}},
+		Tool:  &schema.Tool{Class: flow.SemiTrusted, Args: []schema.Arg{{Path: "to", Field: "email"}}},
 		Parts: []declassify.Part{{Path: "to", Text: "a@b.example"}, {Path: "note", Text: "Passenger: Maria Lopez, born 3 March 1980, phone +44 79 4821 3907"}, {Path: "empty"}},
 		Rules: half{},
 		Plan: func(ls []evidence.Label) ([]evidence.Proposal, string, error) {

@@ -66,7 +66,7 @@ func trajOwnFlags(c *cobra.Command, o *options) {
 	c.Flags().StringVar(&t.rubrics, "rubrics", "", "`folder` of rubrics, as YAML, for Margay's own rows (default the library's)")
 }
 
-func trajNames() []string { return append([]string{rulesName}, defence.Names()...) }
+func trajNames() []string { return append([]string{rulesName, taggerName}, defence.Names()...) }
 
 func checkTraj(o *options) error {
 	if o.traj.seeds < 1 {
@@ -102,7 +102,7 @@ func trajDefences(o *options) (all []defence.Defence, mine *ours, notes []string
 		return nil, nil, nil, err
 	}
 	all = slices.DeleteFunc(all, func(d defence.Defence) bool { return !asked(d.Name()) })
-	if !asked(rulesName) {
+	if !asked(rulesName) && !asked(taggerName) {
 		return all, nil, nil, nil
 	}
 	mine, err = newOurs(o)
@@ -112,11 +112,21 @@ func trajDefences(o *options) (all []defence.Defence, mine *ours, notes []string
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	d, err := mine.plain()
-	if err != nil {
-		return nil, nil, nil, err
+	if asked(rulesName) {
+		d, err := mine.plain()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		all = append(all, d)
 	}
-	return append(all, d), mine, nil, nil
+	if asked(taggerName) {
+		d, err := mine.tagged()
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		all = append(all, d)
+	}
+	return all, mine, nil, nil
 }
 
 func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/defend/tagger"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/lab/robust"
 	"github.com/margaydev/margay/lab/traj"
@@ -17,7 +18,10 @@ import (
 	"github.com/margaydev/margay/rubric/library"
 )
 
-const rulesName = "rules"
+const (
+	rulesName  = "rules"
+	taggerName = "rules+tagger"
+)
 
 // challenges is how many questions the second pass asks in benchmarks.
 const challenges = 3
@@ -64,6 +68,15 @@ func (o *ours) make(d declassify.Defender, left []string, change func(*defence.M
 
 // plain is Margay with the defender that knows the rubrics alone.
 func (o *ours) plain() (defence.Defence, error) { return o.make(rules.Defender{}, nil, nil) }
+
+// tagged is Margay with the network that reads, which labels and screens.
+func (o *ours) tagged() (defence.Defence, error) {
+	m, err := tagger.Default()
+	if err != nil {
+		return nil, err
+	}
+	return o.make(tagger.New(m), nil, func(cfg *defence.MargayConfig) { cfg.Name, cfg.Screener = taggerName, tagger.NewScreener(m) })
+}
 
 // ablations leave one check out each.
 func (o *ours) ablations() ([]traj.Ablation, error) {

@@ -36,6 +36,7 @@ type MargayConfig struct {
 	Resolve  func(rubric.Query) (declassify.Rules, error)
 	Rubrics  [][]byte
 	Defender declassify.Defender
+	Screener declassify.Screener
 	// Challenges is the number of questions of the second pass.
 	Challenges int
 	// Without leaves checks of the verifier out. What is released then is
@@ -74,7 +75,7 @@ func NewMargay(cfg MargayConfig) (*Margay, error) {
 	}
 	m := &Margay{cfg: cfg, book: book}
 	vc := declassify.Config{
-		Resolve: cfg.Resolve, Ledger: book, History: store, Defender: cfg.Defender, Key: sha256.Sum256([]byte("fingerprints")),
+		Resolve: cfg.Resolve, Ledger: book, History: store, Defender: cfg.Defender, Screener: cfg.Screener, Key: sha256.Sum256([]byte("fingerprints")),
 		Challenges: cfg.Challenges, Deadline: cfg.Deadline,
 	}
 	if len(cfg.Without) > 0 {
