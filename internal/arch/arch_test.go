@@ -106,7 +106,7 @@ var allowed = map[string][]string{
 	"declassify":            {"declassify/bound", "declassify/choice", "declassify/clause", "declassify/evidence", "declassify/known", "declassify/schema", "declassify/shown", "declassify/smt", "declassify/span", "declassify/terms", "flow", "ledger/charge", "rubric"},
 	"defend/llm":            {"declassify", "declassify/evidence", "defend/rules", "internal/completion"},
 	"defend/rules":          {"declassify", "declassify/evidence", "rubric"},
-	"defend/tagger":         {"declassify", "declassify/evidence", "defend/rules"},
+	"defend/tagger":         {"declassify", "declassify/evidence", "declassify/span", "defend/rules", "flow"},
 	"declassify/smt":        {"declassify/smt/sexpr"},
 	"declassify/smt/sexpr":  {},
 	"declassify/smt/z3":     {"declassify/smt"},
@@ -217,7 +217,7 @@ var allowed = map[string][]string{
 		"internal/cli", "internal/problem", "secret", "secret/recognise",
 	},
 	"internal/app/mediation": {
-		"confirm", "declassify", "declassify/known", "declassify/schema", "declassify/smt", "declassify/smt/z3", "declassify/terms", "defend/llm", "defend/rules", "flow", "internal/app/config",
+		"confirm", "declassify", "declassify/known", "declassify/schema", "declassify/smt", "declassify/smt/z3", "declassify/terms", "defend/llm", "defend/rules", "defend/tagger", "flow", "internal/app/config",
 		"internal/app/rubrics", "internal/app/state", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
 		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
 		"taint/observe", "taint/pack", "taint/suggest",

@@ -16,10 +16,10 @@ type Declassify struct {
 	// Rubrics is the folder of signed rubrics and of public keys that are
 	// trusted; empty: rubrics in the state folder.
 	Rubrics    string `yaml:"rubrics"`
-	Defender   string `yaml:"defender" is:"one rules llm none"`  // "rules", "llm" or "none"
-	LLM        LLM    `yaml:"llm"`                               // the endpoint of the defender llm
-	Validator  string `yaml:"validator" is:"one native z3 both"` // "native", "z3" or "both"
-	Challenges int    `yaml:"challenges" is:"between 0 and 64"`  // clauses of a second pass
+	Defender   string `yaml:"defender" is:"one rules tagger llm none"` // "rules", "tagger", "llm" or "none"
+	LLM        LLM    `yaml:"llm"`                                     // the endpoint of the defender llm
+	Validator  string `yaml:"validator" is:"one native z3 both"`       // "native", "z3" or "both"
+	Challenges int    `yaml:"challenges" is:"between 0 and 64"`        // clauses of a second pass
 	// Task is the category of the agent's task: its rubric fixes the budget of a
 	// trajectory. Empty: the rubrics of the first release.
 	Task string `yaml:"task"`

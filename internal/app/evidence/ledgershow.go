@@ -44,10 +44,19 @@ type entryView struct {
 	B          flow.Bits          `json:"budget"`
 	Sums       map[string]classed `json:"sums"`
 	Weights    map[string]int64   `json:"weights"` // in thousandths
+	Screened   *screenedView      `json:"screened,omitempty"`
 	Models     map[string]string  `json:"models,omitempty"`
 	Decision   string             `json:"decision,omitempty"`
 	Outcome    flow.Outcome       `json:"outcome"`
 	Answer     string             `json:"answer,omitempty"`
+}
+
+// screenedView is what text that passed by a model's judgement is charged: empirical,
+// and in no other sum.
+type screenedView struct {
+	Charge flow.Bits `json:"charge"` // of the release
+	Total  flow.Bits `json:"total"`  // of the family
+	Cap    flow.Bits `json:"cap"`
 }
 
 type atomView struct {
@@ -63,6 +72,9 @@ func viewOf(e *charge.Entry) *entryView {
 		Family: e.Family, Number: e.Seq, Trajectory: e.Trajectory, Hash: e.Hash().String(), Prev: e.Prev.String(), At: e.At, Channel: e.Channel,
 		Sink: e.Sink, Class: e.Class.String(), Variant: e.Variant.String(), Atoms: []atomView{}, Charge: e.Charge, Total: e.Total, B: e.Limits.B,
 		Sums: sums(e.Caps, e.Limits.Cap), Weights: byClass(e.Limits.Lambda), Decision: e.Decision, Outcome: e.Outcome, Answer: e.Answer,
+	}
+	if e.Limits.Screened > 0 {
+		v.Screened = &screenedView{e.Screened, e.Doubt, e.Limits.Screened}
 	}
 	for _, h := range e.Rubrics {
 		v.Rubrics = append(v.Rubrics, h.String())
@@ -126,6 +138,9 @@ func (v *entryView) write(w io.Writer) {
 	for c := flow.RequiredService; c <= flow.Adversarial; c++ {
 		name := c.String()
 		cli.Fprintf(w, "cap\t%s\t%s of %s\tweight %d.%03d\n", name, v.Sums[name].Learnt, v.Sums[name].Cap, v.Weights[name]/1000, v.Weights[name]%1000)
+	}
+	if s := v.Screened; s != nil {
+		line("screened", fmt.Sprintf("%s (empirical), %s of %s in all", s.Charge, s.Total, s.Cap))
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Models)) {
 		line("model", invocation.Printable(name)+" "+invocation.Printable(v.Models[name]))
@@ -233,6 +248,7 @@ type budget struct {
 	Left         flow.Bits           `json:"left"`
 	Sums         map[string]classed  `json:"sums"`
 	Fields       []fieldBudget       `json:"fields"` // the greatest charge first
+	Screened     *screenedView       `json:"screened,omitempty"`
 }
 
 // fieldBudget is the part of one field, and what sinks of a class or worse
@@ -255,6 +271,9 @@ func budgetOf(ctx context.Context, b *ledger.Book, family flow.TrajectoryID) (*b
 	if err != nil {
 		return nil, err
 	}
+	if s.Limits.Screened > 0 {
+		v.Screened = &screenedView{Total: s.Doubt, Cap: s.Limits.Screened}
+	}
 	v.Entries, v.Total, v.B, v.Left, v.Sums = s.Seq, s.Total, s.Limits.B, s.Limits.B-s.Total, sums(s.Caps, s.Limits.Cap)
 	for _, f := range fields.Budgets() {
 		v.Fields = append(v.Fields, fieldBudget{f, byClass(fields[f.Field].Learnt)})
@@ -269,6 +288,9 @@ func (v *budget) write(w io.Writer) {
 	for c := flow.RequiredService; c <= flow.Adversarial; c++ {
 		s := v.Sums[c.String()]
 		cli.Fprintf(w, "%s\t%s\t%s\n", c, s.Learnt, s.Cap)
+	}
+	if s := v.Screened; s != nil {
+		cli.Fprintf(w, "text that a model screened\t%s\t%s\n", s.Total, s.Cap)
 	}
 	fmt.Fprint(w, "\nfield\tvalues\tspent\tlearnt by any\tby curious\tby adversarial\n")
 	for i := range v.Fields {

@@ -24,6 +24,7 @@ import (
 	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/llm"
 	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/defend/tagger"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/rubrics"
@@ -88,6 +89,14 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 	}
 	if cfg.Defender == "rules" {
 		vc.Defender, vc.Models = rules.Defender{}, []charge.Model{{Name: "rules", Version: rules.Version}}
+	}
+	if cfg.Defender == "tagger" {
+		m, err := tagger.Default()
+		if err != nil {
+			return nil, problem.Unexpected(err)
+		}
+		vc.Defender, vc.Screener = tagger.New(m), tagger.NewScreener(m)
+		vc.Models = []charge.Model{{Name: "rules", Version: rules.Version}, {Name: "tagger", Version: m.Hash()}}
 	}
 	if cfg.Defender == "llm" {
 		d, err := llm.New(llm.Config{BaseURL: cfg.LLM.URL, Model: cfg.LLM.Model, Key: cfg.LLM.Key, Remote: cfg.LLM.Remote, Timeout: cfg.LLM.Wait.Value()})
