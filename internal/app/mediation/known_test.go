@@ -89,3 +89,15 @@ func TestResultsByName(t *testing.T) {
 		t.Error("another tool has results")
 	}
 }
+
+// TestRecipients: arguments that say who gets something are kept, by their usual names.
+func TestRecipients(t *testing.T) {
+	for path, keep := range map[string]bool{
+		"to": true, "message.to": true, "recipients.*": true, "to_email": true, "channel_id": true, "cc": true, "attendees.*": true,
+		"total": false, "token": false, "recipient_note": false, "text": false, "tools": false,
+	} {
+		if got := Argument(path, "plain").Keep; got != keep {
+			t.Errorf("%s is kept: %v", path, got)
+		}
+	}
+}
