@@ -98,6 +98,7 @@ func (k *cutter) read(part int, arg schema.Arg) Reading {
 		return !known
 	})
 	r.Matches, r.seen = k.rules.Match(p.Path, p.Text), k.known(p.Text)
+	r.Matches = slices.DeleteFunc(r.Matches, func(m rubric.Match) bool { return arg.Names(m.Field, p.Text) })
 	// To a curious sink nothing passes by its path where a model screens it, unless
 	// the sink is the model that the conversation is with.
 	_, screens := k.rules.Screened(p.Path, k.class)
@@ -153,7 +154,16 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 	for j := range r.Names {
 		names[j] = span.Place{Start: r.Names[j].Start, End: r.Names[j].End}
 	}
-	text := span.Text{Text: p.Text, Names: names, Labels: labels[from:to], Matches: r.Matches, Only: k.rules.Only, Passes: r.Passes}
+	theirs := labels[from:to]
+	if r.Arg.To {
+		theirs = slices.Clone(theirs)
+		for j := range theirs {
+			if r.Arg.Names(theirs[j].Field, p.Text) {
+				theirs[j].Field = evidence.None
+			}
+		}
+	}
+	text := span.Text{Text: p.Text, Names: names, Labels: theirs, Matches: r.Matches, Only: k.rules.Only, Passes: r.Passes}
 	spans := text.Cut()
 	if !r.Passes {
 		spans = k.screened(i, p.Text, spans)

@@ -175,3 +175,21 @@ func TestKept(t *testing.T) {
 		t.Errorf("refused releases have entries: the next is %d", r.Entry.Seq)
 	}
 }
+
+// TestRecipient: who gets a call is no disclosure to the sink that delivers it, and
+// anything else in its place is.
+func TestRecipient(t *testing.T) {
+	w := travel()
+	v := verifier(t, w, nil)
+	to := broker()
+	to.Args = append(to.Args, schema.Arg{Path: "to", To: true, Keep: true})
+	release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17"))
+	for text, want := range map[string]string{
+		"Ada Lovelace": "Ada Lovelace", "+49-1555-1234": "+49-1555-1234", "#general": "#general",
+		"17 May 1990": "", "Ada Lovelace, who was born in May": "", "sk-abcdefgh1234": "",
+	} {
+		if r := release(t, v, candidate("T1", to, "to", text)); sent(&r) != want {
+			t.Errorf("%q: sent %q (%v)", text, sent(&r), r.Reasons)
+		}
+	}
+}

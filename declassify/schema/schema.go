@@ -3,6 +3,7 @@
 package schema
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,20 @@ type Arg struct {
 	// Keep: a call without it as it is makes no sense, such as one without its
 	// recipient. It is not made then.
 	Keep bool
+	// To: it says who gets the call. The recipient's own address is no disclosure
+	// to the sink that delivers it.
+	To bool
+}
+
+// contact are the fields that say who somebody is, to a sink that delivers to them.
+var contact = []string{"email", "legal-name", "phone"}
+
+var address = regexp.MustCompile(`^(?:[#@]?[\p{L}\p{N}._+-]{1,64}(?:@[\p{L}\p{N}.-]{1,255})?|\+?[\d ()./-]{5,24}|\p{L}[\p{L}.'’-]{0,40}(?: \p{L}[\p{L}.'’-]{0,40}){0,4})$`)
+
+// Names reports whether an argument of a text says with a field who gets the call: the
+// text is an address, a number, a handle or a name, and nothing else.
+func (a *Arg) Names(field, text string) bool {
+	return a.To && slices.Contains(contact, field) && address.MatchString(text)
 }
 
 // Arg returns the argument that a path belongs to.

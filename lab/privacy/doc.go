@@ -15,7 +15,7 @@
 // class: required-service, semi-trusted or adversarial. Instead of text, a case may
 // have arguments, an object; types then says what they are by path ("plain",
 // "text" or a field, as in declassify.tools), and is text for those that it does
-// not name. An argument that equals recipient is plain. sensitive has what the
+// not name. An argument that equals recipient is the recipient. sensitive has what the
 // recipient should not learn, with its field if there is one; needed has what the
 // task loses without it. Both are looked for without regard to case, spacing and
 // the punctuation at their ends.

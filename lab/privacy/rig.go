@@ -28,7 +28,7 @@ import (
 // Defences are the configurations that are measured, by their names: the gateway
 // without declassification, with no rubric in force, so that the fallback holds,
 // and with the library's rubrics and each defender.
-func Defences() []string { return []string{"none", "fallback", "rules"} }
+func Defences() []string { return []string{"none", "fallback", "rules", "tagger"} }
 
 // call is one that the model makes.
 type call struct {

@@ -101,7 +101,7 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 func (c *Case) tool(argument string) (config.ReleaseTool, []byte, error) {
 	t := config.ReleaseTool{Action: c.Action, Sink: c.Recipient, Class: c.Class, Args: map[string]string{}}
 	if len(c.Arguments) == 0 {
-		t.Args[Recipient], t.Args[argument] = "plain", "text"
+		t.Args[Recipient], t.Args[argument] = "recipient", "text"
 		raw, err := json.Marshal(map[string]string{Recipient: c.Recipient, argument: c.Text})
 		return t, raw, err
 	}
@@ -112,7 +112,7 @@ func (c *Case) tool(argument string) (config.ReleaseTool, []byte, error) {
 	for _, l := range all {
 		switch {
 		case l.text == c.Recipient:
-			t.Args[l.path] = "plain"
+			t.Args[l.path] = "recipient"
 		case t.Args[l.path] == "":
 			t.Args[l.path] = "text"
 		}

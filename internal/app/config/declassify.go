@@ -80,7 +80,8 @@ type ReleaseTool struct {
 	Sink   string `yaml:"sink"`
 	Class  string `yaml:"class" is:"one required-service semi-trusted adversarial" or:"empty"`
 	// Args are the fields of arguments by path: keys and indices joined by dots,
-	// "*" for any. "text" is free text, "plain" is not secret.
+	// "*" for any. "text" is free text, "plain" is not secret, "recipient" says who
+	// gets the call.
 	Args map[string]string `yaml:"args"`
 	// Memory: the tool keeps its arguments beyond the trajectory; its class is that
 	// of the least trusted reader.

@@ -276,8 +276,8 @@ var recipientRE = regexp.MustCompile(`(?i)(?:^|[._])(?:to|cc|bcc|recipients?|(?:
 
 // Argument is an argument as a configuration has it: of a field, text or plain.
 func Argument(path, field string) schema.Arg {
-	arg := schema.Arg{Path: path, Free: field == "text", Keep: recipientRE.MatchString(path)}
-	if field != "text" && field != "plain" {
+	arg := schema.Arg{Path: path, Free: field == "text", Keep: field == "recipient" || recipientRE.MatchString(path), To: field == "recipient"}
+	if field != "text" && field != "plain" && field != "recipient" {
 		arg.Field = field
 	}
 	return arg
