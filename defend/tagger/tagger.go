@@ -11,6 +11,7 @@ package tagger
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -40,12 +41,24 @@ type Reading struct {
 	Sentences []Sentence
 }
 
+// unclear is the probability of being clear below which a sentence without a span
+// is a span as a whole: something is private in it, the network can't say where.
+const unclear = 0.2
+
 // Read reads a text.
 func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
 	var r Reading
 	err := m.read(ctx, text, func(t []Token, said []guess, score float32) {
-		r.Sentences = append(r.Sentences, Sentence{t[0].Start, t[len(t)-1].End, 1 - float64(m.cal.private(score))})
+		s := Sentence{t[0].Start, t[len(t)-1].End, 1 - float64(m.cal.private(score))}
+		r.Sentences = append(r.Sentences, s)
+		had := len(r.Spans)
 		r.Spans = m.spans(text, t, said, r.Spans)
+		if last := len(t) - 1; t[last].Kind == Line && last > 0 {
+			s.End = t[last-1].End
+		}
+		if len(r.Spans) == had && s.Clear < unclear && worded(text[s.Start:s.End]) {
+			r.Spans = append(r.Spans, Span{s.Start, s.End, Private, "inferential", 1 - s.Clear})
+		}
 	})
 	return r, err
 }
@@ -107,36 +120,49 @@ func New(m *Model) *Defender { return &Defender{m} }
 // Evidence labels a candidate: what the rubrics find, and what the network finds
 // besides.
 func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte, error) {
-	ev := evidence.Statement{Context: r.Context}
-	known := make([][]evidence.Label, len(r.Parts))
-	for i := range r.Parts { // first, so that the network's labels displace none
-		known[i] = rules.Labels(r, i)
-		ev.Atoms = append(ev.Atoms, known[i]...)
+	parts, err := d.labels(ctx, r)
+	if err != nil {
+		return nil, err
 	}
-	for i := range r.Parts {
-		found, err := d.found(ctx, r, i, known[i])
-		if err != nil {
-			return nil, err
-		}
-		ev.Atoms = append(ev.Atoms, found...)
-	}
-	return rules.Planned(r, ev)
+	return rules.Planned(r, evidence.Statement{Context: r.Context, Atoms: slices.Concat(parts...)})
 }
 
 // Answers reads the candidate again and says what each challenge asks.
 func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
-	read := map[int][]evidence.Label{}
+	parts, err := d.labels(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	return rules.Answered(cs, func(part int) ([]evidence.Label, error) {
-		if _, ok := read[part]; !ok && part >= 0 && part < len(r.Parts) {
-			known := rules.Labels(r, part)
-			found, err := d.found(ctx, r, part, known)
-			if err != nil {
-				return nil, err
-			}
-			read[part] = append(known, found...)
+		if part < 0 || part >= len(parts) {
+			return nil, nil
 		}
-		return read[part], nil
+		return parts[part], nil
 	})
+}
+
+// labels are those of each part. If there are more than a statement may have, all of
+// a part in which the network found something is one label, so that nobody hides a
+// span behind many others.
+func (d *Defender) labels(ctx context.Context, r *declassify.Request) ([][]evidence.Label, error) {
+	known, all, total := make([]int, len(r.Parts)), make([][]evidence.Label, len(r.Parts)), 0
+	for i := range r.Parts {
+		all[i] = rules.Labels(r, i)
+		found, err := d.found(ctx, r, i, all[i])
+		if err != nil {
+			return nil, err
+		}
+		known[i], all[i] = len(all[i]), append(all[i], found...)
+		total += len(all[i])
+	}
+	if total > evidence.MaxLabels {
+		for i := range all {
+			if len(all[i]) > known[i] {
+				all[i] = add(nil, r, i, &Span{Field: Private, Relation: "explicit"}, 0, len(r.Parts[i].Text))
+			}
+		}
+	}
+	return all, nil
 }
 
 // found are labels for what of the network's spans in a part is outside of the

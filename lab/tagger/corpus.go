@@ -34,7 +34,7 @@ const (
 var weights = []struct {
 	slice string
 	per   int // of 10,000
-}{{Nominal, 1150}, {Omission, 1850}, {Injection, 1050}, {Shift, 950}, {Benign, 2500}, {Decoy, 300}, {Source, 1200}, {Prose, 700}, {Tables, 300}}
+}{{Nominal, 1100}, {Omission, 1750}, {Injection, 1000}, {Shift, 900}, {Benign, 2400}, {Decoy, 350}, {Source, 900}, {Prose, 500}, {Tables, 200}, {World, 900}}
 
 // Corpus makes texts from seeds.
 type Corpus struct {
@@ -43,6 +43,7 @@ type Corpus struct {
 	cats  [parts][]string        // that have private templates
 	code  [parts][]string        // contents of source files
 	table [parts][]string
+	world []Text
 	Hash  string // of the templates, lists and sources
 	Go    string
 }
@@ -78,6 +79,10 @@ func NewCorpus(fold string) (*Corpus, error) {
 		fmt.Fprintf(h, "%s %x\n", path, sha256.Sum256(b))
 	}); err != nil {
 		return nil, err
+	}
+	c.world = worldTexts()
+	for i := range c.world {
+		fmt.Fprintln(h, c.world[i].Text)
 	}
 	files, err := data.ReadDir("data")
 	if err != nil {
@@ -157,7 +162,16 @@ func (c *Corpus) DrawOf(part Part, slice, category string, seed, number uint64) 
 }
 
 func (c *Corpus) draw(part Part, slice, category string, r *rand.Rand) (Text, error) {
+	if slice == World && part != Train { // nothing is held to it
+		slice = Benign
+	}
 	switch slice {
+	case World:
+		t := c.world[r.IntN(len(c.world))]
+		if r.IntN(2) == 0 {
+			t = t.masked(r)
+		}
+		return t, nil
 	case Source:
 		return Text{Text: window(c.code[part], r, 12, func(string) bool { return true }), Slice: slice}, nil
 	case Prose:
@@ -169,6 +183,9 @@ func (c *Corpus) draw(part Part, slice, category string, r *rand.Rand) (Text, er
 	w := &writer{Grammar: c.Grammar, r: r, part: part, female: r.IntN(2) == 0}
 	w.compose(c, slice, category)
 	t := Text{Text: w.b.String(), Slice: slice, spans: w.spans}
+	if len(t.spans) > 0 && r.IntN(4) == 0 {
+		t = t.masked(r)
+	}
 	x := r.IntN(100)
 	if slice == Shift {
 		x /= 3

@@ -264,6 +264,9 @@ func TestResume(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: reads all of Go's sources")
+	}
 	file, card, err := Run(t.Context(), Options{Seed: 1, Steps: 2, Texts: 3, Progress: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
