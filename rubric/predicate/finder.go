@@ -3,6 +3,7 @@ package predicate
 import (
 	"regexp"
 	"regexp/syntax"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/margaydev/margay/internal/dfa"
@@ -23,6 +24,10 @@ const (
 type finder struct {
 	re    *regexp.Regexp
 	group int
+	// Where a lexicon narrows the expression: its entries, and the group whose
+	// text must be one of them.
+	entries *entries
+	listed  int
 	// The expression at the start of a text, and behind one character.
 	at, behind *regexp.Regexp
 	width      int // bytes of a match at most
@@ -54,7 +59,7 @@ func newFinder(re *regexp.Regexp, group int, only bool) *finder {
 	if err != nil || len(back.Inst) > maxProgram {
 		return f
 	}
-	if group > 0 {
+	if f.listed = re.SubexpIndex(listedGroup); group > 0 || f.listed > 0 {
 		if f.at, err = regexp.Compile(`\A(?:` + re.String() + `)`); err != nil {
 			return f
 		}
@@ -112,6 +117,9 @@ func (f *finder) next(l *look, from int, begins bool, left *dfa.Budget) ([]int, 
 
 // all returns all matches that do not overlap, or their groups.
 func (f *finder) all(l *look) [][2]int {
+	if f.entries != nil {
+		return f.allListed(l)
+	}
 	var out [][2]int
 	left := dfa.BudgetFor(l.text)
 	for pos := 0; pos < len(l.text); {
@@ -156,17 +164,78 @@ func (f *finder) value(text string, from, to int) ([2]int, bool) {
 	if f.group == 0 {
 		return [2]int{from, to}, true
 	}
+	m := f.groups(text, 0, from, to)
+	if m == nil {
+		return [2]int{}, false
+	}
+	return f.of(m, 0), true
+}
+
+// groups returns where the groups of a match are in a text that counts as
+// starting at start, nil if regexp sees another match.
+func (f *finder) groups(text string, start, from, to int) []int {
 	// More than the longest match, so that it does not matter where the text is
 	// cut.
 	re, cut, n := f.at, text[:min(len(text), from+f.width+2*utf8.UTFMax)], 0
-	if from > 0 {
+	if from > start {
 		_, n = utf8.DecodeLastRuneInString(text[:from])
 		re = f.behind
 	}
 	m := re.FindStringSubmatchIndex(cut[from-n:])
 	if m == nil || from-n+m[1] != to {
-		return [2]int{}, false
+		return nil
 	}
 	m[0] = n // without what is before
-	return f.of(m, from-n), true
+	for i := range m {
+		if m[i] >= 0 {
+			m[i] += from - n
+		}
+	}
+	return m
+}
+
+// allListed is all where a lexicon narrows the expression. A match whose word is
+// not listed hides no other: the search goes on behind its first word, as if the
+// text started there.
+func (f *finder) allListed(l *look) [][2]int {
+	var out [][2]int
+	left := dfa.BudgetFor(l.text)
+	for pos := 0; pos < len(l.text); {
+		m, ok := f.next(l, pos, true, &left)
+		if ok && m == nil {
+			break
+		}
+		if ok {
+			m = f.groups(l.text, pos, m[0], m[1])
+		}
+		if !ok || m == nil {
+			if m = f.re.FindStringSubmatchIndex(l.text[pos:]); m == nil {
+				break
+			}
+			for i := range m {
+				if m[i] >= 0 {
+					m[i] += pos
+				}
+			}
+		}
+		span := f.of(m, 0)
+		if from, to := m[2*f.listed], m[2*f.listed+1]; from >= 0 && f.entries.has(l.text[from:to]) {
+			out = append(out, span)
+			pos = m[1]
+			continue
+		}
+		pos = behindWord(l.text, max(span[0], pos))
+	}
+	return out
+}
+
+// behindWord returns where the word ends that starts at a place, at least a
+// character behind it.
+func behindWord(text string, at int) int {
+	_, n := utf8.DecodeRuneInString(text[at:])
+	rest := text[at+n:]
+	if i := strings.IndexFunc(rest, func(r rune) bool { return !inWord(r) }); i >= 0 {
+		return at + n + i
+	}
+	return len(text)
 }

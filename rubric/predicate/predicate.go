@@ -35,7 +35,8 @@ const (
 )
 
 // Clause is one predicate: a path, or one of Text, Entity and Lexicon, which a
-// path may narrow.
+// path may narrow. A Lexicon also narrows Text: of its matches those count whose
+// group named listed is an entry.
 type Clause struct {
 	ID string
 	// Path is an expression on the structured path of a text. Alone, it takes
@@ -181,17 +182,29 @@ func compile(d *Clause) (clause, error) {
 		}
 		c.path = newFinder(re, 0, true)
 	}
+	var list *entries
+	if d.Lexicon != nil {
+		var err error
+		if list, err = newEntries(d.Lexicon); err != nil {
+			return c, err
+		}
+	}
 	var err error
-	switch text, kind, words := d.Text != "", d.Entity != "", d.Lexicon != nil; {
-	case text && !kind && !words:
+	switch text, kind := d.Text != "", d.Entity != ""; {
+	case text && !kind:
 		var re *regexp.Regexp
 		var group int
-		if re, group, err = expression(d.Text); err == nil {
-			c.text = newFinder(re, group, false)
-			c.find = c.text.all
-			c.needs = needsOf(mustParse(d.Text))
+		if re, group, err = expression(d.Text); err != nil {
+			return c, err
 		}
-	case kind && !text && !words:
+		c.text = newFinder(re, group, false)
+		c.text.entries = list
+		c.find = c.text.all
+		c.needs = needsOf(mustParse(d.Text))
+		if (list != nil) != (re.SubexpIndex(listedGroup) > 0) {
+			err = errors.New("text: where there is a lexicon besides, and only there, an expression has a group named listed")
+		}
+	case kind && !text && list == nil:
 		i := slices.IndexFunc(entities, func(e entity) bool { return e.name == d.Entity })
 		if i < 0 {
 			return c, fmt.Errorf("unknown entity %q; known ones are %s", d.Entity, strings.Join(Entities(), ", "))
@@ -199,8 +212,8 @@ func compile(d *Clause) (clause, error) {
 		e := &entities[i]
 		c.text, c.needs = newFinder(e.expr(), 0, false), needsOf(mustParse(e.expr().String()))
 		c.find = e.by(c.text, e.ok)
-	case words && !text && !kind:
-		c.find, err = lexicon(d.Lexicon)
+	case list != nil && !text && !kind:
+		c.find = list.find
 	case text || kind || d.Path == "":
 		err = errors.New("a clause has a path, or one of text, entity and lexicon, or one of these at a path")
 	}

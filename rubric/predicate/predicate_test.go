@@ -64,6 +64,7 @@ func TestEntities(t *testing.T) {
 }
 
 func TestClauses(t *testing.T) {
+	given := predicate.Clause{Text: `(?:^|[^\p{L}])(?P<value>(?P<listed>\p{Lu}\p{L}{1,9}) \p{Lu}\p{L}{1,9})`, Lexicon: []string{"Maria"}}
 	for _, c := range []struct {
 		clause     predicate.Clause
 		path, text string
@@ -77,6 +78,9 @@ func TestClauses(t *testing.T) {
 		{predicate.Clause{Text: `(?i)pin[: ]{1,3}(?P<value>\d{4})`}, "", "PIN: 1234", []string{"1234"}},
 		{predicate.Clause{Lexicon: []string{"flu", "heart disease"}}, "", "Flu, fluent; HEART\n disease. heart", []string{"Flu", "HEART\n disease"}},
 		{predicate.Clause{Lexicon: []string{"heart", "heart disease"}}, "", "heart disease heart", []string{"heart disease", "heart"}},
+		// A match whose word is not listed hides none.
+		{given, "", "Hello Maria Silva, Computing Maria", []string{"Maria Silva"}},
+		{given, "", "Maria Silva Maria Silva. MARIA\nSilva", []string{"Maria Silva", "Maria Silva"}},
 	} {
 		if got := find(t, c.clause, c.path, c.text); !slices.Equal(got, c.want) {
 			t.Errorf("%+v at %s in %q: %q, want %q", c.clause, c.path, c.text, got, c.want)
@@ -99,6 +103,10 @@ func TestRefused(t *testing.T) {
 		{Entity: "shoe"},
 		{Lexicon: []string{}},
 		{Lexicon: []string{"--"}},
+		{Text: `(?P<listed>a)`, Lexicon: []string{}},
+		{Text: `(?P<listed>a)`},
+		{Text: "a", Lexicon: []string{"a"}},
+		{Entity: "date", Lexicon: []string{"a"}},
 		{Lexicon: []string{strings.Repeat("a ", 9)}},
 	} {
 		_, err := predicate.New([]predicate.Clause{{Path: "x"}, c})

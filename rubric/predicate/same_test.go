@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/margaydev/margay/internal/dfa"
 )
@@ -37,6 +38,10 @@ func (s *Set) reference(path, text string, hurried bool) []Span {
 			for _, m := range c.find(l) {
 				out = append(out, Span{m[0], m[1], i})
 			}
+		case c.text.entries != nil:
+			for _, m := range referenceListed(c.text, text) {
+				out = append(out, Span{m[0], m[1], i})
+			}
 		default:
 			for _, m := range c.text.re.FindAllStringSubmatchIndex(text, -1) {
 				g := max(c.text.re.SubexpIndex("value"), 0)
@@ -49,6 +54,37 @@ func (s *Set) reference(path, text string, hurried bool) []Span {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Span) int { return a.Start - b.Start })
+	return out
+}
+
+// referenceListed tries from the end of each first word on.
+func referenceListed(f *finder, text string) (out [][2]int) {
+	for pos := 0; pos < len(text); {
+		rest := text[pos:]
+		m := f.re.FindStringSubmatchIndex(rest)
+		if m == nil {
+			return out
+		}
+		g, w := f.re.SubexpIndex("value"), f.re.SubexpIndex("listed")
+		if g < 0 || m[2*g] < 0 || m[2*g] == m[2*g+1] {
+			g = 0
+		}
+		if m[2*w] >= 0 && f.entries.has(rest[m[2*w]:m[2*w+1]]) {
+			out = append(out, [2]int{pos + m[2*g], pos + m[2*g+1]})
+			pos += m[1]
+			continue
+		}
+		_, n := utf8.DecodeRuneInString(rest[m[2*g]:])
+		end := m[2*g] + n
+		for end < len(rest) {
+			r, size := utf8.DecodeRuneInString(rest[end:])
+			if !inWord(r) {
+				break
+			}
+			end += size
+		}
+		pos += end
+	}
 	return out
 }
 
@@ -131,7 +167,7 @@ var library = sync.OnceValues(func() (clauses []Clause, lines []string) {
 				c.Entity = m[1]
 			}
 			if strings.Contains(line, "lexicon:") {
-				c.Lexicon = []string{"influenza", "heart disease", "visa", "heart"}
+				c.Lexicon = []string{"influenza", "heart disease", "visa", "heart", "Maria", "silva", "ab"}
 			}
 			if key := fmt.Sprint(c); !known[key] && (c.Path != "" || c.Text != "" || c.Entity != "" || c.Lexicon != nil) {
 				known[key] = true
@@ -172,6 +208,9 @@ var tricky = []Clause{
 	{Path: `a.*b`},
 	{Path: `(?i)K$`},
 	{Path: `\ba`, Text: `b`},
+	{Text: `(?:^|[^\p{L}])(?P<value>(?P<listed>\p{L}{1,6})[ -]\p{L}{1,9})`, Lexicon: []string{"maria", "ab", "heart"}},
+	{Text: `(?:call \pL|\b(?P<value>\p{L}{1,6} (?P<listed>\p{L}{1,9})))\b`, Lexicon: []string{"silva", "b", "é", "maria"}},
+	{Text: `(?P<listed>a{1,2})b?|b`, Lexicon: []string{"aa"}},
 }
 
 func everything(t testing.TB) (*Set, []string) {
