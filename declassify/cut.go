@@ -102,7 +102,7 @@ func (k *cutter) read(part int, arg schema.Arg) Reading {
 	// To a curious sink nothing passes by its path where a model screens it, unless
 	// the sink is the model that the conversation is with.
 	_, screens := k.rules.Screened(p.Path, k.class)
-	screens = screens && k.class >= flow.SemiTrusted && k.c.Tool.Channel != flow.ChannelModel
+	screens = screens && k.screen.by != nil && k.class >= flow.SemiTrusted && k.c.Tool.Channel != flow.ChannelModel
 	r.Passes = !k.lost && (!arg.Free || !screens && k.rules.Residual(p.Path, k.class))
 	return r
 }

@@ -64,7 +64,7 @@ const maxRounds = 64
 func (v *Verification) Draft(c *Candidate, rules Rules, past *Past, s *charge.State) (*Draft, error) {
 	in := inform(rules, c, &past.Seen)
 	d := &Draft{
-		cutter: cutter{c: c, rules: in, known: in.known.Find, lost: past.Seen.Lost(), class: c.Tool.Class.Known(), fields: rules.Fields()},
+		cutter: cutter{c: c, rules: in, known: in.known.Find, lost: past.Seen.Lost(), screen: screen{by: v.cfg.Screener, ctx: context.Background()}, class: c.Tool.Class.Known(), fields: rules.Fields()},
 		v:      v, before: &past.Shown, seen: &past.Seen, s: s, hashes: terms.Hashes(rules.Hashes()), r: &Release{}, clock: lap{time.Now()},
 	}
 	if s.Seq > 0 || c.Tool.Channel == flow.ChannelUser {
@@ -99,7 +99,7 @@ func (d *Draft) Run(ctx context.Context) bool {
 		return d.audited()
 	}
 	d.Read()
-	d.screen.ctx, d.screen.by = ctx, d.v.cfg.Screener
+	d.screen.ctx = ctx
 	d.Ask(ctx)
 	defer d.Remember()
 	for range len(d.labels) + 3 {
