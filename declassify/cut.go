@@ -102,8 +102,8 @@ func (k *cutter) read(part int, arg schema.Arg) Reading {
 	// To a curious sink nothing passes by its path where a model screens it, unless
 	// the sink is the model that the conversation is with.
 	_, screens := k.rules.Screened(p.Path, k.class)
-	screens = screens && k.screen.by != nil && k.class >= flow.SemiTrusted && k.c.Tool.Channel != flow.ChannelModel
-	r.Passes = !k.lost && (!arg.Free || !screens && k.rules.Residual(p.Path, k.class))
+	open := k.screen.by == nil || k.class < flow.SemiTrusted || k.c.Tool.Channel == flow.ChannelModel
+	r.Passes = !k.lost && (!arg.Free || (open || !screens) && k.rules.Residual(p.Path, k.class))
 	return r
 }
 
@@ -232,7 +232,7 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 			continue
 		}
 		a.fields = append(a.fields, m.Field)
-		if m.Field != field && k.rules.Only(m) && (m.Clause != known.Clause || !slices.Contains(inside[field], m.Field)) {
+		if m.Field != field && k.rules.Only(m) && (m.Clause != known.Clause || !schema.MadeOf(field, m.Field)) {
 			a.strict = append(a.strict, m.Field)
 		}
 	}

@@ -74,9 +74,6 @@ func (r informed) Only(m rubric.Match) bool {
 	return m.Clause == known.Clause && m.Field != rubric.AnyField || r.Rules.Only(m)
 }
 
-// inside are fields whose values are made of those of others.
-var inside = map[string][]string{"email": {"legal-name"}, "address": {"location"}}
-
 // sight notes the values of typed arguments, before any text is searched: one call may
 // have a value twice.
 func (d *Draft) sight() {

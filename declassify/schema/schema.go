@@ -81,3 +81,8 @@ func (t *Tool) within(path string, open bool) bool {
 func match(pattern, path []string) bool {
 	return slices.EqualFunc(pattern, path, func(p, name string) bool { return p == "*" || p == name })
 }
+
+// MadeOf reports whether values of a field are made of those of another one.
+func MadeOf(field, other string) bool {
+	return field == "email" && other == "legal-name" || field == "address" && other == "location"
+}
