@@ -76,6 +76,9 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 		if page != "" {
 			err = errors.Join(err, writePage(page, r, figures))
 		}
+		if err == nil && s.judge != nil {
+			err = s.judge(o)
+		}
 		return err
 	}}
 	if s.args != "" {

@@ -41,6 +41,7 @@ type options struct {
 	effects    effectsOptions
 	adaptive   adaptiveOptions
 	privacy    privacyOptions
+	calibrate  calibrateOptions
 	missed     string    // file for the commands that are analysed wrongly
 	files      []string  // arguments
 	out        io.Writer // for lines besides the table
@@ -54,6 +55,7 @@ type suite struct {
 	flags       func(*cobra.Command, *options) // of its own; may be nil
 	check       func(*options) error           // finds mistakes in the flags; may be nil
 	run         func(context.Context, *options) (*results.Result, []report.Figure, error)
+	judge       func(*options) error // after the result was shown; may be nil
 }
 
 func suites() []suite {
@@ -107,6 +109,10 @@ func suites() []suite {
 		{
 			name: "robust", short: "Injections, subverted advisers, colluding and patient recipients against the same defences",
 			flags: robustFlags, check: checkRobust, run: runRobust,
+		},
+		{
+			name: "calibrate", short: "What operators of rubrics disclose to two disjoint pools of adversaries, against what is charged for them",
+			flags: calibrateFlags, check: checkCalibrate, run: runCalibrate, judge: judgeCalibrate,
 		},
 		{
 			name: "leak", short: "AgentLeak's recorded traces, streamed through a gateway: forbidden values before and after",

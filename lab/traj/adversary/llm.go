@@ -77,3 +77,52 @@ func guesses(answer string) map[string]string {
 	}
 	return out
 }
+
+// Guessed is a best guess of one secret: how probable the model takes it to be,
+// and whether it is right.
+type Guessed struct {
+	Field world.Field
+	Share float64
+	Right bool
+}
+
+// Posterior asks for the best guess of every secret, with its probability. A
+// field that the answer lacks, or gives no probability for, is left out.
+func (l *LLM) Posterior(ctx context.Context, x *world.Person, shown View) ([]Guessed, error) {
+	text := strings.Join(shown, "\n")
+	if len(text) > maxShown {
+		text = text[:maxShown]
+	}
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = string(f)
+	}
+	answer, err := l.model.Text(ctx, completion.Question{MaxTokens: 900, User: "These texts about one person were seen by several services:\n\n" + text +
+		"\n\nGive your best guess of each of these: " + strings.Join(names, ", ") +
+		`. Answer with one JSON object that has for each name {"guess": string, "probability": number}, and nothing else. Dates as 2006-01-02, addresses as on a letter.`})
+	if err != nil {
+		return nil, err
+	}
+	from := strings.IndexByte(answer, '{')
+	if from < 0 {
+		return nil, nil
+	}
+	var all map[string]json.RawMessage
+	if json.NewDecoder(strings.NewReader(answer[from:])).Decode(&all) != nil {
+		return nil, nil
+	}
+	var out []Guessed
+	for _, f := range fields {
+		var one struct {
+			Guess       string
+			Probability float64
+		}
+		if json.Unmarshal(all[string(f)], &one) != nil || one.Guess == "" || one.Probability <= 0 || one.Probability > 1 {
+			continue
+		}
+		told := world.Implied(world.Read(f, one.Guess))
+		wrong := slices.ContainsFunc(x.Full(f), func(w world.Fact) bool { return !slices.Contains(told, w) })
+		out = append(out, Guessed{f, one.Probability, !wrong})
+	}
+	return out, nil
+}

@@ -404,6 +404,20 @@ func NewRegistry(files map[string][]byte) (*Registry, error) {
 	return r, nil
 }
 
+// Registered is what Config's rubrics resolve to, with all rubrics and the hashes
+// of those whose signatures were verified.
+func (r *Registry) Registered() (resolve func(rubric.Query) (*rubric.Resolved, error), all []*rubric.Rubric, verified []rubric.Hash, err error) {
+	reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{r.key.Public().(ed25519.PublicKey)}, Now: func() time.Time { return world.Today }})
+	for _, one := range r.rubrics {
+		got, err := reg.Add(one.Name(), rubric.Sign(one, r.key))
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		verified = append(verified, got.Hash())
+	}
+	return reg.Resolve, slices.Clone(r.rubrics), verified, nil
+}
+
 // Config fills in the part of a configuration that comes from rubrics, without
 // those whose name is one of left.
 func (r *Registry) Config(cfg MargayConfig, left ...string) (MargayConfig, error) {

@@ -1,0 +1,201 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/margaydev/margay/lab/traj/adversary"
+	"github.com/margaydev/margay/lab/traj/world"
+)
+
+// Seeds that adversaries are made from; no result is reported on them. The stress
+// pool's are those of package adversary.
+const (
+	trainSeed    = 9003
+	heldSeed     = 9004
+	registerSeed = 9005
+)
+
+// View is what an adversary sees of a person.
+type View struct {
+	Person *world.Person
+	Public []world.Fact // what is public about the person
+	Known  []world.Fact // what the prior knows besides
+	Seen   *adversary.Seen
+}
+
+// Proxy is an adversary.
+type Proxy struct {
+	Name string
+	// From says what it is made from: two with the same From are one adversary.
+	From string
+	// Learn returns what it learns of each field from a view, in bits, and of all
+	// together; a total below 0 is not measured.
+	Learn func(ctx context.Context, v *View) (adversary.Gains, float64, error)
+}
+
+// Pool is a set of adversaries.
+type Pool struct {
+	Name    string // calibration or stress
+	Proxies []Proxy
+}
+
+// Pools are the two pools.
+type Pools struct{ Calibration, Stress Pool }
+
+func (p *Pools) both() [2]*Pool { return [2]*Pool{&p.Calibration, &p.Stress} }
+
+// worst is the most that one of the pool learns, by field and of all together.
+func (p *Pool) worst(ctx context.Context, v *View) (adversary.Gains, float64, error) {
+	var out adversary.Gains
+	total := -1.0
+	for i := range p.Proxies {
+		g, t, err := p.Proxies[i].Learn(ctx, v)
+		if err != nil {
+			return out, total, fmt.Errorf("%s: %w", p.Proxies[i].Name, err)
+		}
+		for k := range g {
+			out[k] = max(out[k], g[k])
+		}
+		total = max(total, t)
+	}
+	return out, total, nil
+}
+
+// Prior is what adversaries believe before they see anything.
+type Prior struct {
+	Name       string
+	Population *world.Population
+	Known      func(x *world.Person) []world.Fact // nil for nothing
+}
+
+// Priors are those that coverage is reported under; the first is the population's
+// own.
+func Priors() []Prior {
+	return []Prior{
+		{Name: "joint", Population: world.Joint()},
+		{Name: "uniform", Population: reweighted(0)},
+		{Name: "census", Population: reweighted(1.5)},
+		{Name: "region", Population: world.Joint(), Known: func(x *world.Person) []world.Fact {
+			return []world.Fact{{Kind: world.KRegion, Value: world.Regions[x.Region]}}
+		}},
+	}
+}
+
+// reweighted is the population with all its tables raised to a power: 0 makes
+// equal what is possible, more than 1 makes the common more common.
+func reweighted(power float64) *world.Population {
+	p := world.Joint()
+	bend := func(t []float64) {
+		sum := 0.0
+		for i, v := range t {
+			if v > 0 {
+				t[i] = math.Pow(v, power)
+			}
+			sum += t[i]
+		}
+		for i := range t {
+			t[i] /= sum
+		}
+	}
+	bend(p.Region)
+	bend(p.Decade)
+	for _, tables := range [][][]float64{p.City, p.Surname, p.Bank, p.Year, p.Given, p.Job, p.Illness} {
+		for _, t := range tables {
+			bend(t)
+		}
+	}
+	return p
+}
+
+// Reader finds facts in texts as a tagger does that was trained on others: an
+// adversary's own tagger, never the one of the defence under test.
+type Reader func(texts []string) []world.Fact
+
+// Model is an adversary behind an endpoint.
+type Model interface {
+	Posterior(ctx context.Context, x *world.Person, shown adversary.View) ([]adversary.Guessed, error)
+}
+
+// Extra are adversaries that are not always there.
+type Extra struct {
+	Tagger Reader // in the calibration pool; nil until there is one
+	// Model and Stress are of the two pools; each with a name. They must not be
+	// the same model.
+	Model, Stress         Model
+	ModelName, StressName string
+}
+
+// words are the two classifiers of words, which no prior changes.
+type words struct{ calibration, stress *adversary.Lexical }
+
+func learnWords(s *world.Setting) words {
+	p := world.Joint()
+	const n = 3 * world.Size
+	return words{adversary.Train(s, p, trainSeed, heldSeed, n), adversary.Train(s, p, adversary.TrainSeed, adversary.HeldSeed, n)}
+}
+
+// newPools makes the pools of a prior. Tied are the dependencies that the rubrics
+// declare: the calibration pool knows these and no others.
+func newPools(prior Prior, w words, tied func(a, b world.Field) bool, extra Extra) Pools {
+	mine, theirs := adversary.New(prior.Population, w.calibration), adversary.New(prior.Population, w.stress)
+	alone := func(_, _ world.Field) bool { return false }
+	apart := func(tied func(a, b world.Field) bool, words bool) func(context.Context, *View) (adversary.Gains, float64, error) {
+		return func(_ context.Context, v *View) (adversary.Gains, float64, error) {
+			return mine.Apart(v.Person, v.Known, v.Seen, tied, words), -1, nil
+		}
+	}
+	together := func(words bool) func(context.Context, *View) (adversary.Gains, float64, error) {
+		return func(_ context.Context, v *View) (adversary.Gains, float64, error) {
+			known := append(append([]world.Fact(nil), v.Known...), v.Public...)
+			g, total := theirs.Together(v.Person, known, v.Seen, words)
+			return g, total, nil
+		}
+	}
+	out := Pools{
+		Pool{"calibration", []Proxy{
+			{"independent", "exact Bayes, each field alone", apart(alone, false)},
+			{"declared", "exact Bayes, declared dependencies", apart(tied, false)},
+			{"words", fmt.Sprintf("each field alone, words of seeds %d and %d", trainSeed, heldSeed), apart(alone, true)},
+		}},
+		Pool{"stress", []Proxy{
+			{"joint", "exact Bayes, joint distribution and public background", together(false)},
+			{"joint+words", fmt.Sprintf("joint distribution, words of seeds %d and %d", adversary.TrainSeed, adversary.HeldSeed), together(true)},
+		}},
+	}
+	if extra.Tagger != nil {
+		out.Calibration.Proxies = append(out.Calibration.Proxies, Proxy{"tagger", "a tagger's readings, each field alone", func(_ context.Context, v *View) (adversary.Gains, float64, error) {
+			read := &adversary.Seen{Facts: extra.Tagger(v.Seen.Texts)}
+			return mine.Apart(v.Person, v.Known, read, alone, false), -1, nil
+		}})
+	}
+	if extra.Model != nil {
+		out.Calibration.Proxies = append(out.Calibration.Proxies, modelProxy(extra.Model, extra.ModelName, mine))
+	}
+	if extra.Stress != nil {
+		out.Stress.Proxies = append(out.Stress.Proxies, modelProxy(extra.Stress, extra.StressName, theirs))
+	}
+	return out
+}
+
+// modelProxy takes what a model says of its guesses as its posterior. Where a
+// guess is wrong, the model learnt nothing of the field that it could use.
+func modelProxy(m Model, name string, prior *adversary.Pool) Proxy {
+	return Proxy{"model " + name, "model " + name, func(ctx context.Context, v *View) (adversary.Gains, float64, error) {
+		var out adversary.Gains
+		if len(v.Seen.Facts) == 0 && len(v.Seen.Texts) == 0 {
+			return out, -1, nil
+		}
+		guesses, err := m.Posterior(ctx, v.Person, v.Seen.Texts)
+		if err != nil {
+			return out, -1, err
+		}
+		for _, g := range guesses {
+			if g.Right {
+				out[fieldIndex(g.Field)] = max(0, math.Log2(g.Share)-prior.Best(g.Field, v.Person))
+			}
+		}
+		return out, -1, nil
+	}}
+}
