@@ -14,7 +14,8 @@ import (
 type Measured struct {
 	*Atom
 
-	Of [2]float64 // calibration, stress
+	Of    [2]float64 // calibration, stress
+	Right [2]float64 // how probable it is that the best guess of the field is right then
 }
 
 // measure measures the atoms of a sequence: each by its increment.
@@ -29,23 +30,22 @@ func measure(ctx context.Context, pools *Pools, prior *Prior, s *Sequence) ([]Me
 	}
 	for k, pool := range pools.both() {
 		for _, proxy := range pool.Proxies {
-			last := adversary.Gains{}
-			// What is public is no leak of the first argument.
+			// Nothing was shown before the first argument.
 			v.Seen = &adversary.Seen{}
-			g, _, err := proxy.Learn(ctx, &v)
+			before, err := proxy.Learn(ctx, &v)
 			if err != nil {
 				return nil, err
 			}
-			last = g
 			for i := range s.Atoms {
 				v.Seen = s.Atoms[i].Seen
-				g, _, err := proxy.Learn(ctx, &v)
+				after, err := proxy.Learn(ctx, &v)
 				if err != nil {
 					return nil, err
 				}
 				f := fieldIndex(s.Atoms[i].Field)
-				out[i].Of[k] = max(out[i].Of[k], g[f]-last[f])
-				last = g
+				out[i].Of[k] = max(out[i].Of[k], after.Bits[f]-before.Bits[f])
+				out[i].Right[k] = max(out[i].Right[k], after.Right[f])
+				before = after
 			}
 		}
 	}

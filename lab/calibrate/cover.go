@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/margaydev/margay/lab/traj"
@@ -18,59 +19,73 @@ type coverage struct {
 	by       map[string]*[2]tally // by operator, "" for all but None
 	totals   tally                // trajectories within what is certified of them, by the stress pool
 	linked   tally                // the same by a register
+	measured tally                // trajectories of which the stress pool learns more than their cap
 	exceeded tally                // trajectories of whose ledger a sum is above a limit
 	leak     []float64            // of all secrets together, by task
 	floor    []float64            // the oracle's
 	hidden   []float64            // within the register, in bits, by task
 }
 
-// cover plays tasks and holds what is learnt to what is certified.
-func cover(ctx context.Context, d defence.Defence, pools *Pools, prior *Prior, margin float64, r *register, tasks []*world.Task) (*coverage, error) {
+// played is a task under the defence and under the oracle.
+type played struct{ ours, least *traj.Played }
+
+func play(ctx context.Context, d defence.Defence, tasks []*world.Task) ([]played, error) {
+	out := make([]played, len(tasks))
+	err := each(tasks, func(t *world.Task, i int) (err error) {
+		if out[i].ours, err = traj.Play(ctx, d, t); err != nil {
+			return err
+		}
+		if out[i].ours.Certified == nil {
+			return fmt.Errorf("%s certifies nothing", d.Name())
+		}
+		out[i].least, err = traj.Play(ctx, defence.Oracle{}, t)
+		return err
+	})
+	return out, err
+}
+
+// cover holds what is learnt of tasks to what is certified.
+func cover(ctx context.Context, pools *Pools, prior *Prior, margin float64, r *register, tasks []played) (*coverage, error) {
 	out := &coverage{by: map[string]*[2]tally{}}
 	type one struct {
-		ops    []string
-		within [][2]bool
-		total  float64
-		floor  float64
-		cap    float64
-		over   bool
-		linked float64
+		ops       []string
+		within    [][2]bool
+		total     float64
+		floor     float64
+		certified float64
+		limit     float64
+		over      bool
+		linked    float64
 	}
 	all := make([]one, len(tasks))
-	err := each(tasks, func(t *world.Task, i int) error {
-		p, err := traj.Play(ctx, d, t)
-		if err != nil {
-			return err
-		}
-		least, err := traj.Play(ctx, defence.Oracle{}, t)
-		if err != nil {
-			return err
-		}
-		v := View{Person: t.Person, Public: t.Background, Seen: traj.Pool(p.Views(len(t.Steps), traj.Others), 0)}
+	err := each(tasks, func(p played, i int) error {
+		t := p.ours.Task
+		v := View{Person: t.Person, Public: t.Background, Seen: traj.Pool(p.ours.Views(len(t.Steps), traj.Others), 0)}
 		if prior.Known != nil {
 			v.Known = prior.Known(t.Person)
 		}
 		m := &all[i]
 		var gains [2]adversary.Gains
 		for k, pool := range pools.both() {
-			g, total, err := pool.worst(ctx, &v)
+			l, err := pool.worst(ctx, &v)
 			if err != nil {
 				return err
 			}
-			gains[k] = g
+			gains[k] = l.Bits
 			if k == 1 {
-				m.total = total
+				m.total = l.Total
 			}
 		}
 		m.linked = r.learn(t.Person, v.Seen)
-		v.Seen = traj.Pool(least.Views(len(t.Steps), traj.Others), 0)
-		if _, m.floor, err = pools.Stress.worst(ctx, &v); err != nil {
+		v.Seen = traj.Pool(p.least.Views(len(t.Steps), traj.Others), 0)
+		floor, err := pools.Stress.worst(ctx, &v)
+		if err != nil {
 			return err
 		}
-		told := disclosed(p)
-		c := p.Certified
-		m.cap = c.Total + margin
-		m.over = c.Exceeded
+		m.floor = floor.Total
+		told := disclosed(p.ours)
+		c := p.ours.Certified
+		m.certified, m.limit, m.over = c.Total+margin, c.Cap, c.Exceeded
 		for k, f := range world.Fields {
 			certified, shown := c.Bits[f]
 			op := c.Ops[f]
@@ -103,8 +118,9 @@ func cover(ctx context.Context, d defence.Defence, pools *Pools, prior *Prior, m
 				out.by[name][1].add(m.within[k][1])
 			}
 		}
-		out.totals.add(m.total <= m.cap+slack)
-		out.linked.add(m.linked <= m.cap+slack)
+		out.totals.add(m.total <= m.certified+slack)
+		out.linked.add(m.linked <= m.certified+slack)
+		out.measured.add(m.total > m.limit+slack)
 		out.exceeded.add(m.over)
 		out.leak, out.floor, out.hidden = append(out.leak, m.total), append(out.floor, m.floor), append(out.hidden, m.linked)
 	}

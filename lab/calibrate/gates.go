@@ -123,11 +123,19 @@ func far(ms []Measured) Gate {
 	return g
 }
 
-// stronger is A7: the stress pool learns more.
-func stronger(gain float64) Gate {
-	g := Gate{Name: "A7", What: "bits that the stress pool learns more of a field than the calibration pool, mean of held-out trajectories and atoms", Value: gain}
-	if !(gain > 0) {
-		g.Bad = fmt.Sprintf("%.4f bits is not more", gain)
+// stronger is A7: the best guess of the stress pool is right more often.
+func stronger(ms []Measured) Gate {
+	g := Gate{Name: "A7", What: "probability that the best guess of a field is right, the stress pool's above the calibration pool's, mean of held-out atoms", Value: math.NaN()}
+	if len(ms) == 0 {
+		g.Missing = "there are no atoms"
+		return g
+	}
+	sum := 0.0
+	for _, m := range ms {
+		sum += m.Right[1] - m.Right[0]
+	}
+	if g.Value = sum / float64(len(ms)); g.Value <= 0 {
+		g.Bad = fmt.Sprintf("%.4f is not above 0", g.Value)
 	}
 	return g
 }
@@ -188,8 +196,8 @@ type Stage struct {
 	signed bool
 }
 
-// library is C1 to C3: of each rubric.
-func library(all []Stage) []Gate {
+// construction is C1 to C3: of each rubric.
+func construction(all []Stage) []Gate {
 	hits := Gate{Name: "C1", What: "coverage obligations: the least hit rate of a rubric", Limit: LeastHits, Value: math.NaN(), Missing: "there are no mentions"}
 	ops := Gate{Name: "C2", What: "operators: the least share of a rubric's releases that leave each needed field an operator", Limit: 1, Value: math.NaN(), Missing: "there are no releases"}
 	signed := Gate{Name: "C3", What: "rubrics that are not registered with a signature that is verified"}
@@ -232,16 +240,16 @@ func agreement(all []Annotation) Gate {
 }
 
 // exceedance is C5: what the stress pool learns of trajectories that met all
-// obligations is within what was certified.
+// obligations is within the cap.
 func exceedance(t tally) Gate {
-	g := Gate{Name: "C5", What: "upper bound of the share of trajectories that disclose more than was certified", Limit: MostExceedance, Value: math.NaN()}
+	g := Gate{Name: "C5", What: "upper bound of the share of trajectories of which the stress pool learns more than their cap", Limit: MostExceedance, Value: math.NaN()}
 	if t.of == 0 {
 		g.Missing = "there are no trajectories"
 		return g
 	}
-	g.Value = stats.ClopperPearson(t.of-t.in, t.of, .95)[1]
+	g.Value = stats.ClopperPearson(t.in, t.of, .95)[1]
 	if g.Value > MostExceedance {
-		g.Bad = fmt.Sprintf("%d of %d, upper bound %.4f above %v", t.of-t.in, t.of, g.Value, MostExceedance)
+		g.Bad = fmt.Sprintf("%d of %d, upper bound %.4f above %v", t.in, t.of, g.Value, MostExceedance)
 	}
 	return g
 }

@@ -69,8 +69,8 @@ func pair(ctx context.Context, pools *Pools, rules *rubric.Resolved, tasks []*wo
 			worst := 0.0
 			for _, proxy := range pool.Proxies {
 				learn := func(seen *adversary.Seen) (adversary.Gains, error) {
-					g, _, err := proxy.Learn(ctx, &View{Person: t.Person, Public: t.Background, Seen: seen})
-					return g, err
+					l, err := proxy.Learn(ctx, &View{Person: t.Person, Public: t.Background, Seen: seen})
+					return l.Bits, err
 				}
 				onlyA, err := learn(a)
 				if err != nil {

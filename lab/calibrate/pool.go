@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/margaydev/margay/lab/traj/adversary"
 	"github.com/margaydev/margay/lab/traj/world"
@@ -30,9 +31,8 @@ type Proxy struct {
 	Name string
 	// From says what it is made from: two with the same From are one adversary.
 	From string
-	// Learn returns what it learns of each field from a view, in bits, and of all
-	// together; a total below 0 is not measured.
-	Learn func(ctx context.Context, v *View) (adversary.Gains, float64, error)
+	// Learn returns what it learns from a view.
+	Learn func(ctx context.Context, v *View) (adversary.Learnt, error)
 }
 
 // Pool is a set of adversaries.
@@ -47,20 +47,19 @@ type Pools struct{ Calibration, Stress Pool }
 func (p *Pools) both() [2]*Pool { return [2]*Pool{&p.Calibration, &p.Stress} }
 
 // worst is the most that one of the pool learns, by field and of all together.
-func (p *Pool) worst(ctx context.Context, v *View) (adversary.Gains, float64, error) {
-	var out adversary.Gains
-	total := -1.0
+func (p *Pool) worst(ctx context.Context, v *View) (adversary.Learnt, error) {
+	var out adversary.Learnt
 	for i := range p.Proxies {
-		g, t, err := p.Proxies[i].Learn(ctx, v)
+		one, err := p.Proxies[i].Learn(ctx, v)
 		if err != nil {
-			return out, total, fmt.Errorf("%s: %w", p.Proxies[i].Name, err)
+			return out, fmt.Errorf("%s: %w", p.Proxies[i].Name, err)
 		}
-		for k := range g {
-			out[k] = max(out[k], g[k])
+		for k := range out.Bits {
+			out.Bits[k], out.Right[k] = max(out.Bits[k], one.Bits[k]), max(out.Right[k], one.Right[k])
 		}
-		total = max(total, t)
+		out.Total = max(out.Total, one.Total)
 	}
-	return out, total, nil
+	return out, nil
 }
 
 // Prior is what adversaries believe before they see anything.
@@ -141,16 +140,18 @@ func learnWords(s *world.Setting) words {
 func newPools(prior Prior, w words, tied func(a, b world.Field) bool, extra Extra) Pools {
 	mine, theirs := adversary.New(prior.Population, w.calibration), adversary.New(prior.Population, w.stress)
 	alone := func(_, _ world.Field) bool { return false }
-	apart := func(tied func(a, b world.Field) bool, words bool) func(context.Context, *View) (adversary.Gains, float64, error) {
-		return func(_ context.Context, v *View) (adversary.Gains, float64, error) {
-			return mine.Apart(v.Person, v.Known, v.Seen, tied, words), -1, nil
+	apart := func(tied func(a, b world.Field) bool, words bool) func(context.Context, *View) (adversary.Learnt, error) {
+		return func(_ context.Context, v *View) (adversary.Learnt, error) {
+			return mine.Apart(v.Person, v.Known, v.Seen, tied, words), nil
 		}
 	}
-	together := func(words bool) func(context.Context, *View) (adversary.Gains, float64, error) {
-		return func(_ context.Context, v *View) (adversary.Gains, float64, error) {
-			known := append(append([]world.Fact(nil), v.Known...), v.Public...)
-			g, total := theirs.Together(v.Person, known, v.Seen, words)
-			return g, total, nil
+	together := func(public, words bool) func(context.Context, *View) (adversary.Learnt, error) {
+		return func(_ context.Context, v *View) (adversary.Learnt, error) {
+			known := v.Known
+			if public {
+				known = slices.Concat(v.Known, v.Public)
+			}
+			return theirs.Together(v.Person, known, v.Seen, words), nil
 		}
 	}
 	out := Pools{
@@ -160,14 +161,15 @@ func newPools(prior Prior, w words, tied func(a, b world.Field) bool, extra Extr
 			{"words", fmt.Sprintf("each field alone, words of seeds %d and %d", trainSeed, heldSeed), apart(alone, true)},
 		}},
 		Pool{"stress", []Proxy{
-			{"joint", "exact Bayes, joint distribution and public background", together(false)},
-			{"joint+words", fmt.Sprintf("joint distribution, words of seeds %d and %d", adversary.TrainSeed, adversary.HeldSeed), together(true)},
+			{"joint", "exact Bayes, joint distribution", together(false, false)},
+			{"linkage", "exact Bayes, joint distribution and public background", together(true, false)},
+			{"linkage+words", fmt.Sprintf("joint distribution and public background, words of seeds %d and %d", adversary.TrainSeed, adversary.HeldSeed), together(true, true)},
 		}},
 	}
 	if extra.Tagger != nil {
-		out.Calibration.Proxies = append(out.Calibration.Proxies, Proxy{"tagger", "a tagger's readings, each field alone", func(_ context.Context, v *View) (adversary.Gains, float64, error) {
+		out.Calibration.Proxies = append(out.Calibration.Proxies, Proxy{"tagger", "a tagger's readings, each field alone", func(_ context.Context, v *View) (adversary.Learnt, error) {
 			read := &adversary.Seen{Facts: extra.Tagger(v.Seen.Texts)}
-			return mine.Apart(v.Person, v.Known, read, alone, false), -1, nil
+			return mine.Apart(v.Person, v.Known, read, alone, false), nil
 		}})
 	}
 	if extra.Model != nil {
@@ -182,20 +184,21 @@ func newPools(prior Prior, w words, tied func(a, b world.Field) bool, extra Extr
 // modelProxy takes what a model says of its guesses as its posterior. Where a
 // guess is wrong, the model learnt nothing of the field that it could use.
 func modelProxy(m Model, name string, prior *adversary.Pool) Proxy {
-	return Proxy{"model " + name, "model " + name, func(ctx context.Context, v *View) (adversary.Gains, float64, error) {
-		var out adversary.Gains
+	return Proxy{"model " + name, "model " + name, func(ctx context.Context, v *View) (adversary.Learnt, error) {
+		var out adversary.Learnt
 		if len(v.Seen.Facts) == 0 && len(v.Seen.Texts) == 0 {
-			return out, -1, nil
+			return out, nil
 		}
 		guesses, err := m.Posterior(ctx, v.Person, v.Seen.Texts)
 		if err != nil {
-			return out, -1, err
+			return out, err
 		}
 		for _, g := range guesses {
 			if g.Right {
-				out[fieldIndex(g.Field)] = max(0, math.Log2(g.Share)-prior.Best(g.Field, v.Person))
+				f := fieldIndex(g.Field)
+				out.Bits[f], out.Right[f] = max(0, math.Log2(g.Share)-prior.Best(g.Field, v.Person)), 1
 			}
 		}
-		return out, -1, nil
+		return out, nil
 	}}
 }

@@ -44,7 +44,8 @@ func (r *run) summary(res *results.Result, c *coverage, es []Escape) {
 		row.Metrics[name] = round([]stats.Ratio{leak, excess}[i].Value())
 		row.CI[name] = [2]float64{round(ci[i][0]), round(ci[i][1])}
 	}
-	put(row, "measured_exceedance", tally{c.totals.of - c.totals.in, c.totals.of})
+	put(row, "measured_exceedance", c.measured)
+	put(row, "coverage_total", c.totals)
 	put(row, "exceedance", c.exceeded)
 	var all tally
 	for _, e := range es {

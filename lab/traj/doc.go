@@ -29,6 +29,11 @@
 // trajectories with the names of arguments drawn anew, if Options.Redrawn asks
 // for it.
 //
+// Rows of operator=… and field=… have coverage and excess_bits of fields that such
+// sinks were shown: what is learnt of a field above what is learnt under the
+// oracle. loro=all and loco=all are the rows of all categories together, each
+// held out once; loro=all,operator=… are theirs by operator.
+//
 // Report.Failed and Report.Leaked count by cause why steps failed, and which
 // arguments disclosed the bits. They are for work on seeds from
 // DevelopmentSeed on.

@@ -41,17 +41,28 @@ func (r *run) rows(res *results.Result, name string, ms []measured) {
 	pick("text=needed", func(m *measured) bool { return m.worded })
 	pick("length=long", func(m *measured) bool { return m.long })
 	pick("length=short", func(m *measured) bool { return !m.long })
-	ops := map[string][2]float64{}
+	operators(res, name, "", ms)
+}
+
+// operators adds coverage and excess by operator and by field.
+func operators(res *results.Result, name, prefix string, ms []measured) {
+	ops := map[string]within{}
 	for i := range ms {
 		for op, c := range ms[i].ops {
-			ops[op] = [2]float64{ops[op][0] + c[0], ops[op][1] + c[1]}
+			ops[op] = ops[op].add(c)
 		}
 	}
 	for _, op := range slices.Sorted(maps.Keys(ops)) {
 		c := ops[op]
 		res.Rows = append(res.Rows, results.Row{
-			Defence: name, Slice: op, Metrics: map[string]float64{"coverage_stress": round(c[0] / c[1]), "n": c[1]},
-			CI: map[string][2]float64{"coverage_stress": stats.ClopperPearson(int(c[0]), int(c[1]), .95)},
+			Defence: name, Slice: prefix + op,
+			Metrics: map[string]float64{
+				"coverage_stress": round(c.stress / c.of), "coverage_calibration": round(c.calibration / c.of), "excess_bits": round(c.excess / c.of), "n": c.of,
+			},
+			CI: map[string][2]float64{
+				"coverage_stress":      stats.ClopperPearson(int(c.stress), int(c.of), .95),
+				"coverage_calibration": stats.ClopperPearson(int(c.calibration), int(c.of), .95),
+			},
 		})
 	}
 }

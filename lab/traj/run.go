@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/margaydev/margay/flow"
@@ -95,11 +96,23 @@ type measured struct {
 	exceeded                 float64
 	stress, calibration      float64
 	covered                  float64
-	ops                      map[string][2]float64 // by slice: fields within their cost, all
+	ops                      map[string]within // by slice: operator and field
 	collusion                map[int][2]float64
 	took                     []float64
 	phases                   map[string][]float64
 	curve                    []float64
+}
+
+// within is what is counted of fields that sinks other than required services
+// were shown.
+type within struct {
+	stress, calibration float64 // measured leakage within the certified cost
+	excess              float64 // leakage above the oracle's, in bits
+	of                  float64
+}
+
+func (w within) add(o within) within {
+	return within{w.stress + o.stress, w.calibration + o.calibration, w.excess + o.excess, w.of + o.of}
 }
 
 type run struct {
@@ -108,7 +121,7 @@ type run struct {
 	pool   *adversary.Pool
 	least  map[*world.Task]*Played // by the oracle
 	prior  map[*world.Task]adversary.Beliefs
-	floor  map[*world.Task]float64 // leakage under the oracle
+	floor  map[*world.Task]adversary.Leak // under the oracle
 }
 
 // Run measures all defences.
@@ -180,12 +193,24 @@ func Run(ctx context.Context, o Options) (*results.Result, *Report, error) {
 			}
 		}
 	}
+	var kinds []string
+	folds := map[string][]measured{} // of all categories together
 	for _, a := range o.Ablations {
 		ms, err := r.measure(ctx, a.Defence, a.Only)
 		if err != nil {
 			return nil, nil, err
 		}
 		r.row(res, a.Defence.Name(), a.Slice, ms)
+		if kind, _, ok := strings.Cut(a.Slice, "="); ok && a.Only != "" {
+			if folds[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			folds[kind] = append(folds[kind], ms...)
+		}
+	}
+	for _, kind := range kinds {
+		r.row(res, o.Ablations[0].Defence.Name(), kind+"=all", folds[kind])
+		operators(res, o.Ablations[0].Defence.Name(), kind+"=all,", folds[kind])
 	}
 	r.compare(res, all)
 	if o.Guesser == nil {
@@ -209,7 +234,7 @@ func (r *run) renamed(ctx context.Context) (*run, error) {
 }
 
 func newRun(o *Options) *run {
-	return &run{o: o, least: map[*world.Task]*Played{}, prior: map[*world.Task]adversary.Beliefs{}, floor: map[*world.Task]float64{}}
+	return &run{o: o, least: map[*world.Task]*Played{}, prior: map[*world.Task]adversary.Beliefs{}, floor: map[*world.Task]adversary.Leak{}}
 }
 
 // references are the priors and what an oracle releases.
@@ -223,7 +248,7 @@ func (r *run) references(ctx context.Context) error {
 		prior := r.pool.Prior(t)
 		l := r.pool.Measure(t, &prior, Pool(p.Views(len(t.Steps), Others), 0))
 		mu.Lock()
-		r.least[t], r.prior[t], r.floor[t] = p, prior, l.Total
+		r.least[t], r.prior[t], r.floor[t] = p, prior, l
 		mu.Unlock()
 		return nil
 	})
@@ -298,7 +323,7 @@ func (r *run) look(p *Played) measured {
 	seen := Pool(views, 0)
 	l := r.pool.Measure(t, &prior, seen)
 	m.leak, m.sum = l.Total, l.Sum()
-	m.least = r.floor[t]
+	m.least = r.floor[t].Total
 	m.recovered, m.inPlay = Recovered(t, &l)
 	m.unneeded = r.unneeded(p, &prior)
 	if p.Success() {
@@ -370,24 +395,24 @@ func (r *run) unneeded(p *Played, prior *adversary.Beliefs) float64 {
 // cover holds what is measured of each field to what was certified for it.
 func (r *run) cover(p *Played, seen *adversary.Seen, l *adversary.Leak, m *measured) {
 	alone := r.pool.Declared(p.Task, seen)
-	m.ops = map[string][2]float64{}
+	m.ops = map[string]within{}
 	for i, f := range world.Fields {
 		certified, shown := p.Certified.Bits[f]
 		if !shown {
 			continue
 		}
-		m.covered++
-		within := 0.0
+		one := within{of: 1, excess: l.Bits[i] - r.floor[p.Task].Bits[i]}
 		if l.Bits[i] <= certified+1e-6 {
-			m.stress++
-			within = 1
+			one.stress = 1
 		}
 		if alone[i] <= certified+1e-6 {
-			m.calibration++
+			one.calibration = 1
 		}
+		m.covered++
+		m.stress += one.stress
+		m.calibration += one.calibration
 		for _, slice := range []string{"operator=" + p.Certified.Ops[f], "field=" + string(f)} {
-			c := m.ops[slice]
-			m.ops[slice] = [2]float64{c[0] + within, c[1] + 1}
+			m.ops[slice] = m.ops[slice].add(one)
 		}
 	}
 }

@@ -27,7 +27,13 @@ const (
 const challenges = 3
 
 // ours makes Margay's rows from rubrics.
-type ours struct{ rubrics *defence.Registry }
+type ours struct {
+	rubrics *defence.Registry
+	// retrained is a defender that was trained and calibrated without a
+	// category's trajectories, for the rows that hold it out; nil where the
+	// defender learns nothing.
+	retrained func(without string) (declassify.Defender, error)
+}
 
 // newOurs reads the rubrics of the suites traj and robust: those of a folder,
 // or the library.
@@ -52,7 +58,7 @@ func newOurs(o *options) (*ours, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ours{reg}, nil
+	return &ours{rubrics: reg}, nil
 }
 
 func (o *ours) make(d declassify.Defender, left []string, change func(*defence.MargayConfig)) (defence.Defence, error) {
@@ -99,16 +105,28 @@ var siblings = map[string]string{
 	"checkout": "e-commerce", "patient-registration": "healthcare-intake",
 }
 
+// without is the defender of the rows that hold a category out.
+func (o *ours) without(category string) (declassify.Defender, error) {
+	if o.retrained == nil {
+		return rules.Defender{}, nil
+	}
+	return o.retrained(category)
+}
+
 // held are the rows of categories whose rubric is held out: with none in its
 // place (loro), and with the nearest category's (loco).
 func (o *ours) held(w *trajworld.Setting) ([]traj.Ablation, error) {
 	var out []traj.Ablation
 	for _, c := range w.Categories() {
-		none, err := o.make(rules.Defender{}, []string{c}, nil)
+		d, err := o.without(c)
 		if err != nil {
 			return nil, err
 		}
-		near, err := o.make(rules.Defender{}, []string{c}, func(cfg *defence.MargayConfig) {
+		none, err := o.make(d, []string{c}, nil)
+		if err != nil {
+			return nil, err
+		}
+		near, err := o.make(d, []string{c}, func(cfg *defence.MargayConfig) {
 			cfg.Stand = func(of string) string {
 				if of == c {
 					return siblings[c]

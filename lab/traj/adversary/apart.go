@@ -14,19 +14,25 @@ func New(p *world.Population, l *Lexical) *Pool { return &Pool{NewBayes(p), l} }
 // FieldOf is the field that a kind of fact is about.
 func FieldOf(k world.Kind) world.Field { return fieldOf(k) }
 
-// Gains is what a view tells about each field, in bits, in the order of
-// world.Fields.
+// Gains are numbers of each field, in the order of world.Fields.
 type Gains [len(fields)]float64
+
+// Learnt is what a view tells.
+type Learnt struct {
+	Bits  Gains   // about each field
+	Right Gains   // how probable it is that the best guess of each is right
+	Total float64 // bits about all fields together; Together alone finds it
+}
 
 // Apart measures a view as an adversary does who takes into account, of each
 // field, only what was shown of the fields that are tied to it, and, if words
 // is set, the ordinary words of the texts. What it knew before is the background.
-func (p *Pool) Apart(x *world.Person, background []world.Fact, seen *Seen, tied func(a, b world.Field) bool, words bool) Gains {
+func (p *Pool) Apart(x *world.Person, background []world.Fact, seen *Seen, tied func(a, b world.Field) bool, words bool) Learnt {
 	var cues *Cues
 	if words {
 		cues = p.cues(seen)
 	}
-	var out Gains
+	var out Learnt
 	prior := p.bayes.Infer(truths(x, background), nil)
 	for i, f := range fields {
 		var own []world.Fact
@@ -35,29 +41,33 @@ func (p *Pool) Apart(x *world.Person, background []world.Fact, seen *Seen, tied 
 				own = append(own, fact)
 			}
 		}
-		if len(own) == 0 && cues == nil {
-			continue
+		post := prior
+		if len(own) > 0 || cues != nil {
+			post = p.bayes.Infer(truths(x, append(own, background...)), cues)
 		}
-		own = append(own, background...)
-		out[i] = p.bayes.Infer(truths(x, own), cues).Of(f, x).Bits(prior.Of(f, x))
+		belief := post.Of(f, x)
+		out.Bits[i], out.Right[i] = belief.Bits(prior.Of(f, x)), belief.Recovered()
 	}
 	return out
 }
 
 // Together measures a view as an adversary does who takes everything into
 // account: what each field tells of the others, too, and the words if words is
-// set. The total is of all secrets together.
-func (p *Pool) Together(x *world.Person, background []world.Fact, seen *Seen, words bool) (g Gains, total float64) {
+// set.
+func (p *Pool) Together(x *world.Person, background []world.Fact, seen *Seen, words bool) Learnt {
 	var cues *Cues
 	if words {
 		cues = p.cues(seen)
 	}
 	prior := p.bayes.Infer(truths(x, background), nil)
 	post := p.bayes.Infer(truths(x, slices.Concat(background, seen.Facts)), cues)
+	var out Learnt
 	for i, f := range fields {
-		g[i] = post.Of(f, x).Bits(prior.Of(f, x))
+		belief := post.Of(f, x)
+		out.Bits[i], out.Right[i] = belief.Bits(prior.Of(f, x)), belief.Recovered()
 	}
-	return g, max(0, post.Person()-prior.Person())
+	out.Total = max(0, post.Person()-prior.Person())
+	return out
 }
 
 // Best is log2 of the probability of the best guess of a field of a person when
