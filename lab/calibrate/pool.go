@@ -129,9 +129,8 @@ type Extra struct {
 // words are the two classifiers of words, which no prior changes.
 type words struct{ calibration, stress *adversary.Lexical }
 
-func learnWords(s *world.Setting) words {
+func learnWords(s *world.Setting, n int) words {
 	p := world.Joint()
-	const n = 3 * world.Size
 	return words{adversary.Train(s, p, trainSeed, heldSeed, n), adversary.Train(s, p, adversary.TrainSeed, adversary.HeldSeed, n)}
 }
 

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,11 @@ type Options struct {
 	Annotations []Annotation
 	Progress    func(string)
 
-	// What tests change: a certified cost, and the pools.
+	// What tests change: a certified cost, the pools, and how many texts
+	// classifiers of words learn from.
 	charge func(k Key, bits float64) float64
 	change func(p *Pools)
+	texts  int
 }
 
 // Run calibrates, and judges what it found by the gates.
@@ -71,7 +74,7 @@ func Run(ctx context.Context, o Options) (*results.Result, []Gate, error) {
 		return nil, nil, errors.New("there are no rubrics to calibrate")
 	}
 	o.Progress("training the adversaries")
-	r.words = learnWords(o.World)
+	r.words = learnWords(o.World, cmp.Or(o.texts, 3*world.Size))
 	if err := r.atoms(); err != nil {
 		return nil, nil, err
 	}
@@ -270,7 +273,7 @@ func (r *run) stages() ([]Stage, error) {
 					if m.Oblique || !p.Free || !slices.Contains(rules.Fields(), string(m.Field)) {
 						continue
 					}
-					out[at].hits.add(slices.ContainsFunc(found, func(f rubric.Match) bool { return f.Start <= m.Start && m.End <= f.End }))
+					out[at].hits.add(slices.ContainsFunc(found, func(f rubric.Match) bool { return f.Start < m.End && m.Start < f.End }))
 				}
 			}
 		}
