@@ -35,7 +35,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 	root := (&app{}).root()
 	var b strings.Builder
 	b.WriteString("<!-- Written by go generate ./internal/app in lab; do not edit. -->\n\n# The laboratory's command line\n\n" + root.Long + "\n\n" +
-		"Run it with `go run ./cmd/margay-lab` in `lab`. Exit codes: 0 done, 1 failed, 2 wrong usage.\n\n")
+		"Run it with `go run ./cmd/margay-lab` in `lab`. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a gate of `calibrate --gates` fails.\n\n")
 	testkit.Reference(&b, root)
 	got, file := b.String(), filepath.Join("..", "..", "..", "docs", "lab.md")
 	if *update {
