@@ -253,7 +253,7 @@ func TestGatesFail(t *testing.T) {
 	if g := stronger([]Measured{{Right: [2]float64{.5, .5}}}); g.Passes() {
 		t.Errorf("an equal pool is stronger: %+v", g)
 	}
-	if g := far([]Measured{{Atom: &Atom{Charged: 1}, Of: [2]float64{0, 2.5}}}); g.Passes() {
+	if g := far([]Measured{{Atom: &Atom{Paid: 1}, Sum: [2]float64{0, 2.5}}}); g.Passes() {
 		t.Errorf("%+v", g)
 	}
 	if g := joint([]Pair{{Certified: 3, Joint: [2]Bound{{4, 4.1}, {}}, N: 30}}); g.Passes() {

@@ -70,7 +70,7 @@ type Atom struct {
 	Level    string // its name; empty for none
 	Seen     *adversary.Seen
 	Fresh    bool    // nothing of the value was shown before
-	Charged  float64 // what it adds to the certified cost, in bits
+	Paid     float64 // what was charged for the field with it, in bits
 	Cost     float64 // what the operator costs where nothing was shown before
 	Margin   float64 // of the rubric, in bits
 	Category string
@@ -145,8 +145,8 @@ func (s *sampler) sample(seed uint64, t *world.Task) (Sequence, error) {
 			if s.charge != nil {
 				a.Cost = s.charge(a.Key(), a.Cost)
 			}
-			a.Charged = max(0, a.Cost-paid[m.Field])
 			paid[m.Field] = max(paid[m.Field], a.Cost)
+			a.Paid = paid[m.Field]
 			if op.Kind > rubric.Substitute {
 				shown[m.Field] = true
 			}

@@ -15,6 +15,7 @@ type Measured struct {
 	*Atom
 
 	Of    [2]float64 // calibration, stress
+	Sum   [2]float64 // with what it learnt by earlier atoms of the field
 	Right [2]float64 // how probable it is that the best guess of the field is right then
 }
 
@@ -36,6 +37,7 @@ func measure(ctx context.Context, pools *Pools, prior *Prior, s *Sequence) ([]Me
 			if err != nil {
 				return nil, err
 			}
+			var sums adversary.Gains
 			for i := range s.Atoms {
 				v.Seen = s.Atoms[i].Seen
 				after, err := proxy.Learn(ctx, &v)
@@ -43,7 +45,9 @@ func measure(ctx context.Context, pools *Pools, prior *Prior, s *Sequence) ([]Me
 					return nil, err
 				}
 				f := fieldIndex(s.Atoms[i].Field)
-				out[i].Of[k] = max(out[i].Of[k], after.Bits[f]-before.Bits[f])
+				by := max(0, after.Bits[f]-before.Bits[f])
+				sums[f] += by
+				out[i].Of[k], out[i].Sum[k] = max(out[i].Of[k], by), max(out[i].Sum[k], sums[f])
 				out[i].Right[k] = max(out[i].Right[k], after.Right[f])
 				before = after
 			}
@@ -182,8 +186,9 @@ func (t tally) share() float64 { return float64(t.in) / float64(t.of) }
 // slack is what arithmetic may be off by, in bits.
 const slack = 1e-6
 
-// atomCoverage holds atoms to what the rubrics charge for them, and to calibrated
-// costs, by operator and pool; "" is of all.
+// atomCoverage holds atoms, with earlier ones of their field, to what the rubrics
+// charge for them together, and fresh ones to calibrated costs, by operator and
+// pool; "" is of all.
 type atomCoverage struct{ certified, calibrated map[string]*[2]tally }
 
 func coverAtoms(cs []Cell, ms []Measured) atomCoverage {
@@ -199,7 +204,7 @@ func coverAtoms(cs []Cell, ms []Measured) atomCoverage {
 	for _, m := range ms {
 		op := m.Op.Kind.String()
 		for k := range m.Of {
-			add(out.certified, op, k, m.Of[k] <= m.Charged+m.Margin+slack)
+			add(out.certified, op, k, m.Sum[k] <= m.Paid+m.Margin+slack)
 			if c := find(cs, m.Key()); c != nil && m.Fresh {
 				add(out.calibrated, op, k, m.Of[k] <= c.Calibrated()+slack)
 			}

@@ -113,7 +113,7 @@ func far(ms []Measured) Gate {
 	}
 	n := 0.0
 	for _, m := range ms {
-		if m.Of[1] > m.Charged+FarBits+slack {
+		if m.Sum[1] > m.Paid+FarBits+slack {
 			n++
 		}
 	}

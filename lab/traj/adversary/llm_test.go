@@ -46,6 +46,11 @@ func TestLLM(t *testing.T) {
 			t.Errorf("%q: %v of %v guessed, %v; want %v", c.answer, right, n, err, c.right)
 		}
 	}
+	answer = `{"dob": {"guess": "` + records["dob"] + `", "probability": 0.5}, "phone": {"guess": "555", "probability": 1}, "email": {"guess": "x@y.example", "probability": 7}, "salary": "much"}`
+	got, err := l.Posterior(t.Context(), task.Person, View{"what was shown"})
+	if err != nil || len(got) != 2 || got[0] != (Guessed{world.DOB, .5, true}) || got[1].Right {
+		t.Errorf("%+v, %v", got, err)
+	}
 	if _, _, err := l.Guess(t.Context(), task, View{"something else"}); err == nil {
 		t.Error("a refusal is not an error")
 	}
