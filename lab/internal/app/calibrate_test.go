@@ -3,11 +3,15 @@ package app
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/lab/calibrate"
+	trajworld "github.com/margaydev/margay/lab/traj/world"
 )
 
 // A gate that fails ends the command with 3; one that was not measured does not.
@@ -32,5 +36,30 @@ func TestGatesEndTheCommand(t *testing.T) {
 	o.calibrate.gates = false
 	if err := judgeCalibrate(o); err != nil {
 		t.Errorf("nobody asked: %v", err)
+	}
+}
+
+// A defender that learns is made anew for each category that is held out.
+func TestFoldsAreRetrained(t *testing.T) {
+	mine, err := newOurs(&options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var without []string
+	mine.retrained = func(category string) (declassify.Defender, error) {
+		without = append(without, category)
+		return rules.Defender{}, nil
+	}
+	w := trajworld.Dev()
+	folds, err := mine.held(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(without, w.Categories()) || len(folds) != 2*len(without) {
+		t.Errorf("%d folds, trained without %v", len(folds), without)
+	}
+	mine.retrained = func(string) (declassify.Defender, error) { return nil, errors.New("no") }
+	if _, err := mine.held(w); err == nil {
+		t.Error("training that failed is not an error")
 	}
 }
