@@ -18,9 +18,6 @@ import (
 	"github.com/margaydev/margay/rubric"
 )
 
-// fields is how many there are.
-const fields = len(adversary.Gains{})
-
 // Options of a run.
 type Options struct {
 	World   *world.Setting // world.Dev where nil
@@ -88,13 +85,13 @@ func Run(ctx context.Context, o Options) (*results.Result, []Gate, error) {
 }
 
 type run struct {
-	o                     *Options
-	ties                  ties
-	margin                float64
-	words                 words
-	calibration, held     []*world.Task
-	sampled, heldSampled  []Sequence
-	outside, outsideAtoms int
+	o                    *Options
+	ties                 ties
+	margin               float64
+	words                words
+	calibration, held    []*world.Task
+	sampled, heldSampled []Sequence
+	outside              int
 }
 
 func (r *run) notes() []string {

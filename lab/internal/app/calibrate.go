@@ -26,7 +26,9 @@ type calibrateOptions struct {
 	annotations            string // file
 	stressURL, stressModel string
 
-	found []calibrate.Gate
+	annotated []calibrate.Annotation
+	extra     calibrate.Extra
+	found     []calibrate.Gate
 }
 
 func calibrateFlags(c *cobra.Command, o *options) {
@@ -42,9 +44,15 @@ func calibrateFlags(c *cobra.Command, o *options) {
 	c.Flags().StringVar(&k.stressModel, "stress-guesser-model", "", "that `model`, which must be another one")
 }
 
-func checkCalibrate(o *options) error {
+func checkCalibrate(o *options) (err error) {
 	if o.nGiven && o.n < 1 {
 		return usage("give 1 or more", "--n %d is too few", o.n)
+	}
+	if o.calibrate.annotated, err = annotations(o.calibrate.annotations); err != nil {
+		return err
+	}
+	if o.calibrate.extra, err = models(o); err != nil {
+		return err
 	}
 	return openWorld(o)
 }
@@ -63,7 +71,7 @@ func runCalibrate(ctx context.Context, o *options) (*results.Result, []report.Fi
 		return nil, nil, err
 	}
 	c := calibrate.Options{
-		World: o.world(), Seed: o.seed, N: o.n, Defence: d, Resolve: resolve, Rubrics: rubrics, Progress: o.progress,
+		World: o.world(), Seed: o.seed, N: o.n, Defence: d, Resolve: resolve, Rubrics: rubrics, Progress: o.progress, Annotations: o.calibrate.annotated, Extra: o.calibrate.extra,
 		Signed: func(r *rubric.Rubric) bool { return slices.Contains(signed, r.Hash()) },
 	}
 	if o.n < 0 {
@@ -71,14 +79,6 @@ func runCalibrate(ctx context.Context, o *options) (*results.Result, []report.Fi
 	}
 	if o.quick {
 		c.N = 24
-	}
-	if c.Annotations, err = annotations(o.calibrate.annotations); err != nil {
-		return nil, nil, err
-	}
-	if !o.quick {
-		if c.Extra, err = models(o); err != nil {
-			return nil, nil, err
-		}
 	}
 	r, gates, err := calibrate.Run(ctx, c)
 	if err != nil {
