@@ -102,13 +102,15 @@ func (d *Draft) statement(ctx context.Context, req *Request, bound *evidence.Con
 }
 
 // challenge makes the second pass. If anything fails, it returns no answers and
-// believes no label.
+// believes no label. What the second pass sees where the first saw nothing may be of
+// any field, as if a clause had matched there.
 func (d *Draft) challenge(ctx context.Context, r *Request, labels []evidence.Label) ([]clause.Answer, error) {
 	second, ok := d.v.cfg.Defender.(Challenged)
-	if !ok || d.v.cfg.Challenges <= 0 || len(labels) == 0 {
+	if !ok || d.v.cfg.Challenges <= 0 {
 		return nil, nil
 	}
-	cs := evidence.Draw(d.v.cfg.Challenges, labels, d.fields)
+	pool := evidence.Pool{Fields: d.fields, Key: d.v.cfg.Key[:], Bind: d.c.Decision + "\x00" + d.c.Tool.Sink}
+	cs := pool.Draw(d.v.cfg.Challenges, labels, d.askable())
 	if len(cs) == 0 {
 		return nil, nil
 	}
@@ -121,10 +123,36 @@ func (d *Draft) challenge(ctx context.Context, r *Request, labels []evidence.Lab
 		return nil, err
 	}
 	out := make([]clause.Answer, len(cs))
-	for i := range cs {
-		out[i] = clause.Answer{Challenge: cs[i], Yes: yes[i]}
+	for i, c := range cs {
+		out[i] = clause.Answer{Challenge: c, Yes: yes[i]}
+		in, m := &d.readings[c.Part], rubric.Match{Start: c.Start, End: c.End, Field: rubric.AnyField, Clause: clause.Challenge}
+		if c.Disputed(labels, yes[i]) && !slices.Contains(in.Matches, m) {
+			in.Matches = append(in.Matches, m)
+			d.r.because(clause.Challenge, "a text: the defender left out bytes %d to %d, and then said what they touch", c.Start, c.End)
+		}
 	}
 	return out, nil
+}
+
+// askable is what is known of the parts without the evidence.
+func (d *Draft) askable() []evidence.Text {
+	out := make([]evidence.Text, len(d.readings))
+	for i := range d.readings {
+		r, p, t := &d.readings[i], &d.c.Parts[i], &out[i]
+		if t.Text = p.Text; r.Typed() {
+			t.Found = []evidence.Place{{End: len(p.Text)}}
+			continue
+		}
+		_, screened := d.rules.Screened(p.Path, d.class)
+		t.Free = r.Passes || screened && d.screen.by != nil
+		for _, m := range r.Matches {
+			t.Found = append(t.Found, evidence.Place{Start: m.Start, End: m.End})
+		}
+		for _, n := range r.Names {
+			t.Held = append(t.Held, evidence.Place{Start: n.Start, End: n.End})
+		}
+	}
+	return out
 }
 
 // planned returns the operators that the verifier would choose for labels, and

@@ -228,3 +228,56 @@ func TestChallenges(t *testing.T) {
 		})
 	}
 }
+
+// What a defender leaves out and then says is there may be of any field; whatever
+// else it says then makes no release wider.
+func TestChallengesFindOmissions(t *testing.T) {
+	note := "the lady from down the road was born in the year of the moon landing, and all is well"
+	field := func(cs []evidence.Challenge, says func(*evidence.Challenge) bool) ([]byte, error) {
+		out := make([]bool, len(cs))
+		for i := range cs {
+			out[i] = says(&cs[i]) == (cs[i].Field != evidence.None)
+		}
+		return evidence.MarshalAnswers(out)
+	}
+	mute := func(*evidence.Statement) {}
+	for name, c := range map[string]struct {
+		says  func(*evidence.Challenge) bool // it is private
+		first func(*evidence.Statement)
+		want  func(string) bool
+		rule  bool
+	}{
+		"the same again": {func(*evidence.Challenge) bool { return false }, mute, func(s string) bool { return s == note }, false},
+		"all is private": {func(*evidence.Challenge) bool { return true }, mute, func(s string) bool { return strings.Trim(strings.ReplaceAll(s, "[REDACTED]", ""), " ") == "" }, true},
+		"the moon is": {
+			func(c *evidence.Challenge) bool { return strings.Contains(note[c.Start:c.End], "moon") }, mute,
+			func(s string) bool { return !strings.Contains(s, "moon") && strings.Contains(s, "the lady") }, true,
+		},
+		"it was labelled none": {func(c *evidence.Challenge) bool { return c.Atom == 0 }, func(ev *evidence.Statement) {
+			ev.Atoms = []evidence.Label{{Part: 0, Start: 4, End: 8, Role: "text", Field: evidence.None, Relation: "none", Necessity: "required", Provenance: "model"}}
+			ev.Operators = []evidence.Proposal{{Atom: 0, Op: "identity"}}
+		}, func(s string) bool { return strings.HasPrefix(s, "the [REDACTED] from") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := omitting{edited(c.first), func(cs []evidence.Challenge) ([]byte, error) { return field(cs, c.says) }}
+			v := verifier(t, travel(), func(cfg *declassify.Config) { cfg.Defender, cfg.Challenges = d, 64 })
+			r := release(t, v, candidate("T1", broker(), "note", note))
+			if !c.want(sent(&r)) || hasRule(&r, clause.Challenge) != c.rule {
+				t.Errorf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
+			}
+			if c.rule != (r.Outcome == flow.Rewrite) {
+				t.Errorf("%v", r.Outcome)
+			}
+		})
+	}
+}
+
+// omitting is a defender whose second pass has a mind of its own.
+type omitting struct {
+	defender
+	answers func([]evidence.Challenge) ([]byte, error)
+}
+
+func (o omitting) Answers(_ context.Context, _ *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
+	return o.answers(cs)
+}

@@ -42,8 +42,8 @@ type Config struct {
 	Models []charge.Model
 	// Validator decides clauses; smt.Native if it is nil.
 	Validator smt.Validator
-	// Key is for fingerprints of values and of released texts, and for nothing
-	// else.
+	// Key is for fingerprints of values and of released texts and for drawing
+	// challenges, and for nothing else.
 	Key [32]byte
 	// Start returns the limits of a family that has released nothing yet: those
 	// of its task's signed rubric, which the family's first entry then names. If

@@ -168,9 +168,10 @@ func (q *problem) atom(i int, a *Atom) (covered smt.Formula) {
 	return covered
 }
 
-// answer states that the second pass agrees with the first: (iv).
+// answer states that the second pass agrees with the first: (iv). An answer about
+// what is no atom with a label states nothing.
 func (q *problem) answer(atoms []Atom, c *Answer) {
-	i := slices.IndexFunc(atoms, func(a Atom) bool { return a.Label == c.Atom && a.Field != Unknown })
+	i := slices.IndexFunc(atoms, func(a Atom) bool { return a.Label >= 0 && a.Label == c.Atom && a.Field != Unknown })
 	if i < 0 {
 		return
 	}

@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -144,27 +145,82 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Challenges are about labels of fields, and ask of each what may be so and what
-// may not.
+// Challenges are about labels and about what has none, and ask of each what may be
+// so and what may not.
 func TestDraw(t *testing.T) {
-	labels := sample().Atoms
-	yes, no := 0, 0
-	for _, c := range evidence.Draw(2000, labels, []string{"dob", "legal-name"}) {
-		l := &labels[c.Atom]
-		if c.Atom != 0 || c.Part != l.Part || c.Start != l.Start || c.End != l.End || (c.Field == "") == (c.Necessity == "") {
+	labels := sample().Atoms // of dob, and of none
+	texts := []evidence.Text{{Text: "1990-05-17", Found: []evidence.Place{{Start: 0, End: 10}}}, {Text: strings.Repeat("é", 40)}}
+	long := strings.Repeat("one two ", 40) + "1990-05-18 NAME"
+	texts = append(texts,
+		evidence.Text{Text: long, Free: true, Found: []evidence.Place{{Start: 320, End: 330}, {Start: 325, End: 400}}, Held: []evidence.Place{{Start: 331, End: 335}}},
+		evidence.Text{Text: "it may not pass"})
+	pool := evidence.Pool{Fields: []string{"dob", "legal-name"}, Key: []byte("key"), Bind: "D"}
+	all := pool.Draw(4000, labels, texts)
+	about := map[string]int{}
+	for _, c := range all {
+		if c.Atom >= 0 {
+			l := &labels[c.Atom]
+			if c.Part != l.Part || c.Start != l.Start || c.End != l.End || (c.Field == "") == (c.Necessity == "") {
+				t.Fatalf("%+v", c)
+			}
+			about[fmt.Sprint("label ", l.Field, " ", c.Field == l.Field || c.Necessity == l.Necessity)]++
+			continue
+		}
+		if c.Part != 2 || c.Field == "" || c.Necessity != "" || c.Start < 0 || c.End > 330 || c.Start >= c.End {
 			t.Fatalf("%+v", c)
 		}
-		if c.Field == l.Field || c.Necessity == l.Necessity {
-			yes++
-		} else {
-			no++
+		got := long[c.Start:c.End]
+		if n := len(strings.Fields(got)); n > 12 || strings.TrimSpace(got) != got || c.Start > 0 && long[c.Start-1] != ' ' {
+			t.Fatalf("%q", got)
+		}
+		about[fmt.Sprint("nothing ", got == "1990-05-18", " ", c.Field == evidence.None)]++
+	}
+	for kind, least := range map[string]int{"label dob true": 400, "label dob false": 250, "label none true": 400, "label none false": 250, "nothing true true": 80, "nothing true false": 80, "nothing false true": 500, "nothing false false": 500} {
+		if about[kind] < least {
+			t.Errorf("%s: %d, want %d: %v", kind, about[kind], least, about)
 		}
 	}
-	if yes < 1000 || no < 300 {
-		t.Errorf("%d times yes, %d times no", yes, no)
+	// The draw depends on the key and on all that is drawn from.
+	if !reflect.DeepEqual(pool.Draw(4000, labels, texts), all) {
+		t.Error("another draw for the same")
 	}
-	if evidence.Draw(3, labels[1:], []string{"dob"}) != nil || evidence.Draw(3, labels, nil) != nil {
+	key, bind, fewer := pool, pool, slices.Clone(texts)
+	key.Key, bind.Bind, fewer[3].Text = []byte("another"), "E", "it may not"
+	for what, got := range map[string][]evidence.Challenge{"key": key.Draw(9, labels, texts), "release": bind.Draw(9, labels, texts), "text": pool.Draw(9, labels, fewer), "labels": pool.Draw(9, labels[:1], texts)} {
+		if reflect.DeepEqual(got, all[:9]) {
+			t.Errorf("the same draw for another %s", what)
+		}
+	}
+	if pool.Draw(0, labels, texts) != nil || pool.Draw(3, nil, texts[1:2]) != nil || (&evidence.Pool{}).Draw(3, labels, texts) != nil {
 		t.Error("challenges about nothing")
+	}
+	if got := pool.Draw(3, nil, texts); len(got) != 3 || got[0].Atom >= 0 {
+		t.Errorf("all was left out, and asked is %v", got)
+	}
+}
+
+// A dispute is about what the first pass gave no field.
+func TestDisputed(t *testing.T) {
+	labels := sample().Atoms
+	for _, c := range []struct {
+		atom             int
+		field, necessity string
+		yes, want        bool
+	}{
+		{-1, "dob", "", true, true},
+		{-1, "dob", "", false, false},
+		{-1, "none", "", false, true},
+		{-1, "none", "", true, false},
+		{1, "dob", "", true, true},
+		{1, "none", "", false, true},
+		{1, "", "useful", true, false},
+		{0, "none", "", true, false}, // a label of a field: its clause decides
+		{0, "dob", "", false, false},
+	} {
+		one := evidence.Challenge{Atom: c.atom, Field: c.field, Necessity: c.necessity}
+		if got := one.Disputed(labels, c.yes); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
 

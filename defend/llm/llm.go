@@ -121,6 +121,9 @@ func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evid
 		}
 		text := r.Parts[c.Part].Text
 		q := question{Text: text, Stretch: text[c.Start:c.End], Question: "Does the stretch tell something of the field " + c.Field + "?"}
+		if c.Field == evidence.None {
+			q.Question = "Does the stretch tell nothing of any of the fields?"
+		}
 		if c.Necessity != "" {
 			q.Question = fmt.Sprintf("For a sink that is %s, is what the stretch tells %s?", r.Tool.Class, c.Necessity)
 		}

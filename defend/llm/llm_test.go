@@ -140,10 +140,10 @@ func TestEvidence(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	e, d := serve(t)
-	cs := []evidence.Challenge{{Part: 1, Start: 0, End: 6, Field: "diagnosis"}, {Part: 1, Start: 0, End: 6, Necessity: "useful"}}
-	e.answer = `{"answers":[true,false]}`
+	cs := []evidence.Challenge{{Part: 1, Start: 0, End: 6, Field: "diagnosis"}, {Part: 1, Start: 0, End: 6, Necessity: "useful"}, {Atom: -1, Part: 1, Start: 0, End: 6, Field: evidence.None}}
+	e.answer = `{"answers":[true,false,true]}`
 	raw, err := d.Answers(context.Background(), request(), cs)
-	if err != nil || string(raw) != `{"version":1,"answers":[true,false]}` {
+	if err != nil || string(raw) != `{"version":1,"answers":[true,false,true]}` {
 		t.Errorf("%s %v", raw, err)
 	}
 	for _, answer := range []string{`{"answers":[true]}`, `{"answers":null}`, `{"answers":[1,0]}`, `yes`} {

@@ -48,23 +48,30 @@ func Planned(r *declassify.Request, ev evidence.Statement) (_ []byte, err error)
 	return ev.Marshal()
 }
 
-// Answers reads the candidate again and says what each challenge asks.
+// Answers reads the candidate again and says what each challenge asks of its
+// stretch.
 func (Defender) Answers(_ context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
-	return Answered(cs, func(part int) ([]evidence.Label, error) { return Labels(r, part), nil })
+	return Answered(cs, func(c *evidence.Challenge) ([]evidence.Label, error) { return Labels(r, c.Part), nil })
 }
 
-// Answered are the answers to challenges by the labels of their parts.
-func Answered(cs []evidence.Challenge, labels func(part int) ([]evidence.Label, error)) ([]byte, error) {
+// Answered are the answers to challenges by the labels that a defender reads for each
+// the second time. Those that do not touch the challenge's stretch are not counted.
+func Answered(cs []evidence.Challenge, read func(*evidence.Challenge) ([]evidence.Label, error)) ([]byte, error) {
 	yes := make([]bool, len(cs))
 	for i := range cs {
 		c := &cs[i]
-		all, err := labels(c.Part)
+		labels, err := read(c)
 		if err != nil {
 			return nil, err
 		}
-		for _, l := range all {
-			if l.Start == c.Start && l.End == c.End {
-				yes[i] = c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity
+		yes[i] = c.Field == evidence.None
+		for _, l := range labels {
+			switch {
+			case l.End <= c.Start || c.End <= l.Start:
+			case c.Field == evidence.None:
+				yes[i] = false
+			case c.Field != "" && l.Field == c.Field || c.Necessity != "" && l.Necessity == c.Necessity:
+				yes[i] = true
 			}
 		}
 	}

@@ -64,8 +64,11 @@ func TestEvidence(t *testing.T) {
 		{Atom: 1, Part: 1, Start: 0, End: 4, Field: "email"},
 		{Atom: 0, Part: 0, Start: 0, End: 11, Necessity: "useful"},
 		{Atom: 0, Part: 0, Start: 0, End: 11, Necessity: "required"},
+		{Atom: -1, Part: 1, Start: 2, End: 8, Field: "email"},
+		{Atom: -1, Part: 1, Start: 2, End: 8, Field: "none"},
+		{Atom: -1, Part: 1, Start: 4, End: 5, Field: "none"},
 	})
-	if err != nil || string(raw) != `{"version":1,"answers":[true,false,true,false]}` {
+	if err != nil || string(raw) != `{"version":1,"answers":[true,false,true,false,true,false,true]}` {
 		t.Errorf("%s %v", raw, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
