@@ -142,7 +142,7 @@ func (v *verifier) lax() {
 
 // within reports whether no limit is above another's.
 func within(l, o *charge.Limits) bool {
-	ok := l.B <= o.B
+	ok := l.B <= o.B && l.Screened <= o.Screened
 	for k := 1; k < charge.Classes; k++ {
 		ok = ok && l.Cap[k] <= o.Cap[k] && l.Lambda[k] >= o.Lambda[k]
 	}

@@ -79,6 +79,7 @@ func TestLaxLimitsAreFound(t *testing.T) {
 		"a larger cap":              {someLimits(40, 20, 5, 1, 4000), []string{"strict"}, true},
 		"a larger first cap":        {someLimits(40, 21, 4, 1, 4000), []string{"strict"}, true},
 		"a smaller weight":          {someLimits(40, 20, 4, 1, 3999), []string{"strict"}, true},
+		"text passes by a model":    {screening(strict), []string{"strict"}, true},
 		"the best of both":          {someLimits(80, 20, 8, 1, 4000), []string{"strict", "wide"}, true},
 		"another's":                 {wide, []string{"strict"}, true},
 		"none that can be read":     {strict, []string{"none"}, true},
@@ -96,6 +97,12 @@ func TestLaxLimitsAreFound(t *testing.T) {
 			t.Errorf("%s: %v", name, r.Findings)
 		}
 	}
+}
+
+// screening are limits that let text pass by a model's judgement.
+func screening(l charge.Limits) charge.Limits {
+	l.Screened = 1
+	return l
 }
 
 // Whatever limits somebody draws: what is above the rubric's in any is found,

@@ -310,6 +310,18 @@ func (r *Resolved) Screened(path string, class flow.Class) (doubt flow.Bits, ok 
 	return doubt, true
 }
 
+// Screens reports whether Screened does so for some paths, as far as that can be told
+// without one: where each rubric has expressions for the class.
+func (r *Resolved) Screens(class flow.Class) (doubt flow.Bits, ok bool) {
+	for _, one := range r.rules {
+		if len(one.screened[class.Known()]) == 0 {
+			return 0, false
+		}
+		doubt = max(doubt, one.doubt)
+	}
+	return doubt, !r.fallback && len(r.rules) > 0
+}
+
 // Necessity says how much sinks of a class need a field; unnecessary where
 // nothing is said.
 func (r *Resolved) Necessity(field string, class flow.Class) Necessity {

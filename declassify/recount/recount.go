@@ -2,6 +2,9 @@
 // the fields, the operators, and the bits that these cost. It shares no code
 // with the verifier that made the entries, only the rubrics.
 //
+// Text that passed by a model's judgement has no atoms: an entry that is charged for
+// some is held to the least that the rubrics ask of one text.
+//
 // The check is one-sided. An atom may have been of several fields, which its
 // entry does not say, so an entry may charge more than what is computed here,
 // but not less.
@@ -24,6 +27,7 @@ const (
 	Operator charge.Rule = "operator" // they do not admit an atom's operator
 	Price    charge.Rule = "price"    // it charges less than they say
 	Release  charge.Rule = "release"  // it adds more than they allow one release
+	Screened charge.Rule = "screened" // they let no text pass by a model's judgement, or ask more for it
 )
 
 // Unknown is the field of an atom without a believed label.
@@ -46,6 +50,11 @@ type Rules interface {
 	Shape(field string) rubric.Hash
 	// Limits bound what one release may add.
 	Limits() rubric.Limits
+	// TopRisk is at least the cost of every field.
+	TopRisk() flow.Bits
+	// Screens reports whether text may pass by a model's judgement, and bounds the
+	// share of texts, in bits, of which that is wrong.
+	Screens(class flow.Class) (doubt flow.Bits, ok bool)
 }
 
 // maxValues is the number of values beyond which the verifier forgets all
@@ -139,6 +148,9 @@ func (c *Counter) judge(t *terms, before *charge.State, e *charge.Entry) error {
 				return Price.Errorf("atom %d (%s): sinks that are %v or worse then know %v of the value by its rubrics, by the entry %v", c.order[from]+1, a.Field, flow.Class(k), least, a.After[k])
 			}
 		}
+	}
+	if err := t.screened(e); err != nil {
+		return err
 	}
 	l := &t.limits
 	if e.Charge > l.B {

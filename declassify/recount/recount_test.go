@@ -23,6 +23,7 @@ import (
 	"github.com/margaydev/margay/declassify/recount"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/terms"
+	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger"
@@ -47,10 +48,10 @@ var sources = sync.OnceValues(func() ([]*rubric.Rubric, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, old := range []string{"", "bits: 5.2", "bits: 3.1", "budget: 60"} {
+	for i, old := range []string{"", "bits: 5.2", "bits: 3.1", "budget: 60", "residual:", "necessity:"} {
 		text := strings.Replace(string(b), "rubric: example-booking", fmt.Sprintf("rubric: example-%d", i), 1)
 		if old != "" {
-			text = strings.Replace(text, old, map[string]string{"bits: 5.2": "bits: 5.1", "bits: 3.1": "bits: 2.1", "budget: 60": "presence: 0.125\n  budget: 90"}[old], 1)
+			text = strings.Replace(text, old, map[string]string{"bits: 5.2": "bits: 5.1", "bits: 3.1": "bits: 2.1", "budget: 60": "presence: 0.125\n  budget: 90", "residual:": screens + "residual:", "necessity:": strings.Replace(screens, "60", "13", 1) + "necessity:"}[old], 1)
 		}
 		r, err := rubric.Parse("booking.yaml", []byte(text))
 		if err != nil {
@@ -60,6 +61,24 @@ var sources = sync.OnceValues(func() ([]*rubric.Rubric, error) {
 	}
 	return out, nil
 })
+
+// screens lets text pass by a model's judgement.
+const screens = `screened:
+  error: 0.05
+  cap: 60
+  paths: {required-service: ['^query$'], semi-trusted: ['^query$', '^notes$']}
+`
+
+// sure finds nothing private in what comes after "and".
+type sure struct{}
+
+func (sure) Doubt() flow.Bits { return flow.Bit / 100 }
+func (sure) Clear(_ context.Context, text string) ([]span.Place, error) {
+	if i := strings.Index(text, " and "); i >= 0 {
+		return []span.Place{{Start: i, End: len(text)}}, nil
+	}
+	return nil, nil
+}
 
 // values are those of the rubrics' own samples, by field.
 func values(all []*rubric.Rubric) map[string][]string {
@@ -164,8 +183,11 @@ func (x *run) rules() *rubric.Resolved {
 		return rubric.Fallback()
 	}
 	pool := x.all
-	if x.IntN(2) == 0 {
-		pool = x.all[len(x.all)-4:]
+	switch x.IntN(4) {
+	case 0, 1:
+		pool = x.all[len(x.all)-6:]
+	case 2:
+		pool = x.all[len(x.all)-2:]
 	}
 	for {
 		var some []*rubric.Rubric
@@ -182,7 +204,7 @@ func (x *run) rules() *rubric.Resolved {
 func (x *run) start() {
 	cfg := declassify.Config{
 		Resolve: func(q rubric.Query) (declassify.Rules, error) { return x.sinks[int(q.Sink[4]-'0')], nil },
-		Ledger:  x.book, History: x.store, Defender: rules.Defender{}, Key: [32]byte{1},
+		Ledger:  x.book, History: x.store, Defender: rules.Defender{}, Key: [32]byte{1}, Screener: sure{},
 	}
 	if x.task != nil {
 		cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
@@ -266,6 +288,9 @@ func (x *run) release() {
 	}
 	x.seen["released"]++
 	x.seen[string(c.Tool.Channel)]++
+	if r.Entry.Screened > 0 {
+		x.seen["screened"]++
+	}
 	for _, a := range r.Entry.Atoms {
 		x.seen[a.Op.String()]++
 		if a.Field == declassify.Unknown {
@@ -332,7 +357,7 @@ func TestHonestLedgersAreSound(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, what := range []string{"released", "denied", "waived", "unknown", "user", "memory", "model", "tool", "redact", "substitute", "generalize", "identity"} {
+	for _, what := range []string{"released", "denied", "waived", "unknown", "user", "memory", "model", "tool", "redact", "substitute", "generalize", "identity", "screened"} {
 		if seen[what] < 4 {
 			t.Errorf("%s came %d times only", what, seen[what])
 		}
@@ -538,6 +563,36 @@ func TestForgedLedgersAreNot(t *testing.T) {
 			e.Atoms[0].Value = charge.Hash{2}
 			e.Atoms = e.Atoms[:1]
 			e.Atoms[0].Cost, e.Atoms[0].After[1] = r.Limits().Cap[1], more
+			return true
+		}},
+		{"text that passed by a model, for less", recount.Screened, func(x *run, s *charge.State, e *charge.Entry) bool {
+			if x.own(e) == nil || e.Screened == 0 {
+				return false
+			}
+			doubt, _ := x.own(e).Screens(e.Class)
+			e.Screened = x.own(e).TopRisk()/1000*doubt/1000 - 1
+			return true
+		}},
+		{"text that passed by a model at a sink where none may", recount.Screened, func(x *run, s *charge.State, e *charge.Entry) bool {
+			r := x.own(e)
+			if r == nil || s.Limits.Screened < s.Doubt+20*flow.Bit {
+				return false
+			}
+			if _, ok := r.Screens(e.Class); ok {
+				return false
+			}
+			e.Screened = 20 * flow.Bit
+			return true
+		}},
+		{"more by a model than one release may", recount.Release, func(x *run, s *charge.State, e *charge.Entry) bool {
+			r := x.own(e)
+			if r == nil {
+				return false
+			}
+			if _, ok := r.Screens(e.Class); !ok || s.Limits.Screened <= r.Limits().Screened || s.Doubt > 0 {
+				return false
+			}
+			e.Screened = r.Limits().Screened + 1
 			return true
 		}},
 		{"another class", "", func(x *run, s *charge.State, e *charge.Entry) bool {

@@ -50,8 +50,10 @@ func (p prices) Joint(views []rubric.View) (sum flow.Bits) {
 	return sum
 }
 
-func (prices) Group(string) string            { return "all" }
-func (prices) Shape(field string) rubric.Hash { return rubric.Hash{field[0]} }
+func (prices) Group(string) string                  { return "all" }
+func (prices) Shape(field string) rubric.Hash       { return rubric.Hash{field[0]} }
+func (prices) TopRisk() flow.Bits                   { return rubric.MinTopRisk }
+func (prices) Screens(flow.Class) (flow.Bits, bool) { return 0, false }
 func (prices) Limits() (l rubric.Limits) {
 	l.B = 1 << 40
 	l.Cap = [4]flow.Bits{0, 1 << 40, 1 << 40, 1 << 40}

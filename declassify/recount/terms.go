@@ -101,6 +101,31 @@ func (t *terms) price(p *priced) (cost flow.Bits) {
 	return min(cost, charge.MaxAmount)
 }
 
+// maxWorst is the most that the worst field counts in what is charged for a model's
+// judgement.
+const maxWorst = 1 << 20 * flow.Bit
+
+// screened holds what an entry is charged for text that passed by a model's judgement
+// to the rules: nothing, or at least the bound of its error in one text times the worst
+// field, and no more than one release may have.
+func (t *terms) screened(e *charge.Entry) error {
+	if e.Screened == 0 {
+		return nil
+	}
+	doubt, ok := t.Screens(e.Class)
+	if !ok || e.Class > flow.SemiTrusted {
+		return Screened.Errorf("text passed by a model's judgement, and its rubrics let none pass to %v sinks", e.Class)
+	}
+	worst := min(t.TopRisk(), maxWorst) / 1000
+	if least := flow.Bits((int64(worst)*int64(doubt) + 999) / 1000); e.Screened < least {
+		return Screened.Errorf("one text that passes by a model's judgement costs %v by its rubrics, by the entry %v", least, e.Screened)
+	}
+	if e.Screened > t.limits.Screened {
+		return Release.Errorf("it is charged %v for a model's judgement, and its rubrics allow %v", e.Screened, t.limits.Screened)
+	}
+	return nil
+}
+
 // joint is Rules.Joint, computed once.
 func (t *terms) joint(views []rubric.View) flow.Bits {
 	t.key = t.key[:0]
@@ -136,7 +161,7 @@ func (c *Counter) under(e *charge.Entry) (out []*terms, err error) {
 	}
 	for i := range e.Rubrics {
 		one, wrong := c.terms(e.Rubrics[i : i+1])
-		if wrong != nil || (charge.Limits{B: one.limits.B, Cap: one.limits.Cap, Lambda: one.limits.Lambda}) != e.Limits {
+		if wrong != nil || (charge.Limits{B: one.limits.B, Cap: one.limits.Cap, Lambda: one.limits.Lambda, Screened: one.limits.Screened}) != e.Limits {
 			continue
 		}
 		if t, wrong := c.terms(slices.Delete(slices.Clone(e.Rubrics), i, i+1)); wrong == nil {
