@@ -33,6 +33,10 @@ type ours struct {
 	// category's trajectories, for the rows that hold it out; nil where the
 	// defender learns nothing.
 	retrained func(without string) (declassify.Defender, error)
+	// reader is a defender that finds what no clause does; nil: there is none.
+	// Challenges are measured with it: one that only repeats the clauses can't
+	// leave out anything that the verifier does not see by itself.
+	reader defence.Reader
 }
 
 // newOurs reads the rubrics of the suites traj and robust: those of a folder,
@@ -87,14 +91,26 @@ func (o *ours) tagged() (defence.Defence, error) {
 // ablations leave one check out each.
 func (o *ours) ablations() ([]traj.Ablation, error) {
 	var out []traj.Ablation
-	for _, name := range []defence.Ablation{defence.NoCoverage, defence.NoStructure, defence.NoAudit, defence.NoChallenges, defence.NoDefault} {
+	for _, name := range []defence.Ablation{defence.NoCoverage, defence.NoStructure, defence.NoAudit, defence.NoDefault} {
 		d, err := o.make(rules.Defender{}, nil, func(cfg *defence.MargayConfig) { cfg.Without = []defence.Ablation{name} })
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, traj.Ablation{Defence: d, Slice: "ablation=" + string(name)})
 	}
-	return out, nil
+	if o.reader == nil {
+		return out, nil
+	}
+	careless := defence.Careless{Inner: o.reader, Share: .5}
+	asked, err := o.make(careless, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	unasked, err := o.make(careless, nil, func(cfg *defence.MargayConfig) { cfg.Without = []defence.Ablation{defence.NoChallenges} })
+	if err != nil {
+		return nil, err
+	}
+	return append(out, traj.Ablation{Defence: asked, Slice: "defender=careless"}, traj.Ablation{Defence: unasked, Slice: "ablation=" + string(defence.NoChallenges)}), nil
 }
 
 // siblings are the categories that are nearest to each other.

@@ -19,7 +19,7 @@ const (
 	NoCoverage   Ablation = "no-coverage"             // predicates match nothing in free text
 	NoStructure  Ablation = "no-structural-fields"    // typed arguments are text like any other
 	NoAudit      Ablation = "no-audit"                // no bound by the dependency graph
-	NoChallenges Ablation = "no-challenges"           // the second pass asks nothing
+	NoChallenges Ablation = "no-challenges"           // the second pass asks nothing; of a Careless defender
 	NoDefault    Ablation = "no-conservative-default" // what nobody labels passes, and every label is believed
 )
 

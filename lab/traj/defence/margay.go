@@ -157,20 +157,13 @@ func fieldOf(variable string) string {
 
 // Release implements Session.
 func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
-	action := c.Action
+	at := *c
 	if s.m.cfg.Stand != nil {
-		action = s.m.cfg.Stand(action)
+		at.Action = s.m.cfg.Stand(c.Action)
 	}
-	in := declassify.Candidate{
-		Trajectory: s.id, Decision: fmt.Sprintf("step-%d", c.Step), Names: &s.names,
-		Tool: schema.Tool{Name: c.Tool, Action: action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
-	}
-	for i := range c.Parts {
-		p := &c.Parts[i]
-		in.Tool.Args = append(in.Tool.Args, schema.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
-		in.Parts = append(in.Parts, declassify.Part{Path: p.Path, Text: p.Text, Untrusted: p.From == world.FromTool})
-	}
-	rules, err := s.m.cfg.Resolve(rubric.Query{Action: action, Tool: c.Tool, Sink: c.Sink.Name, Channel: c.Sink.Channel, Class: c.Sink.Class.Known(), Fields: typed(c)})
+	in, query := at.declassify(&s.names)
+	in.Trajectory, in.Decision = s.id, fmt.Sprintf("step-%d", c.Step)
+	rules, err := s.m.cfg.Resolve(query)
 	if err == nil {
 		s.tie(rules)
 	} else if s.m.bare != nil {
@@ -198,6 +191,20 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 		out.Parts[i] = p.Text
 	}
 	return out, nil
+}
+
+// declassify is the candidate as the verifier takes it, and the question for its
+// rules. It has no ids.
+func (c *Candidate) declassify(by *names) (declassify.Candidate, rubric.Query) {
+	in := declassify.Candidate{
+		Names: by, Tool: declassify.Tool{Name: c.Tool, Action: c.Action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
+	}
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		in.Tool.Args = append(in.Tool.Args, declassify.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
+		in.Parts = append(in.Parts, declassify.Part{Path: p.Path, Text: p.Text, Untrusted: p.From == world.FromTool})
+	}
+	return in, rubric.Query{Action: c.Action, Tool: c.Tool, Sink: c.Sink.Name, Channel: c.Sink.Channel, Class: c.Sink.Class.Known(), Fields: typed(c)}
 }
 
 // decide makes a release, or what would be one without the checks that are left

@@ -200,23 +200,30 @@ func countryKind(f Field) Kind {
 // it needs, and the words of the task are still there. Parts are the released
 // texts, in the order of the step's; nil is a step that was denied.
 func (t *Task) Served(step int, parts []string) bool {
+	met, of := t.Met(step, parts)
+	return met == of && len(parts) == len(t.Steps[step].Parts)
+}
+
+// Met counts what a step is for: what its service needs and can read, and the words
+// of the task that are still there, of all such.
+func (t *Task) Met(step int, parts []string) (met, of int) {
 	s := &t.Steps[step]
-	if len(parts) != len(s.Parts) {
-		return false
+	if of = len(s.Needs) + len(s.Keeps); len(parts) != len(s.Parts) {
+		return 0, of
 	}
 	for _, n := range s.Needs {
 		at := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Path == n.Path })
-		if at < 0 || !t.Person.Meets(n, Disclosed(&s.Parts[at], parts[at])) {
-			return false
+		if at >= 0 && t.Person.Meets(n, Disclosed(&s.Parts[at], parts[at])) {
+			met++
 		}
 	}
 	for _, k := range s.Keeps {
 		at := slices.IndexFunc(s.Parts, func(p Part) bool { return p.Path == k.Path })
-		if at < 0 || !strings.Contains(parts[at], k.Text) {
-			return false
+		if at >= 0 && strings.Contains(parts[at], k.Text) {
+			met++
 		}
 	}
-	return true
+	return met, of
 }
 
 // Least are the least texts of a step's arguments that serve it: what an oracle
