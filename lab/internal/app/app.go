@@ -35,7 +35,7 @@ func (a *app) root() *cobra.Command {
 	for _, s := range suites() {
 		root.AddCommand(a.suiteCommand(&s))
 	}
-	root.AddCommand(a.allCommand(), a.compareCommand(), a.figuresCommand(), a.agentCommand(), a.trainCommand(), a.worldCommand(), demo.Command(&a.Command))
+	root.AddCommand(a.allCommand(), a.compareCommand(), a.figuresCommand(), a.agentCommand(), a.trainCommand(), a.worldCommand(), a.rewardCommand(), demo.Command(&a.Command))
 	a.Prepare(root)
 	return root
 }
