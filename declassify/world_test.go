@@ -72,6 +72,8 @@ func (w *world) Screened(path string, class flow.Class) (flow.Bits, bool) {
 	return bit / 10, w.limits.Screened > 0 && class <= flow.SemiTrusted
 }
 
+func (w *world) Screens(class flow.Class) (flow.Bits, bool) { return w.Screened("", class) }
+
 func (w *world) Necessity(field string, class flow.Class) rubric.Necessity {
 	if f := w.fields[field]; f != nil {
 		return f.nec[class]
