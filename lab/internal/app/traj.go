@@ -54,7 +54,7 @@ func trajFlags(c *cobra.Command, o *options) {
 func robustFlags(c *cobra.Command, o *options) {
 	c.Flags().IntVar(&o.n, "n", 120, "people of each seed; with --respell spellings for each recipient and argument (default twice the forms)")
 	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on; --respell takes one")
-	c.Flags().BoolVar(&o.traj.respell, "respell", false, "measure whether a value that was released is found again in every spelling, instead of the attacks")
+	c.Flags().BoolVar(&o.traj.respell, "respell", false, "measure whether a released value is found again in other spellings, instead of the attacks")
 	c.Flags().StringVar(&o.traj.causes, "causes", "", "with --respell: write to a `file` which spellings were missed; for seeds from 100 on")
 	trajOwnFlags(c, o)
 }
