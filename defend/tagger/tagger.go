@@ -127,17 +127,23 @@ func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte,
 	return rules.Planned(r, evidence.Statement{Context: r.Context, Atoms: slices.Concat(parts...)})
 }
 
-// Answers reads the candidate again and says what each challenge asks.
+// Answers reads the texts of labels again, and stretches without a label alone.
 func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
-	parts, err := d.labels(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return rules.Answered(cs, func(part int) ([]evidence.Label, error) {
-		if part < 0 || part >= len(parts) {
-			return nil, nil
+	return rules.Answered(cs, func(c *evidence.Challenge) ([]evidence.Label, error) {
+		known := rules.Labels(r, c.Part)
+		if c.Atom >= 0 {
+			found, err := d.found(ctx, r, c.Part, known)
+			return append(known, found...), err
 		}
-		return parts[part], nil
+		if arg := r.Tool.Arg(r.Parts[c.Part].Path); arg.Field != "" && !arg.Free {
+			return known, ctx.Err()
+		}
+		alone, err := d.model.Read(ctx, r.Parts[c.Part].Text[c.Start:c.End])
+		for i := range alone.Spans {
+			s := &alone.Spans[i]
+			known = add(known, r, c.Part, s, s.Start+c.Start, s.End+c.Start)
+		}
+		return known, err
 	})
 }
 

@@ -197,11 +197,11 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 // rules. It has no ids.
 func (c *Candidate) declassify(by *names) (declassify.Candidate, rubric.Query) {
 	in := declassify.Candidate{
-		Names: by, Tool: declassify.Tool{Name: c.Tool, Action: c.Action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
+		Names: by, Tool: schema.Tool{Name: c.Tool, Action: c.Action, Sink: c.Sink.Name, Class: c.Sink.Class, Channel: c.Sink.Channel},
 	}
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		in.Tool.Args = append(in.Tool.Args, declassify.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
+		in.Tool.Args = append(in.Tool.Args, schema.Arg{Path: p.Path, Field: string(p.Field), Free: p.Free})
 		in.Parts = append(in.Parts, declassify.Part{Path: p.Path, Text: p.Text, Untrusted: p.From == world.FromTool})
 	}
 	return in, rubric.Query{Action: c.Action, Tool: c.Tool, Sink: c.Sink.Name, Channel: c.Sink.Channel, Class: c.Sink.Class.Known(), Fields: typed(c)}
