@@ -246,6 +246,9 @@ func (in *input) calling(ctx context.Context, s *mediator.Session, flows []int) 
 	if d.outcome == block {
 		return d
 	}
+	if r.Less {
+		d.reason = r.Told // rubrics took it, no finding did
+	}
 	return in.clear(ctx, s, call, d)
 }
 

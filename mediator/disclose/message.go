@@ -50,6 +50,8 @@ type Decided struct {
 	// Told is what the model reads about a call that is made with parts of its
 	// arguments replaced.
 	Told string
+	// Less: rubrics alone took those parts.
+	Less bool
 }
 
 // Observe decides about what a tool tells, on its way to the model. Secrets
@@ -104,7 +106,8 @@ func (v *Verbs) Send(ctx context.Context, m *Message) Decided {
 		return r, err
 	})
 	if _, edited := out.Edits[m.Arguments]; edited && !out.Denied() {
-		out.Told = replaced(v.s.Clean(m.Tool), altered.First(out.Findings, withheld))
+		first := altered.First(out.Findings, withheld)
+		out.Told, out.Less = replaced(v.s.Clean(m.Tool), first), first.Rule == byRubrics
 	}
 	if out.Refusal != "" {
 		out.Refusal = session.WithID(out.Refusal, out.Decision.ID)
