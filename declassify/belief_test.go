@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -120,7 +121,7 @@ func TestMislabelledIsNotShown(t *testing.T) {
 	} {
 		v := verifier(t, w, func(cfg *declassify.Config) { cfg.Defender = c.d })
 		r := release(t, v, candidate("T1", tool, c.path, "x123-456"))
-		if sent(&r) != "[REDACTED]" || !hasRule(&r, declassify.Mislabelled) {
+		if sent(&r) != "[REDACTED]" || !hasRule(&r, rule.Mislabelled) {
 			t.Errorf("%s: %s %q %v", c.path, r.Outcome, sent(&r), r.Reasons)
 		}
 	}

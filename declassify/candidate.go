@@ -3,6 +3,7 @@ package declassify
 import (
 	"unicode/utf8"
 
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
@@ -82,16 +83,16 @@ func (c *Candidate) query() rubric.Query {
 
 func (c *Candidate) check() error {
 	if len(c.Parts) > MaxParts {
-		return CandidateRule.Errorf("%d parts, at most %d", len(c.Parts), MaxParts)
+		return rule.Candidate.Errorf("%d parts, at most %d", len(c.Parts), MaxParts)
 	}
 	n := 0
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		if n += len(p.Text) + len(p.Path); n > MaxText {
-			return CandidateRule.Errorf("more than %d bytes", MaxText)
+			return rule.Candidate.Errorf("more than %d bytes", MaxText)
 		}
 		if !utf8.ValidString(p.Text) || !utf8.ValidString(p.Path) {
-			return CandidateRule.Errorf("part %d is not valid UTF-8", i)
+			return rule.Candidate.Errorf("part %d is not valid UTF-8", i)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
@@ -27,10 +28,10 @@ type Piece struct {
 
 	part, start, end int
 	path             string
-	text             string // the value; of a pseudonym, its value
-	token            string // the pseudonym in its place, if any
-	label            int    // of the evidence; -1: none
-	why              Rule   // why the field is unknown
+	text             string    // the value; of a pseudonym, its value
+	token            string    // the pseudonym in its place, if any
+	label            int       // of the evidence; -1: none
+	why              rule.Rule // why the field is unknown
 
 	// fields are those that the piece may be of; all if any is set.
 	fields []string
@@ -125,7 +126,7 @@ func (r *Reading) value(text string) string {
 
 // cut cuts the parts by their readings and by labels, which evidence.Check has
 // sorted by place.
-func (k *cutter) cut(labels []evidence.Label, distrust map[int]Rule) error {
+func (k *cutter) cut(labels []evidence.Label, distrust map[int]rule.Rule) error {
 	k.pieces, k.screen.parts = k.pieces[:0], nil
 	at := 0
 	for i := range k.readings {
@@ -141,14 +142,14 @@ func (k *cutter) cut(labels []evidence.Label, distrust map[int]Rule) error {
 			k.text(i, r, labels, from, at, distrust)
 		}
 		if len(k.pieces) > MaxAtoms {
-			return CandidateRule.Errorf("more than %d atoms", MaxAtoms)
+			return rule.Candidate.Errorf("more than %d atoms", MaxAtoms)
 		}
 	}
 	return nil
 }
 
 // text makes the pieces of free text, or of an argument of no field.
-func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, distrust map[int]Rule) {
+func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, distrust map[int]rule.Rule) {
 	p := &k.c.Parts[i]
 	names := make([]span.Place, len(r.Names))
 	for j := range r.Names {
@@ -169,7 +170,7 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 		spans = k.screened(i, p.Text, spans)
 	}
 	for _, s := range spans {
-		a := Piece{part: i, start: s.Start, end: s.End, path: p.Path, text: p.Text[s.Start:s.End], label: -1, plain: !r.Arg.Free, lone: !r.Passes && !k.screen.parts[i], match: s.Match, Field: Unknown, why: Unlabelled}
+		a := Piece{part: i, start: s.Start, end: s.End, path: p.Path, text: p.Text[s.Start:s.End], label: -1, plain: !r.Arg.Free, lone: !r.Passes && !k.screen.parts[i], match: s.Match, Field: Unknown, why: rule.Unlabelled}
 		switch {
 		case s.Name >= 0:
 			n := &r.Names[s.Name]
@@ -184,13 +185,13 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 			a.fields, a.any, a.Field, a.sure = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field, slices.Contains(s.Only, l.Field)
 			a.canon = r.canonical(s.Start, s.End, l.Field)
 			if !a.any && !slices.Contains(s.Only, l.Field) {
-				a.why, a.Field = Mislabelled, Unknown
+				a.why, a.Field = rule.Mislabelled, Unknown
 			}
 			a.trust(l, distrust)
 		default:
 			a.any = true
 			if s.Match {
-				a.why = Coverage
+				a.why = rule.Coverage
 			}
 		}
 		k.add(a)
@@ -198,9 +199,9 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 }
 
 // argument makes the piece of a typed argument: the whole of it.
-func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to int, distrust map[int]Rule) {
+func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to int, distrust map[int]rule.Rule) {
 	p, field := &k.c.Parts[i], r.Arg.Field
-	a := Piece{part: i, end: len(p.Text), path: p.Path, text: r.value(p.Text), typed: true, schema: field, label: -1, Field: Unknown, why: Unlabelled, fields: []string{field}}
+	a := Piece{part: i, end: len(p.Text), path: p.Path, text: r.value(p.Text), typed: true, schema: field, label: -1, Field: Unknown, why: rule.Unlabelled, fields: []string{field}}
 	if n := r.whole(p.Text); n != nil {
 		a.named = n.Field != field || n.Value == "" // not resolved here
 		a.Field, a.fields, a.token = n.Field, append(a.fields, n.Field), p.Text
@@ -218,9 +219,9 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 			case field:
 				a.Field = field
 			case evidence.None:
-				a.why = Coverage
+				a.why = rule.Coverage
 			default:
-				a.why = Mislabelled
+				a.why = rule.Mislabelled
 			}
 			a.trust(l, distrust)
 		}
@@ -254,7 +255,7 @@ func (r *Reading) canonical(start, end int, field string) string {
 }
 
 // trust notes a label's claim, and distrusts a label that a clause contradicted.
-func (a *Piece) trust(l *evidence.Label, distrust map[int]Rule) {
+func (a *Piece) trust(l *evidence.Label, distrust map[int]rule.Rule) {
 	a.Claim = l.Field
 	if why, ok := distrust[a.label]; ok {
 		a.Field, a.why = Unknown, why
@@ -264,7 +265,7 @@ func (a *Piece) trust(l *evidence.Label, distrust map[int]Rule) {
 // add completes the fields of a piece.
 func (k *cutter) add(a Piece) {
 	if _, known := slices.BinarySearch(k.fields, a.Field); !known && a.Field != Unknown {
-		a.Field, a.why = Unknown, Undeclared
+		a.Field, a.why = Unknown, rule.Undeclared
 	}
 	slices.Sort(a.fields)
 	a.fields = slices.Compact(a.fields)

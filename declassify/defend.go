@@ -8,6 +8,7 @@ import (
 	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
@@ -57,7 +58,7 @@ func (d *Draft) Ask(ctx context.Context) {
 	}
 	d.clock.to(&d.r.Phases.Defend)
 	if err != nil {
-		d.r.because(ruleOf(err, evidence.Failed), "the evidence is ignored: %v", err)
+		d.r.because(rule.Of(err, evidence.Failed), "the evidence is ignored: %v", err)
 		return
 	}
 	d.labels, d.proposals, d.answers = stated.Atoms, stated.Operators, answers

@@ -13,6 +13,7 @@ import (
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/shown"
 	"github.com/margaydev/margay/declassify/terms"
@@ -47,7 +48,7 @@ type Draft struct {
 	labels    []evidence.Label
 	proposals []evidence.Proposal
 	answers   []clause.Answer
-	distrust  map[int]Rule
+	distrust  map[int]rule.Rule
 
 	r     *Release
 	clock lap
@@ -111,7 +112,7 @@ func (d *Draft) Run(ctx context.Context) bool {
 			return fits
 		}
 	}
-	*d.r = deny(ValidatorError, "the clauses kept contradicting labels")
+	*d.r = deny(rule.ValidatorError, "the clauses kept contradicting labels")
 	return false
 }
 
@@ -141,9 +142,9 @@ func (d *Draft) settle(ctx context.Context) (fits, again bool) {
 			return true, false
 		case errors.Is(err, charge.Doubt) && !d.screen.off:
 			d.screen.off = true
-			d.r.because(Doubt, "%v", err)
+			d.r.because(rule.Doubt, "%v", err)
 			return false, true
-		case Short(err) == "":
+		case rule.Short(err) == "":
 			return d.Refuse(err), false
 		case !d.Lower():
 			return d.Unaffordable(err), false
@@ -210,9 +211,9 @@ func (d *Draft) Suspect(fails []clause.Failure) bool {
 			continue
 		}
 		if d.distrust == nil {
-			d.distrust = map[int]Rule{}
+			d.distrust = map[int]rule.Rule{}
 		}
-		d.distrust[a.label] = Rule(x.Clause)
+		d.distrust[a.label] = rule.Rule(x.Clause)
 		any = true
 	}
 	return any
@@ -349,7 +350,7 @@ func (d *Draft) Report() {
 		if op == choice.Pseudonym && a.token == "" {
 			r.Named = append(r.Named, Named{a.Field, a.whole(), d.c.Names.Name(a.Field, a.whole())})
 		}
-		if a.Field == Unknown || a.why == OutOfRange {
+		if a.Field == Unknown || a.why == rule.OutOfRange {
 			r.because(a.why, "%s: bytes %d to %d may be of any secret field, and were %sed", d.place(a), a.start, a.end, strings.TrimSuffix(op.Kind.String(), "e"))
 		}
 	}
@@ -364,9 +365,9 @@ func (d *Draft) intact() bool {
 		switch keep := d.readings[a.part].Arg.Keep; {
 		case a.ops[a.op].Kind == rubric.Identity || a.token != "" && !p.Fixed || !keep && !p.Fixed || slices.Contains(d.c.Waived, a.Field):
 		case keep:
-			return d.Refuse(Needed.Errorf("%s: %s would be taken from it, and the call makes no sense without it", d.place(a), a.Field))
+			return d.Refuse(rule.Needed.Errorf("%s: %s would be taken from it, and the call makes no sense without it", d.place(a), a.Field))
 		default:
-			return d.Refuse(Needed.Errorf("%s would have to be taken from a name or another text that can't be edited", a.Field))
+			return d.Refuse(rule.Needed.Errorf("%s would have to be taken from a name or another text that can't be edited", a.Field))
 		}
 	}
 	return true
@@ -385,7 +386,7 @@ func (d *Draft) place(a *Piece) string {
 // false, as the others do.
 func (d *Draft) Refuse(err error) bool {
 	d.r.Outcome = flow.Deny
-	d.r.because(ruleOf(err, LedgerFailed), "%v", err)
+	d.r.because(rule.Of(err, rule.LedgerFailed), "%v", err)
 	return false
 }
 
@@ -395,27 +396,27 @@ func (d *Draft) Unprovable(fails []clause.Failure) bool {
 	r.Outcome = flow.Deny
 	only := true
 	for _, x := range fails {
-		rule := Rule(x.Clause)
+		which := rule.Rule(x.Clause)
 		if x.Atom < 0 {
-			r.because(rule, "the clause %s does not hold", rule)
+			r.because(which, "the clause %s does not hold", which)
 			only = false
 			continue
 		}
 		a := &d.pieces[x.Atom]
-		if rule == Utility {
+		if which == rule.Utility {
 			r.Missing = append(r.Missing, a.need())
-			r.because(rule, "%s: %s must reach %s, and may not (%s)", d.place(a), a.need(), d.c.Tool.Sink, a.hindrance())
+			r.because(which, "%s: %s must reach %s, and may not (%s)", d.place(a), a.need(), d.c.Tool.Sink, a.hindrance())
 			continue
 		}
 		only = false
-		r.because(rule, "%s: %s(%s) is refused", d.place(a), a.ops[a.op], a.Field)
+		r.because(which, "%s: %s(%s) is refused", d.place(a), a.ops[a.op], a.Field)
 	}
 	return d.question(only)
 }
 
 // hindrance is why a piece can't be shown.
 func (a *Piece) hindrance() string {
-	if a.Field == Unknown || a.why == OutOfRange {
+	if a.Field == Unknown || a.why == rule.OutOfRange {
 		return string(a.why)
 	}
 	return "the rubrics admit no operator that shows enough"
@@ -424,7 +425,7 @@ func (a *Piece) hindrance() string {
 // Unaffordable denies the release because the needed fields do not fit.
 func (d *Draft) Unaffordable(err error) bool {
 	d.r.Outcome = flow.Deny
-	d.r.because(Short(err), "%v", err)
+	d.r.because(rule.Short(err), "%v", err)
 	for i := range d.pieces {
 		if a := &d.pieces[i]; a.floor > 0 && a.kappa > 0 {
 			d.r.Missing = append(d.r.Missing, a.Field)
@@ -457,7 +458,7 @@ func (d *Draft) commit(ctx context.Context, l Ledger) (r Release, again bool) {
 	}
 	if err != nil {
 		*d.r = Release{Reasons: d.r.Reasons, Phases: d.r.Phases}
-		d.Refuse(LedgerFailed.Errorf("%w", err))
+		d.Refuse(rule.LedgerFailed.Errorf("%w", err))
 		return *d.r, false
 	}
 	d.r.Receipt = receipt

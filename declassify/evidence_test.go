@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/flow"
 )
 
@@ -50,7 +51,7 @@ func TestEvidenceIsRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		d    declassify.Defender
-		rule declassify.Rule
+		rule rule.Rule
 	}{
 		"no JSON":              {raw("{"), evidence.Syntax},
 		"nothing":              {raw(""), evidence.Syntax},
@@ -112,15 +113,15 @@ func TestLabelsAreNotBelieved(t *testing.T) {
 	honest := edited(func(*evidence.Statement) {})
 	for name, c := range map[string]struct {
 		d    declassify.Defender
-		rule declassify.Rule
+		rule rule.Rule
 		sent string
 	}{
 		"honest":               {honest, "", "1990|born 1990"},
-		"none":                 {relabelled(func(l *evidence.Label) { l.Field = evidence.None }), declassify.Coverage, "[REDACTED]|born [REDACTED]"},
-		"another field":        {relabelled(func(l *evidence.Label) { l.Field = "legal-name" }), declassify.Mislabelled, "[REDACTED]|born [REDACTED]"},
-		"no field":             {relabelled(func(l *evidence.Label) { l.Field = "star-sign" }), declassify.Mislabelled, "[REDACTED]|born [REDACTED]"},
+		"none":                 {relabelled(func(l *evidence.Label) { l.Field = evidence.None }), rule.Coverage, "[REDACTED]|born [REDACTED]"},
+		"another field":        {relabelled(func(l *evidence.Label) { l.Field = "legal-name" }), rule.Mislabelled, "[REDACTED]|born [REDACTED]"},
+		"no field":             {relabelled(func(l *evidence.Label) { l.Field = "star-sign" }), rule.Mislabelled, "[REDACTED]|born [REDACTED]"},
 		"another necessity":    {relabelled(func(l *evidence.Label) { l.Necessity = "required" }), clause.Necessity, "[REDACTED]|born [REDACTED]"},
-		"a part of the value":  {relabelled(func(l *evidence.Label) { l.End -= 3 }), declassify.Coverage, "[REDACTED]|born [REDACTED]"},
+		"a part of the value":  {relabelled(func(l *evidence.Label) { l.End -= 3 }), rule.Coverage, "[REDACTED]|born [REDACTED]"},
 		"more than the value":  {relabelled(func(l *evidence.Label) { l.Start = 0 }), "", "1990|[REDACTED]"},
 		"nothing":              {edited(func(ev *evidence.Statement) { ev.Atoms, ev.Operators = nil, nil }), evidence.Variant, "[REDACTED]|born [REDACTED]"},
 		"asks for more":        {operated("identity", 0), "", "1990|born 1990"},
@@ -203,7 +204,7 @@ func truth(cs []evidence.Challenge) []bool {
 func TestChallenges(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers func([]evidence.Challenge) ([]byte, error)
-		rule    declassify.Rule
+		rule    rule.Rule
 		sent    string
 	}{
 		"the truth": {func(cs []evidence.Challenge) ([]byte, error) { return evidence.MarshalAnswers(truth(cs)) }, "", "1990"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -56,32 +57,32 @@ func TestFailuresDeny(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		broken func(*declassify.Config)
-		rule   declassify.Rule
+		rule   rule.Rule
 	}{
-		{"the entry can't be kept", func(cfg *declassify.Config) { cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, commit: errBroken} }, declassify.LedgerFailed},
+		{"the entry can't be kept", func(cfg *declassify.Config) { cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, commit: errBroken} }, rule.LedgerFailed},
 		{"it may be there", func(cfg *declassify.Config) {
 			cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, commit: context.DeadlineExceeded}
-		}, declassify.LedgerFailed},
-		{"the head can't be read", func(cfg *declassify.Config) { cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, head: errBroken} }, declassify.LedgerFailed},
+		}, rule.LedgerFailed},
+		{"the head can't be read", func(cfg *declassify.Config) { cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, head: errBroken} }, rule.LedgerFailed},
 		{"others always come first", func(cfg *declassify.Config) {
 			cfg.Ledger = &brokenLedger{Ledger: cfg.Ledger, commit: fmt.Errorf("entry: %w", charge.ErrConflict)}
-		}, declassify.Busy},
-		{"what was shown can't be read", func(cfg *declassify.Config) { cfg.History = brokenHistory{} }, declassify.LedgerFailed},
-		{"the validator can't say", func(cfg *declassify.Config) { cfg.Validator = brokenValidator{} }, declassify.ValidatorError},
+		}, rule.Busy},
+		{"what was shown can't be read", func(cfg *declassify.Config) { cfg.History = brokenHistory{} }, rule.LedgerFailed},
+		{"the validator can't say", func(cfg *declassify.Config) { cfg.Validator = brokenValidator{} }, rule.ValidatorError},
 		{"the rubrics can't be relied on", func(cfg *declassify.Config) {
 			cfg.Resolve = func(rubric.Query) (declassify.Rules, error) { return travel(), errBroken }
-		}, declassify.NoRubric},
+		}, rule.Rubric},
 		{"nor can the task's", func(cfg *declassify.Config) {
 			cfg.Start = func(*declassify.Candidate, declassify.Rules) (rubric.Limits, rubric.Hash, error) {
 				return travel().limits, rubric.Hash{}, errBroken
 			}
-		}, declassify.NoRubric},
+		}, rule.Rubric},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := travel()
 			book, store := ledgerOf(t, w)
 			fill := func(cfg *declassify.Config) { cfg.Ledger, cfg.History = book, store }
-			if c.rule == declassify.LedgerFailed { // there is something to be read
+			if c.rule == rule.LedgerFailed { // there is something to be read
 				v := verifier(t, w, fill)
 				if r := release(t, v, candidate("T1", broker(), "from", "SFO")); !r.Released() {
 					t.Fatal(r.Reasons)
@@ -115,7 +116,7 @@ func TestBadDefenders(t *testing.T) {
 	over := make(chan struct{})
 	t.Cleanup(func() { close(over) })
 	for name, c := range map[string]struct {
-		rule declassify.Rule
+		rule rule.Rule
 		f    bad
 	}{
 		"late": {evidence.Late, func(ctx context.Context, _ *declassify.Request) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }},
@@ -169,7 +170,7 @@ func TestCandidatesAreBounded(t *testing.T) {
 		"bad text":   candidate("T1", broker(), "note", "born \xff1990-05-17"),
 		"a bad path": candidate("T1", broker(), "note\xc3", "so"),
 	} {
-		if r := release(t, verifier(t, travel(), nil), c); r.Outcome != flow.Deny || !hasRule(&r, declassify.CandidateRule) || r.Parts() != nil {
+		if r := release(t, verifier(t, travel(), nil), c); r.Outcome != flow.Deny || !hasRule(&r, rule.Candidate) || r.Parts() != nil {
 			t.Errorf("%s: %s %v", name, r.Outcome, r.Reasons)
 		}
 	}

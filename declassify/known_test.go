@@ -9,6 +9,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 )
@@ -155,11 +156,11 @@ func TestKept(t *testing.T) {
 	to := broker()
 	to.Args = append(to.Args, schema.Arg{Path: "to", Field: "legal-name", Keep: true}, schema.Arg{Path: "cc", Keep: true})
 	r := release(t, v, candidate("T1", to, "to", "Ada Lovelace"))
-	if r.Released() || !hasRule(&r, declassify.Utility) {
+	if r.Released() || !hasRule(&r, rule.Utility) {
 		t.Errorf("a recipient is destroyed: %q %v", sent(&r), r.Reasons)
 	}
 	r = release(t, v, candidate("T1", to, "cc", "+49-1555-1234"))
-	if r.Released() || !hasRule(&r, declassify.Needed) {
+	if r.Released() || !hasRule(&r, rule.Needed) {
 		t.Errorf("a recipient is destroyed: %q %v", sent(&r), r.Reasons)
 	}
 	if r = release(t, v, candidate("T1", to, "cc", "#general", "from", "+49-1555-1234")); sent(&r) != "#general|+49" {
@@ -168,7 +169,7 @@ func TestKept(t *testing.T) {
 	fixed := candidate("T1", stranger(), "from", "born 1990-05-17")
 	fixed.Parts[0].Fixed = true
 	r = release(t, v, fixed)
-	if r.Released() || !hasRule(&r, declassify.Needed) || r.Entry != nil && r.Entry.Seq > 1 {
+	if r.Released() || !hasRule(&r, rule.Needed) || r.Entry != nil && r.Entry.Seq > 1 {
 		t.Errorf("sent %q %v", sent(&r), r.Reasons)
 	}
 	if r = release(t, v, candidate("T1", broker(), "from", "SFO")); r.Entry.Seq != 2 {

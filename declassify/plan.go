@@ -10,6 +10,7 @@ import (
 
 	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
@@ -227,7 +228,7 @@ func (k *cutter) variant() []Part {
 				a.ops = slices.DeleteFunc(slices.Clone(a.ops), func(o rubric.Op) bool { return o == op })
 			} else {
 				a.ops = slices.DeleteFunc(slices.Clone(a.ops), func(o rubric.Op) bool { return o.Kind >= rubric.Generalize })
-				a.why = OutOfRange
+				a.why = rule.OutOfRange
 			}
 			a.lost = a.lost || a.floor > 0
 			a.floor, a.op = 0, 1

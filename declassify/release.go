@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
@@ -90,14 +91,14 @@ func (l *lap) to(d *time.Duration) {
 
 const maxReasons = 64
 
-func (r *Release) because(rule Rule, format string, args ...any) {
+func (r *Release) because(code rule.Rule, format string, args ...any) {
 	if len(r.Reasons) < maxReasons {
-		r.Reasons = append(r.Reasons, flow.Reason{Code: string(rule), Detail: fmt.Sprintf(format, args...)})
+		r.Reasons = append(r.Reasons, flow.Reason{Code: string(code), Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
-func deny(rule Rule, format string, args ...any) Release {
+func deny(code rule.Rule, format string, args ...any) Release {
 	r := Release{Outcome: flow.Deny}
-	r.because(rule, format, args...)
+	r.because(code, format, args...)
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
@@ -62,7 +63,7 @@ func TestEscalation(t *testing.T) {
 	w.limits.B = 20 * bit
 	c := candidate("T1", airline(), "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17")
 	r = release(t, verifier(t, w, nil), c)
-	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) || strings.Join(r.Missing, " ") != "dob legal-name" || r.Parts() != nil {
+	if r.Outcome != flow.Deny || !hasRule(&r, rule.Budget) || strings.Join(r.Missing, " ") != "dob legal-name" || r.Parts() != nil {
 		t.Fatalf("%s %q %v %v", r.Outcome, sent(&r), r.Reasons, r.Missing)
 	}
 	v = verifier(t, w, func(cfg *declassify.Config) { cfg.Ask = true })
@@ -80,11 +81,11 @@ func TestEscalation(t *testing.T) {
 func TestWithoutLabels(t *testing.T) {
 	v := verifier(t, travel(), func(cfg *declassify.Config) { cfg.Defender = nil })
 	r := release(t, v, candidate("T1", broker(), "from", "SFO", "passengers.0.dob", "1990-05-17", "note", "born 1990-05-17, flies"))
-	if r.Outcome != flow.Rewrite || sent(&r) != "SFO|[REDACTED]|born [REDACTED], flies" || !hasRule(&r, declassify.Unlabelled) || !hasRule(&r, declassify.Coverage) {
+	if r.Outcome != flow.Rewrite || sent(&r) != "SFO|[REDACTED]|born [REDACTED], flies" || !hasRule(&r, rule.Unlabelled) || !hasRule(&r, rule.Coverage) {
 		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
 	}
 	r = release(t, v, candidate("T1", airline(), "passengers.0.dob", "1990-05-17"))
-	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Utility) {
+	if r.Outcome != flow.Deny || !hasRule(&r, rule.Utility) {
 		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
 	}
 	w := travel()
@@ -143,7 +144,7 @@ func TestOutsideOfThePopulation(t *testing.T) {
 		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
 	}
 	r = release(t, v, candidate("T1", airline(), "passengers.0.dob", "in May"))
-	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Utility) {
+	if r.Outcome != flow.Deny || !hasRule(&r, rule.Utility) {
 		t.Fatalf("%s %q %v", r.Outcome, sent(&r), r.Reasons)
 	}
 }
@@ -209,7 +210,7 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	r := release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace"))
-	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) {
+	if r.Outcome != flow.Deny || !hasRule(&r, rule.Budget) {
 		t.Fatalf("%s %v", r.Outcome, r.Reasons)
 	}
 	// The first entry names it, in its place, and no other does.
@@ -231,7 +232,7 @@ func TestLimits(t *testing.T) {
 		t.Fatalf("%s %v %v", r.Outcome, r.Reasons, r.Entry)
 	}
 	r = release(t, v, candidate("T1", airline(), "passengers.0.dob", "1990-05-17"))
-	if r.Outcome != flow.Deny || !hasRule(&r, declassify.Budget) {
+	if r.Outcome != flow.Deny || !hasRule(&r, rule.Budget) {
 		t.Fatalf("the rubric of a later release widened the task's: %s %v", r.Outcome, r.Reasons)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
@@ -60,7 +61,7 @@ func TestScreened(t *testing.T) {
 		if sent(&r) != c.out || r.Entry.Doubt != c.doubt {
 			t.Errorf("%d: sent %q with %v, want %q with %v (%v)", i, sent(&r), r.Entry.Doubt, c.out, c.doubt, r.Reasons)
 		}
-		if full := i > 2; full != hasRule(&r, declassify.Doubt) {
+		if full := i > 2; full != hasRule(&r, rule.Doubt) {
 			t.Errorf("%d: %v", i, r.Reasons)
 		}
 		if r.Entry.Caps[flow.SemiTrusted] > 3*bit {

@@ -10,6 +10,7 @@ import (
 	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/known"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/shown"
 	"github.com/margaydev/margay/declassify/smt"
 	"github.com/margaydev/margay/flow"
@@ -145,31 +146,31 @@ func (v *Verifier) Try(ctx context.Context, c Candidate) (Release, []Part, error
 // again if end says that another release came first.
 func (v *Verifier) decide(ctx context.Context, c *Candidate, end func(*Draft) (r Release, again bool)) (Release, error) {
 	if err := c.check(); err != nil {
-		return deny(ruleOf(err, CandidateRule), "%v", err), nil
+		return deny(rule.Of(err, rule.Candidate), "%v", err), nil
 	}
 	c.Tool.Class = c.Tool.Class.Known()
 	rules, err := v.cfg.Resolve(c.query())
 	if err != nil {
-		return deny(NoRubric, "%v", err), ctx.Err()
+		return deny(rule.Rubric, "%v", err), ctx.Err()
 	}
 	f := v.family(c.family())
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for range maxTries {
 		if err := ctx.Err(); err != nil {
-			return deny(LedgerFailed, "cancelled"), err
+			return deny(rule.LedgerFailed, "cancelled"), err
 		}
 		s, err := v.catchUp(ctx, c.family(), &f.past)
 		if err != nil {
-			return deny(LedgerFailed, "%v", err), ctx.Err()
+			return deny(rule.LedgerFailed, "%v", err), ctx.Err()
 		}
 		d, err := v.Draft(c, rules, &f.past, s)
 		if err != nil {
-			return deny(NoRubric, "%v", err), ctx.Err()
+			return deny(rule.Rubric, "%v", err), ctx.Err()
 		}
 		fits := d.Run(ctx)
 		if err := f.past.Seen.Keep(ctx, v.cfg.Keeper, c.family()); err != nil {
-			return deny(LedgerFailed, "%v", err), ctx.Err()
+			return deny(rule.LedgerFailed, "%v", err), ctx.Err()
 		}
 		if !fits {
 			return d.Result(), ctx.Err()
@@ -178,7 +179,7 @@ func (v *Verifier) decide(ctx context.Context, c *Candidate, end func(*Draft) (r
 			return r, ctx.Err()
 		}
 	}
-	return deny(Busy, "other releases of this trajectory kept coming first; try again"), nil
+	return deny(rule.Busy, "other releases of this trajectory kept coming first; try again"), nil
 }
 
 func (v *Verifier) family(id flow.TrajectoryID) *family {
@@ -218,7 +219,7 @@ func (d *Draft) Prove(ctx context.Context) ([]clause.Failure, error) {
 	fails, err := d.v.prover.Prove(ctx, d.fields, atoms, d.answers)
 	d.clock.to(&d.r.Phases.Validate)
 	if err != nil {
-		return nil, ValidatorError.Errorf("%w", err)
+		return nil, rule.ValidatorError.Errorf("%w", err)
 	}
 	return fails, nil
 }

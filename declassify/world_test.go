@@ -14,6 +14,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
@@ -381,6 +382,6 @@ func sent(r *declassify.Release) string {
 	return strings.Join(all, "|")
 }
 
-func hasRule(r *declassify.Release, rule declassify.Rule) bool {
+func hasRule(r *declassify.Release, rule rule.Rule) bool {
 	return slices.ContainsFunc(r.Reasons, func(x flow.Reason) bool { return x.Code == string(rule) })
 }

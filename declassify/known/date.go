@@ -19,7 +19,7 @@ var months = func() map[string]int {
 	for _, names := range []string{
 		"januar februar marz april mai juni juli august september oktober november dezember",
 		"janner feber maerz april mai juni juli august september oktober november dezember",
-		"janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
+		"janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre", //nolint:misspell // French
 		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 		"gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
 		"janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro",
@@ -41,10 +41,9 @@ const maxLinks = 3
 
 // piece is a part of a date: what it may be, in n tokens.
 type piece struct {
-	d, m, y     int // y: -1 for no year
-	short       bool
-	n           int
-	byName, ord bool
+	d, m, y int // y: -1 for no year
+	short   bool
+	n       int
 }
 
 // dayAt are the days that a date which starts at a token may be, and how many tokens it

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/audit"
@@ -236,15 +237,15 @@ func denied(code, detail string) declassify.Release {
 
 // passes reports whether a release that failed, and was not decided, passes.
 func (v *Verbs) passes(r *declassify.Release) bool {
-	failures := []string{session.CodeStore, "deadline", string(declassify.LedgerFailed), string(declassify.ValidatorError)}
+	failures := []string{session.CodeStore, "deadline", string(rule.LedgerFailed), string(rule.ValidatorError)}
 	return v.s.Passes() && slices.ContainsFunc(r.Reasons, func(x flow.Reason) bool { return slices.Contains(failures, x.Code) })
 }
 
 // why is what a model reads about a release that is refused.
 func why(r *declassify.Release) string {
 	for _, x := range r.Reasons {
-		switch declassify.Rule(x.Code) {
-		case declassify.Unlabelled, declassify.Coverage, declassify.OutOfRange: // of parts that were redacted
+		switch rule.Rule(x.Code) {
+		case rule.Unlabelled, rule.Coverage, rule.OutOfRange: // of parts that were redacted
 			continue
 		}
 		return x.Detail

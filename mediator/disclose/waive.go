@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/flow"
 )
 
@@ -106,8 +107,8 @@ func details(reasons []flow.Reason) string {
 	const most = 4
 	var out []string
 	for _, r := range reasons {
-		switch declassify.Rule(r.Code) {
-		case declassify.Utility, declassify.Budget, declassify.Audit:
+		switch rule.Rule(r.Code) {
+		case rule.Utility, rule.Budget, rule.Audit:
 			out = append(out, r.Detail)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/defend/rules"
@@ -213,19 +214,19 @@ func (p *play) turn(ctx context.Context, t *Turn, tool *schema.Tool, payload str
 // denied says why a turn is denied.
 func (p *play) denied(r *declassify.Release) Fault {
 	f := Fault{"operators", "it may not be released", "margay rubric lint checks the rubric"}
-	rule := declassify.NoRubric
+	code := rule.Rubric
 	for i, x := range slices.Backward(r.Reasons) {
-		if part := []string{string(declassify.Unlabelled), string(declassify.Coverage), string(declassify.OutOfRange)}; i == 0 || !slices.Contains(part, x.Code) {
-			rule, f.Detail = declassify.Rule(x.Code), x.Detail // the others are of parts that were redacted
+		if part := []string{string(rule.Unlabelled), string(rule.Coverage), string(rule.OutOfRange)}; i == 0 || !slices.Contains(part, x.Code) {
+			code, f.Detail = rule.Rule(x.Code), x.Detail // the others are of parts that were redacted
 		}
 	}
 	class, fields := p.asked.Class.String(), cmp.Or(strings.Join(r.Missing, ", "), "what is needed")
-	switch rule {
-	case declassify.Budget:
+	switch code {
+	case rule.Budget:
 		f.Clause, f.Next = "limits", "raise limits.budget or limits.caps."+class+", or ask for a coarser level of "+fields+" in utility."+class
-	case declassify.Audit:
+	case rule.Audit:
 		f.Clause, f.Next = "dependencies", "raise limits.margin, or show coarser levels of the fields that depend on each other"
-	case declassify.Utility:
+	case rule.Utility:
 		f.Clause, f.Next = "utility."+class, "admit what it asks for of "+fields+" in operators, ask for less, or widen the population that the value is outside of"
 	}
 	return f

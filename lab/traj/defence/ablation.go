@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/ledger/charge"
 )
@@ -103,7 +104,7 @@ func (b *bare) settle(ctx context.Context, d *declassify.Draft) (fits, again boo
 		case err == nil:
 			d.Report()
 			return true, false
-		case declassify.Short(err) == "":
+		case rule.Short(err) == "":
 			return d.Refuse(err), false
 		case !d.Lower():
 			return d.Unaffordable(err), false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 )
@@ -66,7 +67,7 @@ func (r *DryRun) Release(ctx context.Context, c *Candidate, decision string) (*V
 	fits := draft.Run(ctx)
 	out := &Verdict{Release: draft.Result(), Before: r.chain.state.Caps}
 	for _, why := range out.Reasons {
-		out.Ignored = out.Ignored || ignored[declassify.Rule(why.Code)]
+		out.Ignored = out.Ignored || ignored[rule.Rule(why.Code)]
 	}
 	if err := ctx.Err(); !fits || err != nil {
 		return out, err

@@ -17,6 +17,7 @@ import (
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/clause"
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
@@ -182,7 +183,7 @@ func (s *session) Release(ctx context.Context, c *Candidate) (Outcome, error) {
 		return out, nil
 	}
 	for _, why := range r.Reasons {
-		if ignored[declassify.Rule(why.Code)] {
+		if ignored[rule.Rule(why.Code)] {
 			out.Fallback = true
 		}
 	}
@@ -260,7 +261,7 @@ func why(r *declassify.Release, released bool, parts int) []string {
 var numberRE = regexp.MustCompile(`\d+(\.\d+)?`)
 
 // ignored are the rules that leave a defender's evidence out of account.
-var ignored = map[declassify.Rule]bool{
+var ignored = map[rule.Rule]bool{
 	evidence.Syntax: true, evidence.Schema: true, evidence.TooLarge: true, evidence.TooMany: true, evidence.Offset: true,
 	evidence.Overlap: true, evidence.UTF8: true, evidence.Other: true, evidence.Previous: true, evidence.Operator: true,
 	evidence.Variant: true, evidence.Late: true, evidence.Failed: true, evidence.Unanswered: true, clause.Challenge: true,
