@@ -226,7 +226,7 @@ func (d *Draft) Charge() error {
 	d.draft()
 	err := d.s.Next(d.e)
 	if err == nil {
-		err = tightens(d.rules.Limits(), d.e, d.s)
+		err = terms.Tightens(d.rules.Limits(), d.e, d.s)
 	}
 	d.clock.to(&d.r.Phases.Cost)
 	return err
@@ -286,23 +286,6 @@ func (d *Draft) rubrics() []charge.Hash {
 		return d.hashes
 	}
 	return slices.Insert(slices.Clone(d.hashes), at, d.task)
-}
-
-// tightens holds a release to the limits of its own rubrics: they bound its own
-// addition.
-func tightens(l rubric.Limits, e *charge.Entry, s *charge.State) error {
-	if e.Charge > l.B {
-		return charge.Budget.Errorf("the release costs %v, its rubrics allow %v", e.Charge, l.B)
-	}
-	if e.Screened > l.Screened {
-		return charge.Doubt.Errorf("the release costs %v, its rubrics allow %v", e.Screened, l.Screened)
-	}
-	for k := 1; k < charge.Classes; k++ {
-		if add := e.Caps[k] - s.Caps[k]; add > l.Cap[k] {
-			return charge.Cap.Errorf("the release discloses %v to sinks that are %v or worse, its rubrics allow %v", add, flow.Class(k), l.Cap[k])
-		}
-	}
-	return nil
 }
 
 // Lower makes the piece that costs most disclose one step less; false if none

@@ -100,6 +100,7 @@ type Verifier struct {
 
 	mu       sync.Mutex
 	families map[flow.TrajectoryID]*family
+	warm     known.Recent[*family]
 }
 
 // family is what one family showed and saw. Its mutex is held for the
@@ -187,6 +188,7 @@ func (v *Verifier) family(id flow.TrajectoryID) *family {
 	defer v.mu.Unlock()
 	f := v.families[id]
 	if f != nil {
+		v.warm.Use(f, cool)
 		return f
 	}
 	for other := range v.families { // in any order; they are read again if needed
@@ -198,6 +200,7 @@ func (v *Verifier) family(id flow.TrajectoryID) *family {
 	f = &family{}
 	f.past.Seen.Expect(v.cfg.Profile)
 	v.families[id] = f
+	v.warm.Use(f, cool)
 	return f
 }
 
@@ -222,4 +225,14 @@ func (d *Draft) Prove(ctx context.Context) ([]clause.Failure, error) {
 		return nil, rule.ValidatorError.Errorf("%w", err)
 	}
 	return fails, nil
+}
+
+// cool frees a family's search, unless it is in use.
+func cool(f *family) bool {
+	ok := f.mu.TryLock()
+	if ok {
+		f.past.Seen.Cool()
+		f.mu.Unlock()
+	}
+	return ok
 }

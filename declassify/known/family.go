@@ -2,6 +2,7 @@ package known
 
 import (
 	"context"
+	"slices"
 
 	"github.com/margaydev/margay/flow"
 )
@@ -20,12 +21,14 @@ type Keeper interface {
 // Family is what one family has seen. The zero Family has seen nothing. It is not safe
 // for concurrent use.
 type Family struct {
-	set   Set
-	fresh []Value // seen and not kept yet
-	at    int64   // the last that was read of what is kept
-	read  bool
-	first bool // nothing is kept yet
-	lost  bool
+	has    map[Value]bool
+	values []Value // all, in order
+	set    *Set    // what looks for them; nil: made when it is needed
+	fresh  []Value // seen and not kept yet
+	at     int64   // the last that was read of what is kept
+	read   bool
+	first  bool // nothing is kept yet
+	lost   bool
 }
 
 // Lost reports whether there are values that are not looked for: more than a set has
@@ -33,25 +36,54 @@ type Family struct {
 func (f *Family) Lost() bool { return f.lost }
 
 // Find returns the places of what was seen in a text.
-func (f *Family) Find(text string) []Match { return f.set.Find(text) }
+func (f *Family) Find(text string) []Match {
+	f.warm()
+	return f.set.Find(text)
+}
+
+// Cool frees the memory of the search. It is made anew when it is needed.
+func (f *Family) Cool() { f.set = nil }
+
+func (f *Family) warm() {
+	if f.set != nil {
+		return
+	}
+	f.set = &Set{}
+	for _, v := range f.values {
+		f.lost = f.set.Add(v) != nil || f.lost
+	}
+}
 
 // See notes a value.
 func (f *Family) See(v Value) {
-	if v.Text == "" || f.set.Has(v) {
-		return
+	if f.add(v) {
+		f.fresh = append(f.fresh, v)
 	}
-	if f.set.Add(v) != nil {
-		f.lost = true
-		return
-	}
-	f.fresh = append(f.fresh, v)
 }
 
 // Expect notes values that need not be kept.
 func (f *Family) Expect(values []Value) {
 	for _, v := range values {
-		f.lost = f.set.Add(v) != nil || f.lost
+		f.add(v)
 	}
+}
+
+// add reports whether a value is new.
+func (f *Family) add(v Value) bool {
+	if v.Text == "" || f.has[v] {
+		return false
+	}
+	f.warm()
+	if f.set.Add(v) != nil {
+		f.lost = true
+		return false
+	}
+	if f.has == nil {
+		f.has = map[Value]bool{}
+	}
+	f.has[v] = true
+	f.values = append(f.values, v)
+	return true
 }
 
 // CatchUp reads what other processes have kept; of nobody if there is no keeper. Anew
@@ -81,4 +113,19 @@ func (f *Family) Keep(ctx context.Context, k Keeper, id flow.TrajectoryID) error
 	}
 	f.fresh, f.first = nil, false
 	return nil
+}
+
+// maxWarm bounds the families whose values are looked for without another start.
+const maxWarm = 64
+
+// Recent are the families that were used last. It is not safe for concurrent use.
+type Recent[T comparable] struct{ all []T }
+
+// Use notes a use, and frees the family that was used longest ago if there are many.
+// Free reports whether it could.
+func (r *Recent[T]) Use(one T, free func(T) bool) {
+	r.all = append(slices.DeleteFunc(r.all, func(o T) bool { return o == one }), one)
+	if len(r.all) > maxWarm && free(r.all[0]) {
+		r.all = slices.Delete(r.all, 0, 1)
+	}
 }

@@ -97,9 +97,6 @@ func (e entries) with(v Value) entries {
 // Len is the number of values.
 func (s *Set) Len() int { return len(s.values) }
 
-// Has reports whether a value was added.
-func (s *Set) Has(v Value) bool { return s.values[v] }
-
 // Add adds a value. Values that are too short to tell from ordinary text (a number of
 // fewer than five digits, a word of two letters, a common word) are not looked for.
 func (s *Set) Add(v Value) error {

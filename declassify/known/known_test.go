@@ -169,3 +169,23 @@ func BenchmarkFind(b *testing.B) {
 		s.Find(text)
 	}
 }
+
+// TestCool: a family whose search was freed finds what it found before, and few are
+// warm at a time.
+func TestCool(t *testing.T) {
+	f := &Family{}
+	f.See(Value{"legal-name", "Jonas Brandt"})
+	want := f.Find("j. brandt")
+	f.Cool()
+	if got := f.Find("j. brandt"); len(want) != 1 || !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	var r Recent[int]
+	freed := 0
+	for i := range 3 * maxWarm {
+		r.Use(i%(2*maxWarm), func(int) bool { freed++; return true })
+	}
+	if len(r.all) != maxWarm || freed != 2*maxWarm {
+		t.Errorf("%d are warm, %d were freed", len(r.all), freed)
+	}
+}

@@ -2,6 +2,7 @@
 package terms
 
 import (
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/rubric/fallback"
@@ -40,3 +41,20 @@ func Hashes(of []rubric.Hash) []charge.Hash {
 // Fallback returns the rubric that entries name if no other matched. A
 // ledger must keep it.
 func Fallback() []byte { return fallback.Text() }
+
+// Tightens holds a release to the limits of its own rubrics: they bound its own
+// addition.
+func Tightens(l rubric.Limits, e *charge.Entry, s *charge.State) error {
+	if e.Charge > l.B {
+		return charge.Budget.Errorf("the release costs %v, its rubrics allow %v", e.Charge, l.B)
+	}
+	if e.Screened > l.Screened {
+		return charge.Doubt.Errorf("the release costs %v, its rubrics allow %v", e.Screened, l.Screened)
+	}
+	for k := 1; k < charge.Classes; k++ {
+		if add := e.Caps[k] - s.Caps[k]; add > l.Cap[k] {
+			return charge.Cap.Errorf("the release discloses %v to sinks that are %v or worse, its rubrics allow %v", add, flow.Class(k), l.Cap[k])
+		}
+	}
+	return nil
+}

@@ -80,6 +80,9 @@ func Answered(cs []evidence.Challenge, read func(*evidence.Challenge) ([]evidenc
 
 // Labels are those of one part, disjoint and in order.
 func Labels(r *declassify.Request, i int) []evidence.Label {
+	if i < 0 || i >= len(r.Parts) {
+		return nil
+	}
 	p := &r.Parts[i]
 	if p.Text == "" {
 		return nil

@@ -131,6 +131,9 @@ func (d *Defender) Evidence(ctx context.Context, r *declassify.Request) ([]byte,
 func (d *Defender) Answers(ctx context.Context, r *declassify.Request, cs []evidence.Challenge) ([]byte, error) {
 	return rules.Answered(cs, func(c *evidence.Challenge) ([]evidence.Label, error) {
 		known := rules.Labels(r, c.Part)
+		if c.Part < 0 || c.Part >= len(r.Parts) {
+			return nil, nil
+		}
 		if c.Atom >= 0 {
 			found, err := d.found(ctx, r, c.Part, known)
 			return append(known, found...), err

@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"declassify/known":      {"flow", "rubric", "secret/canon"},
 	"declassify/schema":     {"flow"},
 	"declassify/rule":       {"declassify/bound", "declassify/clause", "declassify/evidence", "ledger/charge"},
-	"declassify/terms":      {"ledger/charge", "rubric", "rubric/fallback"},
+	"declassify/terms":      {"flow", "ledger/charge", "rubric", "rubric/fallback"},
 	"declassify/choice":     {"flow", "rubric"},
 	"declassify/shown":      {"flow", "ledger/charge", "rubric"},
 	"declassify/recount":    {"flow", "ledger/charge", "rubric", "rubric/fallback"},
