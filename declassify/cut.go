@@ -62,6 +62,7 @@ type Reading struct {
 	Names   []Pseudonym    // in it
 	Matches []rubric.Match // of the clauses of coverage; of a typed argument, in its value
 	seen    []known.Match  // of values that the family has seen
+	planted bool           // known values are not looked for
 	// Passes: text without a label or a match may pass.
 	Passes bool
 }
@@ -73,7 +74,7 @@ func (r *Reading) Typed() bool { return r.Arg.Field != "" && !r.Arg.Free }
 type cutter struct {
 	c        *Candidate
 	rules    Rules
-	known    func(text string) []known.Match
+	known    *known.Finder
 	screen   screen
 	lost     bool // there are values that are not looked for
 	class    flow.Class
@@ -85,12 +86,12 @@ type cutter struct {
 // read reads a part as an argument.
 func (k *cutter) read(part int, arg schema.Arg) Reading {
 	p := &k.c.Parts[part]
-	r := Reading{Arg: arg}
+	r := Reading{Arg: arg, planted: k.planted(part)}
 	if k.c.Names != nil {
 		r.Names = k.c.Names.Find(p.Text)
 	}
 	if r.Typed() {
-		r.Matches, r.seen = k.rules.Match(p.Path, r.value(p.Text)), k.known(r.value(p.Text))
+		r.Matches, r.seen = k.rules.Match(p.Path, r.value(p.Text)), k.known.Find(r.value(p.Text))
 		return r
 	}
 	// A pseudonym of a field that the rubrics do not have is plain text.
@@ -98,14 +99,25 @@ func (k *cutter) read(part int, arg schema.Arg) Reading {
 		_, known := slices.BinarySearch(k.fields, n.Field)
 		return !known
 	})
-	r.Matches, r.seen = k.rules.Match(p.Path, p.Text), k.known(p.Text)
-	r.Matches = slices.DeleteFunc(r.Matches, func(m rubric.Match) bool { return arg.Names(m.Field, p.Text) })
+	if r.Matches = k.rules.Match(p.Path, p.Text); !r.planted {
+		r.seen = k.known.Find(p.Text)
+		r.Matches = append(r.Matches, k.known.Hidden(p.Text)...)
+	}
+	r.Matches = slices.DeleteFunc(r.Matches, func(m rubric.Match) bool { return arg.Names(m.Field, p.Text, k.class) })
 	// To a curious sink nothing passes by its path where a model screens it, unless
 	// the sink is the model that the conversation is with.
 	_, screens := k.rules.Screened(p.Path, k.class)
 	open := k.screen.by == nil || k.class < flow.SemiTrusted || k.c.Tool.Channel == flow.ChannelModel
 	r.Passes = !k.lost && (!arg.Free || (open || !screens) && k.rules.Residual(p.Path, k.class))
 	return r
+}
+
+// planted reports whether a part is what others wrote for the model to read or, where
+// values are hidden from it, what the model wrote for itself. Whoever wrote a value there
+// must not learn from what becomes of it whether it is one of the family's.
+func (k *cutter) planted(part int) bool {
+	ch := k.c.Tool.Channel
+	return k.c.Parts[part].Untrusted && (ch == flow.ChannelModel || ch == flow.ChannelMemory)
 }
 
 // whole returns the pseudonym that is all of a text; nil if there is none.
@@ -155,13 +167,10 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 	for j := range r.Names {
 		names[j] = span.Place{Start: r.Names[j].Start, End: r.Names[j].End}
 	}
-	theirs := labels[from:to]
-	if r.Arg.To {
-		theirs = slices.Clone(theirs)
-		for j := range theirs {
-			if r.Arg.Names(theirs[j].Field, p.Text) {
-				theirs[j].Field = evidence.None
-			}
+	theirs := slices.Clone(labels[from:to])
+	for j := range theirs {
+		if l := &theirs[j]; r.Arg.Names(l.Field, p.Text, k.class) {
+			l.Field = evidence.None
 		}
 	}
 	text := span.Text{Text: p.Text, Names: names, Labels: theirs, Matches: r.Matches, Only: k.rules.Only, Passes: r.Passes}

@@ -63,10 +63,15 @@ const maxRounds = 64
 // Draft starts a release on the head of a family with its past. The state is not
 // changed.
 func (v *Verification) Draft(c *Candidate, rules Rules, past *Past, s *charge.State) (*Draft, error) {
-	in := inform(rules, c, &past.Seen)
+	in := informed{rules, known.NewFinder(&past.Seen, rules.Fields())}
 	d := &Draft{
-		cutter: cutter{c: c, rules: in, known: in.known.Find, lost: past.Seen.Lost(), screen: screen{by: v.cfg.Screener, ctx: context.Background()}, class: c.Tool.Class.Known(), fields: rules.Fields()},
+		cutter: cutter{c: c, rules: in, known: in.known, lost: past.Seen.Lost(), screen: screen{by: v.cfg.Screener, ctx: context.Background()}, class: c.Tool.Class.Known(), fields: rules.Fields()},
 		v:      v, before: &past.Shown, seen: &past.Seen, s: s, hashes: terms.Hashes(rules.Hashes()), r: &Release{}, clock: lap{time.Now()},
+	}
+	for i := range c.Parts {
+		if d.planted(i) {
+			in.known.Hide(c.Parts[i].Text) // also from the defender
+		}
 	}
 	if s.Seq > 0 || c.Tool.Channel == flow.ChannelUser {
 		return d, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric"
 )
 
 // TestKnownValues: a value that a family has seen is what it is in any argument and any
@@ -191,6 +192,56 @@ func TestRecipient(t *testing.T) {
 	} {
 		if r := release(t, v, candidate("T1", to, "to", text)); sent(&r) != want {
 			t.Errorf("%q: sent %q (%v)", text, sent(&r), r.Reasons)
+		}
+	}
+	hostile := stranger()
+	hostile.Args = to.Args
+	if r := release(t, v, candidate("T1", hostile, "to", "Ada Lovelace")); r.Released() {
+		t.Errorf("an adversarial sink gets %q", sent(&r))
+	}
+}
+
+// TestPlantedBesideOwn: a planted guess is not confirmed where the user's own words say
+// the same, and these are searched all the same.
+func TestPlantedBesideOwn(t *testing.T) {
+	v := verifier(t, travel(), nil)
+	release(t, v, candidate("T1", airline(), "passengers.0.dob", "1990-05-17"))
+	model := schema.Tool{Name: "model", Action: "travel-booking", Sink: "model", Class: flow.SemiTrusted, Channel: flow.ChannelModel, Args: []schema.Arg{{Path: "*"}}}
+	c := candidate("T1", model, "content", "17 May 1990", "content", "17 May 1990", "content", "18 May 1990")
+	c.Parts[1].Untrusted, c.Parts[2].Untrusted = true, true
+	if r := release(t, v, c); sent(&r) != "[REDACTED]|17 May 1990|18 May 1990" {
+		t.Errorf("sent %q", sent(&r))
+	}
+}
+
+// TestSeveralInOne: a typed argument that holds several known values costs all of them.
+func TestSeveralInOne(t *testing.T) {
+	w := travel()
+	w.fields["address"] = &secretField{bits: []float64{30}, ops: [4][]rubric.Op{1: {named, identity}}, nec: [4]rubric.Necessity{1: rubric.Useful}}
+	w.limits.B, w.limits.Cap[1] = 200*bit, 150*bit
+	v := verifier(t, w, nil)
+	release(t, v, candidate("T1", airline(), "passengers.0.name", "Ada Lovelace", "passengers.0.dob", "1990-05-17"))
+	to := airline()
+	to.Args = append(to.Args, schema.Arg{Path: "home", Field: "address"})
+	r := release(t, v, candidate("T1", to, "home", "Ada Lovelace 17 May 1990"))
+	if sent(&r) != "Ada Lovelace 17 May 1990" || r.Atoms[0].Cost < 57*bit {
+		t.Errorf("sent %q for %v", sent(&r), r.Atoms)
+	}
+}
+
+// TestLostIsRemembered: a value that can't be looked for stops prose in later processes,
+// too.
+func TestLostIsRemembered(t *testing.T) {
+	w := travel()
+	book, store := ledgerOf(t, w)
+	kept := &shelf{values: map[flow.TrajectoryID][]known.Value{}, begun: map[flow.TrajectoryID]bool{}}
+	for i := range 2 {
+		v := verifier(t, w, func(c *declassify.Config) { c.Ledger, c.History, c.Keeper = book, store, kept })
+		if i == 0 {
+			release(t, v, candidate("T1", airline(), "passengers.0.name", strings.Repeat("Ada ", 200)))
+		}
+		if r := release(t, v, candidate("T1", stranger(), "from", "to SFO")); sent(&r) != "[REDACTED]" {
+			t.Errorf("process %d sends %q", i, sent(&r))
 		}
 	}
 }

@@ -50,20 +50,6 @@ type informed struct {
 	known *known.Finder
 }
 
-// inform leaves out what others wrote for the model to read: whoever wrote a value there
-// must not learn from what becomes of it whether it is one of the family's.
-func inform(r Rules, c *Candidate, seen *known.Family) informed {
-	var planted, others []string
-	for i := range c.Parts {
-		if p := &c.Parts[i]; p.Untrusted && c.Tool.Channel == flow.ChannelModel {
-			planted = append(planted, p.Text)
-		} else {
-			others = append(others, p.Text)
-		}
-	}
-	return informed{r, known.NewFinder(seen, r.Fields(), planted, others)}
-}
-
 // Match implements Finder.
 func (r informed) Match(path, text string) []rubric.Match {
 	return append(r.Rules.Match(path, text), r.known.Matches(text)...)

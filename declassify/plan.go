@@ -157,6 +157,11 @@ func (a *Piece) cost(rules Prices) flow.Bits {
 		}
 		most = max(most, rules.Cost(f, op))
 	}
+	for _, f := range a.strict { // a value that holds several discloses all of them
+		if op.Kind == rubric.Identity && f != a.Field {
+			most += rules.Cost(f, op)
+		}
+	}
 	if a.any && len(a.fields) == 0 && op.Kind >= rubric.Substitute {
 		most = rules.TopRisk()
 	}

@@ -184,3 +184,43 @@ func compact(t *token) []day {
 	add(num(s[4:]), num(s[:2]), num(s[2:4]))
 	return out
 }
+
+// dayOf are the days of a value that is a date, maybe with a weekday before it and a time
+// behind it; n is 0 for any other value.
+func dayOf(tokens []token) (days []day, n int) {
+	if len(tokens) > 1 && weekdays[tokens[0].text] {
+		tokens = tokens[1:]
+	}
+	days, n = dayAt(tokens, 0)
+	for _, t := range tokens[n:] {
+		if !t.number && !clock[t.text] {
+			return nil, 0
+		}
+	}
+	if len(tokens)-n > 8 {
+		return nil, 0
+	}
+	return days, n
+}
+
+var (
+	weekdays = map[string]bool{}
+	clock    = map[string]bool{"t": true, "z": true, "utc": true, "gmt": true, "am": true, "pm": true, "at": true}
+)
+
+func init() {
+	for _, w := range strings.Fields("monday tuesday wednesday thursday friday saturday sunday") {
+		weekdays[w], weekdays[w[:3]] = true, true
+	}
+}
+
+// centuries adds to days with a short year those that they may be.
+func centuries(days []day) []day {
+	out := days
+	for _, d := range days {
+		if d.short {
+			out = append(out, day{1900 + d.y, d.m, d.d, false}, day{2000 + d.y, d.m, d.d, false})
+		}
+	}
+	return out
+}

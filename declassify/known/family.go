@@ -56,8 +56,11 @@ func (f *Family) warm() {
 
 // See notes a value.
 func (f *Family) See(v Value) {
+	was := f.lost
 	if f.add(v) {
 		f.fresh = append(f.fresh, v)
+	} else if f.lost && !was {
+		f.fresh = append(f.fresh, Value{}) // says so to later processes
 	}
 }
 
@@ -100,6 +103,7 @@ func (f *Family) CatchUp(ctx context.Context, k Keeper, id flow.TrajectoryID, an
 		f.first, f.lost = anew, f.lost || !anew
 	}
 	f.Expect(values)
+	f.lost = f.lost || slices.Contains(values, Value{})
 	f.at, f.read = last, true
 	return nil
 }

@@ -15,18 +15,12 @@ type Finder struct {
 	seen   *Family
 	fields []string
 	found  map[string][]Match // by text
+	hidden map[string]bool
 }
 
-// NewFinder makes one under rubrics that have some fields, sorted. In the texts that are
-// planted nothing is found, unless they are among the others, too.
-func NewFinder(seen *Family, fields, planted, others []string) *Finder {
-	f := &Finder{seen, fields, map[string][]Match{}}
-	for _, text := range planted {
-		if !slices.Contains(others, text) {
-			f.found[text] = nil
-		}
-	}
-	return f
+// NewFinder makes one under rubrics that have some fields, sorted.
+func NewFinder(seen *Family, fields []string) *Finder {
+	return &Finder{seen, fields, map[string][]Match{}, map[string]bool{}}
 }
 
 // Find finds values in a text. A field that the rubrics do not have is any field.
@@ -45,8 +39,26 @@ func (f *Finder) Find(text string) []Match {
 	return out
 }
 
-// Matches are those of Find in the form of a clause's.
+// Hide leaves a text out of Matches.
+func (f *Finder) Hide(text string) { f.hidden[text] = true }
+
+// Matches are those of Find in the form of a clause's, unless the text is hidden.
 func (f *Finder) Matches(text string) []rubric.Match {
+	if f.hidden[text] {
+		return nil
+	}
+	return f.matches(text)
+}
+
+// Hidden are those of Find in a text that is hidden.
+func (f *Finder) Hidden(text string) []rubric.Match {
+	if !f.hidden[text] {
+		return nil
+	}
+	return f.matches(text)
+}
+
+func (f *Finder) matches(text string) []rubric.Match {
 	all := f.Find(text)
 	out := make([]rubric.Match, len(all))
 	for i, m := range all {

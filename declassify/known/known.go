@@ -248,22 +248,34 @@ func compare(a, b Match) int {
 func (s *Set) phraseAt(tokens []token, from int, found func(n int, e entries)) {
 	at, best := uint32(0), 0
 	var ends entries
-	skipped := 0
+	skipped, flat := 0, false
+	passed, flats := 0, false // of the longest
 	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
 		n := s.words[step{at, tokens[i].text}]
 		if n == nil {
 			if k := skips(tokens, i); i > from && k > 0 && skipped < maxSkips {
-				i, skipped = i+k-1, skipped+1
+				i, skipped, flat = i+k-1, skipped+1, flat || k > 1
 				continue
 			}
 			break
 		}
 		if len(n.ends) > 0 {
-			best, ends = i+1-from, n.ends
+			best, ends, passed, flats = i+1-from, n.ends, skipped, flat
 		}
 		at = n.id
 	}
-	if best > 0 {
+	if best > 0 && passed > 0 {
+		// What was skipped is no part of the value, which then is not said for certain;
+		// a flat stands in addresses alone.
+		var some entries
+		for _, e := range ends {
+			if !flats || strings.Contains(e.Field, "address") {
+				some = append(some, Value{e.Field, ""})
+			}
+		}
+		ends = some
+	}
+	if best > 0 && len(ends) > 0 {
 		found(best, ends)
 	}
 }
@@ -276,7 +288,7 @@ func skips(tokens []token, i int) int {
 	switch t := tokens[i].text; {
 	case between[t]:
 		return 1
-	case flats[t] && i+1 < len(tokens) && len(tokens[i+1].text) <= 4:
+	case dwellings[t] && i+1 < len(tokens) && len(tokens[i+1].text) <= 4:
 		return 2
 	}
 	return 0
@@ -284,7 +296,7 @@ func skips(tokens []token, i int) int {
 
 var between = map[string]bool{"in": true, "at": true, "the": true, "of": true, "on": true, "near": true}
 
-var flats = map[string]bool{"apt": true, "flat": true, "unit": true, "ste": true, "floor": true, "room": true, "no": true}
+var dwellings = map[string]bool{"apt": true, "flat": true, "unit": true, "ste": true, "floor": true, "room": true, "no": true}
 
 // runAt finds the runs of letters and digits that start at a token: numbers also
 // without the zeros before them.
@@ -295,6 +307,12 @@ func (s *Set) runAt(tokens []token, from int, found func(n int, e entries)) {
 	s.runFrom(tokens, from, tokens[from].text, found)
 	if bare := strings.TrimLeft(tokens[from].text, "0"); tokens[from].number && bare != "" && bare != tokens[from].text {
 		s.runFrom(tokens, from, bare, found)
+	}
+	if t := &tokens[from]; t.number && (t.plus || strings.HasPrefix(t.text, "00")) {
+		bare := strings.TrimPrefix(t.text, "00")
+		for code := 1; code <= 3 && len(bare)-code >= 7; code++ {
+			s.runFrom(tokens, from, bare[code:], found)
+		}
 	}
 }
 
@@ -312,6 +330,9 @@ func (s *Set) runFrom(tokens []token, from int, first string, found func(n int, 
 		if d, ok := digitWords[part]; ok {
 			part = d
 		} else if k := repeats[part]; k > 0 {
+			if times > 1 {
+				break
+			}
 			times = k // double three
 			continue
 		}

@@ -49,7 +49,7 @@ func TestSpellings(t *testing.T) {
 		"MARIA.PEREZ@MAIL.EXAMPLE.ORG": "email", "maria dot perez at mail dot example dot org": "email", "maria.perez [at] mail (dot) example (dot) org": "email",
 		"85500 dollars": "salary", "85.500,00 €": "salary", "eighty-five thousand five hundred": "salary", "85 500": "salary", "$85,500.00": "salary",
 		"12 Mill St.": "address", "Mill St 12": "address", "12 mill street, springfield": "address", "c-01-x00 t47": "passport", "4111 double one 11 11-11 1 triple 1": "card",
-		"12%2F03%2F1984": "dob", "J&#111;nas\\u0020Brandt": "legal-name", "１２/03/1984": "dob", "12/03/84": "dob", "12/03/1884": "", "85,501": "", "13 Mill Street": "",
+		"12%2F03%2F1984": "dob", "J&#111;nas\\u0020Brandt": "legal-name", "１２/03/1984": "dob", "12/03/84": "dob", "12/03/1884": "", "12 Mill Street, flat 3b, Springfield": "address", "Jonas flat 12 Brandt": "", "85,501": "", "13 Mill Street": "",
 		"Maria": "", "Brandt": "", "1984": "", "March 1984": "", "13 March 1984": "", "1234567 apples": "", "Jonas and Brandt": "", "Jonas. We met Brandt": "", "411111111111111": "", "the build is green": "",
 	} {
 		got := s.Find("about " + text + ".")
@@ -187,5 +187,37 @@ func TestCool(t *testing.T) {
 	}
 	if len(r.all) != maxWarm || freed != 2*maxWarm {
 		t.Errorf("%d are warm, %d were freed", len(r.all), freed)
+	}
+}
+
+// TestLearntForms: dates and names in the forms that programs write, and numbers with a
+// code that was not learnt.
+func TestLearntForms(t *testing.T) {
+	for _, c := range []struct{ field, value, text string }{
+		{"dob", "1990-03-14T00:00:00Z", "14 March 1990"},
+		{"dob", "1990-03-14 00:00", "14 March 1990"},
+		{"dob", "Wednesday, March 14, 1990", "14/3/1990"},
+		{"dob", "14/03/90", "14 March 1990"},
+		{"legal-name", "Silva, Maria", "M. Silva"},
+		{"legal-name", "Silva, Maria", "Ms. Silva"},
+		{"phone", "(555) 123-4567", "+15551234567"},
+		{"phone", "912345678", "00351912345678"},
+	} {
+		s := &Set{}
+		if err := s.Add(Value{c.field, c.value}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Find("so " + c.text + ", she said"); len(got) == 0 {
+			t.Errorf("%q is not found in %q", c.value, c.text)
+		}
+	}
+}
+
+// TestDoubles: words that say how often a digit stands make no text slow.
+func TestDoubles(t *testing.T) {
+	s := family(t)
+	text := strings.Repeat("double ", 200_000)
+	if got := s.Find(text); len(got) > 0 {
+		t.Errorf("%d places", len(got))
 	}
 }

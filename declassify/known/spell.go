@@ -17,7 +17,7 @@ func (s *Set) spell(v Value, text string) {
 	if len(tokens) == 0 {
 		return
 	}
-	days, n := dayAt(tokens, 0)
+	days, n := dayOf(tokens)
 	pay, paid := amountAt(tokens, 0)
 	digits := 0
 	for i := range tokens {
@@ -27,8 +27,8 @@ func (s *Set) spell(v Value, text string) {
 	}
 	words := textsOf(tokens)
 	switch {
-	case n == len(tokens):
-		for _, d := range days {
+	case n > 0:
+		for _, d := range centuries(days) {
 			s.days[d] = s.days[d].with(v)
 			for _, form := range []string{"%04[1]d%02[2]d%02[3]d", "%02[3]d%02[2]d%04[1]d", "%02[2]d%02[3]d%04[1]d"} {
 				s.run(v, fmt.Sprintf(form, d.y, d.m, d.d))
@@ -43,6 +43,10 @@ func (s *Set) spell(v Value, text string) {
 	case digits >= minRun && 2*digits >= len(strings.Join(words, "")):
 		s.number(v, tokens, strings.Join(words, ""))
 	case strings.Contains(v.Field, "name") && digits == 0:
+		if family, given, swapped := strings.Cut(text, ","); swapped && !strings.Contains(given, ",") { // Silva, Maria
+			tokens = tokenise(given + " " + family)
+			words = textsOf(tokens)
+		}
 		s.name(v, tokens, words)
 		if given, family, two := strings.Cut(text, " "); two && tokens[0].single {
 			s.phrase(v, textsOf(tokenise(family+given))...)

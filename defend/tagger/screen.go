@@ -2,6 +2,10 @@ package tagger
 
 import (
 	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
@@ -13,7 +17,7 @@ const ClearFrom = 0.9
 
 // doubt bounds the share of texts in which a private sentence is clear although an
 // attacker wrote them, as a share of a bit: by margay-lab train tagger --attack.
-const doubt = 280_000
+const doubt = 330_000
 
 // Screener implements declassify.Screener by a model. It is safe for concurrent use.
 type Screener struct{ model *Model }
@@ -36,9 +40,40 @@ func (s *Screener) Clear(ctx context.Context, text string) ([]span.Place, error)
 		for k < len(r.Spans) && r.Spans[k].End <= x.Start {
 			k++
 		}
-		if x.Clear >= ClearFrom && (k == len(r.Spans) || r.Spans[k].Start >= x.End) {
+		if x.Clear >= ClearFrom && !disguised(text[x.Start:x.End]) && (k == len(r.Spans) || r.Spans[k].Start >= x.End) {
 			out = append(out, span.Place{Start: x.Start, End: x.End})
 		}
 	}
 	return out, nil
+}
+
+// disguised reports whether a sentence may say something to others that the network
+// does not read: in characters that nobody sees, or in an encoding.
+func disguised(s string) bool {
+	return strings.ContainsFunc(s, unseen) || percent.MatchString(s) || slices.ContainsFunc(runs.FindAllString(s, -1), encoded)
+}
+
+var (
+	percent = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+	runs    = regexp.MustCompile(`[A-Za-z0-9+/_-]{10,}`)
+)
+
+// encoded reports whether a run is no word: it has digits among its letters, or small
+// and capital letters mixed as no name in a program has.
+func encoded(run string) bool {
+	digits, turns := 0, 0
+	for i := range len(run) {
+		switch c := run[i]; {
+		case c >= '0' && c <= '9':
+			digits++
+		case i > 0 && c >= 'A' && c <= 'Z' && run[i-1] >= 'a' && run[i-1] <= 'z':
+			turns++
+		}
+	}
+	return digits > 1 && digits < len(run) || 4*turns > len(run)
+}
+
+// unseen: the network reads it as a mark or not at all, and other readers don't.
+func unseen(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

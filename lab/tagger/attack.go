@@ -2,6 +2,8 @@ package tagger
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"math/rand/v2"
 	"strings"
 
@@ -91,5 +93,48 @@ func variants(t *Text, r *rand.Rand) []Text {
 		}
 		out = append(out, x, x.lower())
 	}
+	// What is private in a form that the network does not read, among its own words.
+	for _, as := range []func(string) string{
+		func(v string) string { return strings.Join(strings.Split(v, ""), "\u200b") },
+		func(v string) string { return strings.ReplaceAll(v, " ", "%20") },
+		func(v string) string { return hex.EncodeToString([]byte(v)) },
+		func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
+		tagged,
+	} {
+		out = append(out, t.disguised(as))
+	}
+	return out
+}
+
+// tagged writes a value in characters that nobody sees.
+func tagged(v string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r > 0x7e {
+			return -1
+		}
+		return 0xe0000 + r
+	}, v)
+}
+
+// disguised returns the text with what is private in another form.
+func (t Text) disguised(as func(string) string) Text {
+	out := Text{Slice: t.Slice}
+	var b strings.Builder
+	at := 0
+	for _, s := range t.spans {
+		if s.start < at {
+			continue
+		}
+		b.WriteString(t.Text[at:s.start])
+		moved := s
+		moved.start = b.Len()
+		b.WriteString(as(t.Text[s.start:s.end]))
+		if moved.end = b.Len(); moved.end > moved.start {
+			out.spans = append(out.spans, moved)
+		}
+		at = s.end
+	}
+	b.WriteString(t.Text[at:])
+	out.Text = b.String()
 	return out
 }
