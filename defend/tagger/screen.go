@@ -17,7 +17,7 @@ const ClearFrom = 0.9
 
 // doubt bounds the share of texts in which a private sentence is clear although an
 // attacker wrote them, as a share of a bit: by margay-lab train tagger --attack.
-const doubt = 330_000
+const doubt = 420_000
 
 // Screener implements declassify.Screener by a model. It is safe for concurrent use.
 type Screener struct{ model *Model }
@@ -54,23 +54,37 @@ func disguised(s string) bool {
 }
 
 var (
-	percent = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
-	runs    = regexp.MustCompile(`[A-Za-z0-9+/_-]{10,}`)
+	percent = regexp.MustCompile(`%20|%[2-7][0-9A-Fa-f].*%[2-7][0-9A-Fa-f]`)
+	runs    = regexp.MustCompile(`[A-Za-z0-9]{10,}`)
 )
 
-// encoded reports whether a run is no word: it has digits among its letters, or small
-// and capital letters mixed as no name in a program has.
+// encoded reports whether a run is no word of a language or a program: it has digits, and
+// changes between them, small letters and capitals as often as random ones do.
 func encoded(run string) bool {
-	digits, turns := 0, 0
-	for i := range len(run) {
-		switch c := run[i]; {
+	const (
+		often = 5  // letters between changes, at most
+		long  = 20 // from which on one number in it is enough
+	)
+	numbers, changes := 0, 0
+	kind := func(c byte) int {
+		switch {
 		case c >= '0' && c <= '9':
-			digits++
-		case i > 0 && c >= 'A' && c <= 'Z' && run[i-1] >= 'a' && run[i-1] <= 'z':
-			turns++
+			return 0
+		case c >= 'a' && c <= 'z':
+			return 1
+		}
+		return 2
+	}
+	for i := range len(run) {
+		k := kind(run[i])
+		if k == 0 && (i == 0 || kind(run[i-1]) != 0) {
+			numbers++
+		}
+		if i > 0 && k != kind(run[i-1]) && (k != 1 || kind(run[i-1]) != 2) { // Word is none
+			changes++
 		}
 	}
-	return digits > 1 && digits < len(run) || 4*turns > len(run)
+	return (numbers > 1 || numbers > 0 && len(run) >= long) && changes*often >= len(run)
 }
 
 // unseen: the network reads it as a mark or not at all, and other readers don't.
