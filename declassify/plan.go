@@ -157,8 +157,8 @@ func (a *Piece) cost(rules Prices) flow.Bits {
 		}
 		most = max(most, rules.Cost(f, op))
 	}
-	for _, f := range a.strict { // a value that holds several discloses all of them
-		if op.Kind == rubric.Identity && f != a.Field {
+	for i, f := range a.strict { // a value that holds several discloses all of them
+		if op.Kind == rubric.Identity && rules.Group(f) != rules.Group(a.Field) && !slices.Contains(a.strict[:i], f) {
 			most += rules.Cost(f, op)
 		}
 	}

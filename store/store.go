@@ -17,8 +17,8 @@ import (
 const (
 	MaxQuestions = 10_000
 	MaxValues    = 200_000
-	MaxSaid      = 200_000 // rows of what models said, and
-	MaxSaidOne   = 4096    // of them of one caller
+	MaxSaid      = 200_000 // rows of what models said and families saw, and
+	MaxSaidOne   = 4096    // of them of one caller or family
 	MaxPlaces    = 50_000
 )
 

@@ -168,8 +168,8 @@ func (q *problem) atom(i int, a *Atom) (covered smt.Formula) {
 	return covered
 }
 
-// answer states that the second pass agrees with the first: (iv). An answer about
-// what is no atom with a label states nothing.
+// answer states that the second pass agrees with the first: (iv). It states nothing
+// about an answer whose subject is not an atom with a label.
 func (q *problem) answer(atoms []Atom, c *Answer) {
 	i := slices.IndexFunc(atoms, func(a Atom) bool { return a.Label >= 0 && a.Label == c.Atom && a.Field != Unknown })
 	if i < 0 {

@@ -69,12 +69,17 @@ func under1000(tokens []token, i int) (v, n int) {
 	if n == 0 || i+n >= len(tokens) || tokens[i+n].text != "hundred" || !near(tokens, i+n) {
 		return v, n
 	}
-	v, n = 100*v, n+1
+	return joinedBy(tokens, i, 100*v, n+1, under100)
+}
+
+// joinedBy adds to a number of n tokens the smaller one behind it, if there is one, also
+// after "and".
+func joinedBy(tokens []token, i, v, n int, smaller func([]token, int) (int, int)) (sum, used int) {
 	at := i + n
 	if at < len(tokens) && tokens[at].text == "and" {
 		at++
 	}
-	if w, k := under100(tokens, at); k > 0 && near(tokens, at) {
+	if w, k := smaller(tokens, at); k > 0 && near(tokens, at) {
 		return v + w, at + k - i
 	}
 	return v, n
@@ -152,13 +157,5 @@ func amountSaid(tokens []token, i int) (v, n int) {
 	if n == 0 || i+n >= len(tokens) || tokens[i+n].text != "thousand" && tokens[i+n].text != "grand" {
 		return v, n
 	}
-	v, n = 1000*v, n+1
-	at := i + n
-	if at < len(tokens) && tokens[at].text == "and" {
-		at++
-	}
-	if w, k := under1000(tokens, at); k > 0 && near(tokens, at) {
-		return v + w, at + k - i
-	}
-	return v, n
+	return joinedBy(tokens, i, 1000*v, n+1, under1000)
 }

@@ -89,8 +89,9 @@ func (f *Family) add(v Value) bool {
 	return true
 }
 
-// CatchUp reads what other processes have kept; of nobody if there is no keeper. Anew
-// says that the family has released nothing, so that it is no loss if nothing is kept.
+// CatchUp reads the values that other processes have kept. Without a keeper there are
+// none. If the keeper has none of the family's, they are lost, unless anew says that the
+// family has not released anything yet.
 func (f *Family) CatchUp(ctx context.Context, k Keeper, id flow.TrajectoryID, anew bool) error {
 	if k == nil {
 		return nil

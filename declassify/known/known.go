@@ -46,7 +46,7 @@ const (
 const (
 	maxWords = 24 // of a spelling
 	maxRun   = 64 // letters and digits of a number
-	minRun   = 5  // fewer are no number to look for
+	minRun   = 5  // shorter runs are not searched for
 	heads    = 1024
 	maxGap   = 6 // bytes between the words of a value
 )
@@ -265,8 +265,8 @@ func (s *Set) phraseAt(tokens []token, from int, found func(n int, e entries)) {
 		at = n.id
 	}
 	if best > 0 && passed > 0 {
-		// What was skipped is no part of the value, which then is not said for certain;
-		// a flat stands in addresses alone.
+		// The text holds more than the value, so the value is not known for certain.
+		// Only addresses have flats.
 		var some entries
 		for _, e := range ends {
 			if !flats || strings.Contains(e.Field, "address") {

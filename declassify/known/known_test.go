@@ -69,7 +69,7 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestBounds: what is too large is an error, and the same value is no second one.
+// TestBounds: a value too many or too long is an error; adding a value twice is not.
 func TestBounds(t *testing.T) {
 	s := &Set{}
 	if s.Add(Value{"x", strings.Repeat("a", MaxValue+1)}) == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/margaydev/margay/taint/quote"
 )
 
-// Said keeps what models said to each caller under labels: sealed rows of keyed
-// hashes, in order. It is bounded and discards the oldest rows first. All
-// methods are safe for concurrent use.
+// Said keeps sealed rows by a keyed hash of whose they are, in order: keyed hashes of
+// what models said to a caller under labels, and values that a family saw. It is
+// bounded and discards the oldest rows first. All methods are safe for concurrent use.
 type Said interface {
 	// PutSaid adds rows of a caller's, all or none.
 	PutSaid(ctx context.Context, caller [32]byte, rows [][]byte) error

@@ -82,8 +82,8 @@ func (f *finder) prepare(a *dfa.Alphabet) {
 }
 
 // is reports whether there is a match.
-func (f *finder) is(text string, symbols []uint16) bool {
-	if f.forward != nil {
+func (f *finder) is(text string, symbols []uint16, soon bool) bool {
+	if !soon && f.forward != nil {
 		left := dfa.BudgetFor(text)
 		if end, ok := f.forward.Forward(symbols, 0, dfa.Nothing, true, &left); ok {
 			return end >= 0
@@ -96,7 +96,7 @@ func (f *finder) is(text string, symbols []uint16) bool {
 // begins, the text counts as starting at from. It reports false where only regexp
 // can tell.
 func (f *finder) next(l *look, from int, begins bool, left *dfa.Budget) ([]int, bool) {
-	if f.backward == nil {
+	if l.soon || f.backward == nil {
 		return nil, false
 	}
 	before := dfa.Nothing

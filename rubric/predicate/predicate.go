@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/margaydev/margay/internal/dfa"
@@ -58,7 +59,9 @@ type Span struct {
 // Set is compiled clauses. It is safe for concurrent use.
 type Set struct {
 	clauses []clause
-	finders []*finder // of all clauses
+	finders []*finder    // of all clauses
+	soon    atomic.Int32 // texts that were read before
+	ready   atomic.Bool
 	once    sync.Once // makes what follows, and the clauses' automata
 	symbols *dfa.Alphabet
 }
@@ -77,7 +80,14 @@ type look struct {
 	has     need
 	words   []word // once split
 	split   bool
+	soon    bool // without automata, which take longer to make than a short text to read
 }
+
+// Before there are automata, so many texts of so many bytes are read without them.
+const (
+	short   = 256
+	maxSoon = 32
+)
 
 // need is a set of kinds of characters.
 type need uint8
@@ -298,6 +308,7 @@ func (s *Set) prepare() {
 	for _, f := range s.finders {
 		f.prepare(s.symbols)
 	}
+	s.ready.Store(true)
 }
 
 // Find returns what the clauses match, ordered by start, then by clause: in the
@@ -328,12 +339,15 @@ func (s *Set) find(out []Span, path, text string) []Span {
 	if text == "" {
 		return out
 	}
-	s.once.Do(s.prepare)
-	where := s.symbols.Symbols(path)
-	l := &look{text: text, symbols: s.symbols.Symbols(text), has: hasOf(text)}
+	l := &look{text: text, has: hasOf(text), soon: len(text) <= short && !s.ready.Load() && s.soon.Add(1) <= maxSoon}
+	var where []uint16
+	if !l.soon {
+		s.once.Do(s.prepare)
+		where, l.symbols = s.symbols.Symbols(path), s.symbols.Symbols(text)
+	}
 	for i := range s.clauses {
 		c := &s.clauses[i]
-		if c.needs&^l.has != 0 || c.path != nil && !c.path.is(path, where) {
+		if c.needs&^l.has != 0 || c.path != nil && !c.path.is(path, where, l.soon) {
 			continue
 		}
 		if c.find == nil {

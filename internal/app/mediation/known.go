@@ -91,7 +91,7 @@ func profileOf(path string) ([]known.Value, error) {
 	}
 	byField := map[string][]string{}
 	if len(b) > maxProfile || yaml.UnmarshalWithOptions(b, &byField, yaml.Strict()) != nil {
-		return nil, problem.Usage(hint, "declassify.profile: %s is no such file, or too large", path) // no value in an error
+		return nil, problem.Usage(hint, "declassify.profile: %s must hold lists of values by field, in at most 1 MiB", path) // no value in an error
 	}
 	var out []known.Value
 	var set known.Set
