@@ -103,7 +103,7 @@ func (r *reading) template(t *tool, a *argument, of *template, slots map[string]
 		}
 	}
 	for _, k := range of.keeps {
-		if p, err := cut(k); err == nil && (len(p.forms) > 0 || strings.Contains(k, "{~")) {
+		if p, ok := r.words(of.at, k, slots); ok && (len(p.forms) > 0 || strings.Contains(k, "{~")) {
 			r.add(of.at.mistake("keep %q has a form of a person; use need for those", k))
 		}
 	}
