@@ -64,11 +64,12 @@ type Calibration struct {
 
 // Model is a trained network. It is safe for concurrent use.
 type Model struct {
-	rows  []byte // Buckets rows of Dim signed bytes
-	scale [Buckets]float32
-	dense Dense
-	cal   Calibration
-	hash  string
+	rows   []byte // Buckets rows of Dim signed bytes
+	scale  [Buckets]float32
+	senses Senses
+	dense  Dense
+	cal    Calibration
+	hash   string
 }
 
 const (
@@ -80,15 +81,16 @@ var errFile = errors.New("not a tagger's weights of version 1")
 
 // body is what follows the magic and the hash, besides the rows.
 type body struct {
-	Scale [Buckets]float32
-	Dense Dense
-	Cal   Calibration
+	Scale  [Buckets]float32
+	Senses Senses
+	Dense  Dense
+	Cal    Calibration
 }
 
 // Encode writes a model's file: the magic line, SHA-256 of the rest, the rows of
-// embeddings as signed bytes, and in IEEE 754, little endian, their scales, the
-// other weights and the calibration.
-func Encode(rows []int8, scale *[Buckets]float32, d *Dense, c *Calibration) ([]byte, error) {
+// embeddings as signed bytes, and in little endian their scales, the senses of words,
+// the other weights and the calibration.
+func Encode(rows []int8, scale *[Buckets]float32, senses *Senses, d *Dense, c *Calibration) ([]byte, error) {
 	if len(rows) != Buckets*Dim {
 		return nil, errFile
 	}
@@ -96,7 +98,7 @@ func Encode(rows []int8, scale *[Buckets]float32, d *Dense, c *Calibration) ([]b
 	for _, r := range rows {
 		b.WriteByte(byte(r))
 	}
-	if err := binary.Write(&b, binary.LittleEndian, &body{*scale, *d, *c}); err != nil {
+	if err := binary.Write(&b, binary.LittleEndian, &body{*scale, *senses, *d, *c}); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(b.Bytes())
@@ -117,6 +119,9 @@ func Load(file []byte) (*Model, error) {
 		return nil, errors.New("the tagger's weights are damaged: their hash is another")
 	}
 	for at := head + table; at < len(file); at += 4 {
+		if at == head+table+4*Buckets { // these are no numbers of IEEE 754
+			at += 4 * maxSenses
+		}
 		if v := math.Float32frombits(binary.LittleEndian.Uint32(file[at:])); !(v > -1e6 && v < 1e6) {
 			return nil, errors.New("a weight of the tagger is no number, or too large")
 		}
@@ -124,11 +129,14 @@ func Load(file []byte) (*Model, error) {
 	if _, err := binary.Decode(file[head+table:], binary.LittleEndian, &rest); err != nil {
 		return nil, errFile
 	}
+	if !rest.Senses.sound() {
+		return nil, errors.New("the tagger's words are not in order")
+	}
 	if !rest.Cal.sound() {
 		return nil, errors.New("the tagger's calibration is not sound")
 	}
 	sum := sha256.Sum256(file)
-	return &Model{rows: file[head : head+table], scale: rest.Scale, dense: rest.Dense, cal: rest.Cal, hash: hex.EncodeToString(sum[:])}, nil
+	return &Model{rows: file[head : head+table], scale: rest.Scale, senses: rest.Senses, dense: rest.Dense, cal: rest.Cal, hash: hex.EncodeToString(sum[:])}, nil
 }
 
 // sound reports whether probabilities are probabilities, and rise with the score.

@@ -126,6 +126,7 @@ type guess struct {
 func (m *Model) read(ctx context.Context, text string, each func([]Token, []guess, float32)) error {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
+	s.features.Senses = &m.senses
 	all := Tokens(text, nil)
 	var said [maxSentence]guess
 	for from := 0; from < len(all); {

@@ -2,10 +2,12 @@ package tagger
 
 import (
 	"context"
+	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
@@ -36,6 +38,7 @@ func (s *Screener) Clear(ctx context.Context, text string) ([]span.Place, error)
 	}
 	var out []span.Place
 	k := 0
+	among(r.Sentences)
 	for _, x := range r.Sentences {
 		for k < len(r.Spans) && r.Spans[k].End <= x.Start {
 			k++
@@ -45,6 +48,29 @@ func (s *Screener) Clear(ctx context.Context, text string) ([]span.Place, error)
 		}
 	}
 	return out, nil
+}
+
+const (
+	usual  = 0.25 // share of private sentences in the texts that probabilities were fitted to
+	weight = 20   // sentences that this counts for, beside those of a text
+	most   = 0.1  // what odds are multiplied by, at least
+)
+
+// among raises the probability of being clear of sentences among many that are: a line that
+// could be of a person is hardly one in a file of source code (empirical Bayes; the odds are
+// multiplied by what is known of the prior ones).
+func among(all []Sentence) {
+	odds := func(p float64) float64 { return p / (1 - p) }
+	var sum float64
+	for i := range all {
+		sum += 1 - all[i].Clear
+	}
+	for i := range all {
+		p := min(1-all[i].Clear, 0.9999)
+		prior := (sum - p + weight*usual) / (float64(len(all)-1) + weight)
+		o := odds(p) * max(most, min(1, odds(min(prior, 0.9999))/odds(usual)))
+		all[i].Clear = 1 / (1 + o)
+	}
 }
 
 // disguised reports whether a sentence may say something to others that the network
@@ -65,6 +91,9 @@ func encoded(run string) bool {
 		often = 5  // letters between changes, at most
 		long  = 20 // from which on one number in it is enough
 	)
+	if digits := strings.TrimPrefix(run, "0x"); !notHex.MatchString(digits) {
+		return spellsText(digits) || spellsText(digits[1:])
+	}
 	numbers, changes := 0, 0
 	kind := func(c byte) int {
 		switch {
@@ -85,6 +114,20 @@ func encoded(run string) bool {
 		}
 	}
 	return (numbers > 1 || numbers > 0 && len(run) >= long) && changes*often >= len(run)
+}
+
+var notHex = regexp.MustCompile(`[^0-9a-fA-F]`)
+
+// spellsText reports whether hexadecimal digits are those of a text: a digest or a mask is not.
+func spellsText(digits string) bool {
+	b, err := hex.DecodeString(digits[:len(digits)/2*2])
+	printable := 0
+	for _, c := range b {
+		if c >= ' ' && c <= '~' {
+			printable++
+		}
+	}
+	return err == nil && (10*printable >= 9*len(b) || utf8.Valid(b) && !strings.ContainsFunc(string(b), unicode.IsControl))
 }
 
 // unseen: the network reads it as a mark or not at all, and other readers don't.

@@ -121,7 +121,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := Encode(signed(m.rows), &m.scale, &m.dense, &m.cal)
+		again, err := Encode(signed(m.rows), &m.scale, &m.senses, &m.dense, &m.cal)
 		if err != nil || !bytes.Equal(again, b) {
 			t.Errorf("written again it is another file: %v", err)
 		}

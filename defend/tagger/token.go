@@ -136,6 +136,7 @@ const Buckets = 1 << 15
 // Features are the rows that stand for a token. Of all, the first Single are
 // added as they are; the others, parts of the word, are averaged.
 type Features struct {
+	Senses *Senses // of words, or nil
 	All    []uint16
 	Single int
 	form   []byte // the word's normal form
@@ -148,7 +149,9 @@ const (
 	prime uint32 = 16777619
 )
 
-func hash(kind byte, s []byte) uint16 {
+func hash(kind byte, s []byte) uint16 { return uint16(mix(kind, s) & (Buckets - 1)) }
+
+func mix(kind byte, s []byte) uint32 {
 	h := (basis ^ uint32(kind)) * prime
 	for _, b := range s {
 		h = (h ^ uint32(b)) * prime
@@ -156,7 +159,7 @@ func hash(kind byte, s []byte) uint16 {
 	h ^= h >> 15
 	h *= 0x85ebca6b
 	h ^= h >> 13
-	return uint16(h & (Buckets - 1))
+	return h
 }
 
 func (f *Features) add(kind byte, s []byte) { f.All = append(f.All, hash(kind, s)) }
@@ -189,6 +192,12 @@ func (f *Features) Of(text string, t *Token) {
 	f.add('p', f.form[:min(n, 3)])
 	f.add('u', f.form[max(0, n-2):])
 	f.add('v', f.form[max(0, n-3):])
+	if f.Senses != nil {
+		for _, s := range f.Senses.of(f.form, f.parts) {
+			s &= maxKinds
+			f.add('k', []byte{byte(s >> 8), byte(s)})
+		}
+	}
 	f.Single = len(f.All)
 	f.parts = append(append(append(f.parts[:0], '^'), f.form...), '$')
 	n = min(len(f.parts), maxParts)

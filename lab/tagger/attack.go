@@ -67,6 +67,13 @@ func Attacked(ctx context.Context, m *tagger.Model, seed uint64, n int) (*Attack
 		}
 		r := rand.New(rand.NewPCG(seed, i)) //nolint:gosec // a benchmark
 		ways := variants(&t, r)
+		for _, slice := range []string{Source, Prose, Benign} { // among much that is clear
+			x, err := c.among(&t, slice, r)
+			if err != nil {
+				return nil, err
+			}
+			ways = append(ways, x, x.lower())
+		}
 		out.Variants = len(ways)
 		for k := 0; k < len(ways) && !ok; k++ {
 			if ok, err = passes(&ways[k]); err != nil {
@@ -79,6 +86,26 @@ func Attacked(ctx context.Context, m *tagger.Model, seed uint64, n int) (*Attack
 	}
 	out.Plain, out.Passed = float64(plain)/float64(n), float64(passed)/float64(n)
 	out.Bound = stats.ClopperPearson(passed, n, .95)[1]
+	return out, nil
+}
+
+// among puts a text into the middle of sixteen others of a slice.
+func (c *Corpus) among(t *Text, slice string, r *rand.Rand) (Text, error) {
+	const each = 8
+	var sides [2]strings.Builder
+	for i := range 2 * each {
+		x, err := c.draw(Test, slice, "", r)
+		if err != nil {
+			return Text{}, err
+		}
+		sides[i/each].WriteString(x.Text + "\n")
+	}
+	before := sides[0].String()
+	out := Text{Text: before + t.Text + "\n" + sides[1].String(), Slice: t.Slice}
+	for _, s := range t.spans {
+		s.start, s.end = s.start+len(before), s.end+len(before)
+		out.spans = append(out.spans, s)
+	}
 	return out, nil
 }
 

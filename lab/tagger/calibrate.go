@@ -22,7 +22,7 @@ const leastThreshold = 0.5
 // did not see: a temperature, a rising step function for sentences, and the least
 // thresholds at which false alarms stay within the limits.
 func calibrate(c *Corpus, n *network, seed uint64, texts int) (*tagger.Calibration, error) {
-	var f tagger.Features
+	f := c.features()
 	var p pass
 	cal := &tagger.Calibration{}
 	var outs [][tagger.Outputs]float32
@@ -140,7 +140,7 @@ func steps(cal *tagger.Calibration, s []scored) {
 // which at most the limits have such a token.
 func thresholds(c *Corpus, n *network, cal *tagger.Calibration, seed uint64, texts int) error {
 	const most = 0.98 // so that each class can be found
-	var f tagger.Features
+	f := c.features()
 	var p pass
 	for k := range cal.Threshold {
 		cal.Threshold[k] = leastThreshold

@@ -40,7 +40,7 @@ var weights = []struct {
 type Corpus struct {
 	*Grammar
 	byKey map[string][]*Template // by part, category and slice
-	cats  [parts][]string        // that have private templates
+	cats  [parts][]string        // one for each private template
 	code  [parts][]string        // contents of source files
 	table [parts][]string
 	world []Text
@@ -66,12 +66,8 @@ func NewCorpus(fold string) (*Corpus, error) {
 			}
 			c.byKey[key] = append(c.byKey[key], t)
 		}
-		if t.Slice != Benign && !slices.Contains(c.cats[t.Part], t.Category) {
-			times := 1
-			if t.Category == "lives" || t.Category == "frames" {
-				times = 5 // they hold more than a category
-			}
-			c.cats[t.Part] = append(c.cats[t.Part], slices.Repeat([]string{t.Category}, times)...)
+		if t.Slice != Benign { // a category is drawn as often as it has templates
+			c.cats[t.Part] = append(c.cats[t.Part], t.Category)
 		}
 	}
 	h := sha256.New()
@@ -84,16 +80,15 @@ func NewCorpus(fold string) (*Corpus, error) {
 	for i := range c.world {
 		fmt.Fprintln(h, c.world[i].Text)
 	}
-	files, err := data.ReadDir("data")
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range files {
-		b, err := data.ReadFile("data/" + f.Name())
-		if err != nil {
-			return nil, err
+	if err := fs.WalkDir(data, "data", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
+		b, err := data.ReadFile(path)
 		_, _ = h.Write(b)
+		return err
+	}); err != nil {
+		return nil, err
 	}
 	c.Hash = hex.EncodeToString(h.Sum(nil))
 	return c, nil
@@ -238,8 +233,8 @@ func (w *writer) compose(c *Corpus, slice, category string) {
 			return l[r.IntN(len(l))].Text
 		}
 		l := c.byKey[c.any(w.part, slice)]
-		if x := r.IntN(10); slice == Benign && x < 4 {
-			if more := c.byKey[key(w.part, []string{"lives", "lives", "generic", "frames-empty"}[x], slice)]; len(more) > 0 {
+		if x := r.IntN(20); slice == Benign && x < 4 {
+			if more := c.byKey[key(w.part, []string{"lives", "stories", "generic", "frames-empty"}[x], slice)]; len(more) > 0 {
 				l = more
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/margaydev/margay/defend/tagger"
 )
 
-//go:embed data/*.txt
+//go:embed data/*.txt data/kinds/*.txt
 var data embed.FS
 
 // Part is a part of the templates, and of the words that fill them.
@@ -53,6 +53,7 @@ type Grammar struct {
 	lists     map[string][]string
 	split     map[string][parts][]string
 	classes   map[string]uint8
+	senses    *tagger.Senses
 }
 
 // Categories that only calibration or only the test has, besides templates of
@@ -60,6 +61,7 @@ type Grammar struct {
 const (
 	calibrationCategory = "customer-support"
 	testCategory        = "tax-filing"
+	testAuthor          = "other-hand" // by somebody who wrote nothing else
 )
 
 // unsplit are lists that every part may use whole: they say nothing of people.
@@ -79,6 +81,9 @@ func NewGrammar(fold string) (*Grammar, error) {
 	}
 	found := fold == ""
 	for _, f := range files {
+		if f.IsDir() {
+			continue
+		}
 		b, err := data.ReadFile("data/" + f.Name())
 		if err != nil {
 			return nil, err
@@ -90,7 +95,7 @@ func NewGrammar(fold string) (*Grammar, error) {
 	for i := range g.templates {
 		t := &g.templates[i]
 		switch {
-		case t.Category == testCategory || t.Category == fold:
+		case t.Category == testCategory || t.Category == testAuthor || t.Category == fold:
 			t.Part = Test
 		case t.Category == calibrationCategory:
 			t.Part = Calibrate
@@ -111,8 +116,34 @@ func NewGrammar(fold string) (*Grammar, error) {
 		}
 		g.split[name] = s
 	}
-	return g, nil
+	g.senses, err = senses()
+	return g, err
 }
+
+// senses reads which kinds of things words stand for: a line a kind, its name first.
+func senses() (*tagger.Senses, error) {
+	const dir = "data/kinds"
+	files, err := data.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]string
+	for _, f := range files {
+		b, err := data.ReadFile(dir + "/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(b)) {
+			if name, words, ok := strings.Cut(line, ":"); ok && name[0] != '#' {
+				all = append(all, strings.Fields(words))
+			}
+		}
+	}
+	return tagger.NewSenses(all)
+}
+
+// features are those of this grammar's words.
+func (g *Grammar) features() tagger.Features { return tagger.Features{Senses: g.senses} }
 
 func (g *Grammar) read(file, text string) error {
 	list, t := "", Template{}

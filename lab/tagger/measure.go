@@ -218,9 +218,11 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 		unseen = o.Fold
 	}
 	var mixed tally
-	for _, s := range []string{Nominal, Omission} {
-		if err := slice(fmt.Sprintf("%s,category=%s", s, unseen), s, unseen); err != nil {
-			return nil, nil, 0, err
+	for _, category := range []string{unseen, testAuthor} {
+		for _, s := range []string{Nominal, Omission, Benign} {
+			if err := slice(fmt.Sprintf("%s,category=%s", s, category), s, category); err != nil {
+				return nil, nil, 0, err
+			}
 		}
 	}
 	for i := range uint64(4 * o.Texts) { // in the corpus's own shares

@@ -205,13 +205,13 @@ func (n *network) forward(p *pass, text []token, r *rand.Rand) {
 		tok := &text[t]
 		keep := p.flags[at:][:len(tok.rows)]
 		at += len(tok.rows)
-		hidden := r != nil && r.IntN(16) == 0
+		hidden := r != nil && r.IntN(12) == 0
 		p.kept[t] = keep
 		scale := partScale(tok)
 		for i, row := range tok.rows {
-			drop := 0.12
+			drop := 0.25
 			if i == 0 {
-				drop = 0.4
+				drop = 0.5
 			}
 			if keep[i] = r == nil || !hidden && r.Float64() >= drop; !keep[i] {
 				continue

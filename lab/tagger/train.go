@@ -3,7 +3,9 @@
 //
 // Texts are made from seeds by templates and lists of words in data/, and by lines
 // of Go's standard library. Templates and long lists are split between training,
-// calibration and test, and each of the latter two has a category of its own. The
+// calibration and test, and each of the latter two has a category of its own; the test
+// also has the templates of an author who wrote nothing else. data/kinds says which kinds
+// of things words stand for; the table goes into the weights. The
 // same seed and the same Go release give the same weights on machines of one
 // architecture.
 package tagger
@@ -82,7 +84,7 @@ func fit(ctx context.Context, c *Corpus, o *Options) (*network, error) {
 	shares := make([]*gradient, shareCount)
 	workers := make([]*worker, shareCount)
 	for i := range shares {
-		shares[i], workers[i] = newGradient(), &worker{corpus: c}
+		shares[i], workers[i] = newGradient(), &worker{corpus: c, features: c.features()}
 	}
 	began, first := time.Now(), s.Adam.Step
 	var loss float64
@@ -157,7 +159,7 @@ func (s *state) mine(c *Corpus) {
 	var wg sync.WaitGroup
 	for k := range shareCount {
 		wg.Go(func() {
-			var f tagger.Features
+			f := c.features()
 			var p pass
 			for i := k; i < mineFiles; i += shareCount {
 				r := rand.New(rand.NewPCG(s.Seed, uint64(s.Adam.Step*mineFiles+i)+1<<50))
@@ -306,7 +308,7 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := tagger.Encode(rows, scale, &n.Dense, cal)
+	file, err := tagger.Encode(rows, scale, c.senses, &n.Dense, cal)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -347,11 +347,11 @@ func (w *writer) value(slot string) string {
 	case "version":
 		return w.form(w.one("v9.9.9", "9.9", "9.99.9", "v9.9.9-rc.9", "2026.9"))
 	case "file":
-		return w.pick("noun") + "/" + w.pick("adjective") + "_" + w.pick("noun") + w.one(".go", ".py", ".ts", ".yaml", ".md", ".c", ".rs", ".json")
+		return w.slug("noun") + "/" + w.slug("adjective") + "_" + w.slug("noun") + w.one(".go", ".py", ".ts", ".yaml", ".md", ".c", ".rs", ".json")
 	case "path":
-		return w.one("api/v1/", "static/", "docs/", "feature/") + w.pick("noun") + "s"
+		return w.one("api/v1/", "static/", "docs/", "feature/") + w.slug("noun") + "s"
 	case "url":
-		return "https://" + w.one("docs", "www", "api", "ci") + "." + w.pick("noun") + "s.example/" + w.pick("noun") + "?" + w.pick("noun") + "=" + strconv.Itoa(w.n(1, 99))
+		return "https://" + w.one("docs", "www", "api", "ci") + "." + w.slug("noun") + "s.example/" + w.slug("noun") + "?" + w.slug("noun") + "=" + strconv.Itoa(w.n(1, 99))
 	case "ip":
 		return fmt.Sprintf("10.%d.%d.%d", w.n(0, 255), w.n(0, 255), w.n(1, 254))
 	case "port":
@@ -363,9 +363,14 @@ func (w *writer) value(slot string) string {
 	case "ident":
 		return w.ident()
 	case "cap":
-		return strings.ToUpper(w.one(w.pick("adjective"), w.pick("noun"), w.pick("secret-word")))
+		return strings.ToUpper(w.one(w.slug("adjective"), w.slug("noun"), w.pick("secret-word")))
 	}
 	return w.pick(slot)
+}
+
+// slug is a word of a list as file names and addresses have it.
+func (w *writer) slug(list string) string {
+	return strings.ReplaceAll(strings.ToLower(w.pick(list)), " ", w.one("-", "_", ""))
 }
 
 func (w *writer) one2(n ...int) int { return n[w.r.IntN(len(n))] }

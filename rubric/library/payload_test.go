@@ -87,6 +87,9 @@ func drawSpec(t *rapid.T, s *domain.Spec) string {
 		return "-----BEGIN PRIVATE KEY-----\n" + body + "\n-----END PRIVATE KEY-----\n"
 	case s.Pattern == `[!-~]{8,900}`: // as keys are written, which a text must not hold
 		return "sk-live-" + rapid.StringMatching(`[A-Za-z0-9]{24}`).Draw(t, "key")
+	case strings.HasPrefix(s.Pattern, `(\d{1,3}\.){3}`): // of a machine: not every four numbers are
+		b := rapid.SliceOfN(rapid.IntRange(1, 254), 4, 4).Draw(t, "address")
+		return fmt.Sprintf("%d.%d.%d.%d", 10+b[0]%100, b[1], b[2], b[3])
 	case s.Pattern != "":
 		return rapid.StringMatching(s.Pattern).Draw(t, "value")
 	default:

@@ -70,7 +70,7 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 	c.Flags().IntVar(&attack, "attack", 0, "train nothing: play this `number` of texts of authors who work against the network that is shipped")
 	c.Flags().BoolVar(&o.Resume, "resume", false, "go on from FILE.checkpoint")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of texts and weights")
-	c.Flags().IntVar(&o.Steps, "steps", 20_000, "batches of 32 texts to train on")
+	c.Flags().IntVar(&o.Steps, "steps", 6000, "batches of 32 texts to train on")
 	c.Flags().IntVar(&o.Texts, "texts", 1000, "texts of each slice to measure on")
 	return c
 }
