@@ -64,11 +64,11 @@ func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
 }
 
 // spans appends the spans of a sentence. A span holds a token that is private by
-// the threshold of its class, and all tokens to both sides that are by half of it, also across
-// one mark; another field with such a token starts another span.
+// the threshold of its class, and all tokens to both sides that are by a tenth of it, also
+// across one mark; another field with such a token starts another span.
 func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
 	sure := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class] }
-	likely := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class]/2 }
+	likely := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class]/10 }
 	for i := 0; i < len(t); {
 		if !likely(i) {
 			i++
