@@ -82,8 +82,16 @@ var endings = []struct {
 	by     []string
 	double bool
 }{
-	{"'s", []string{""}, false}, {"’s", []string{""}, false}, {"ies", []string{"y"}, false}, {"es", []string{"", "e"}, false}, {"s", []string{""}, false},
-	{"ied", []string{"y"}, false}, {"ed", []string{"", "e"}, true}, {"ing", []string{"", "e"}, true}, {"ly", []string{""}, false}, {"er", []string{"", "e"}, true},
+	{"'s", []string{""}, false},
+	{"’s", []string{""}, false},
+	{"ies", []string{"y"}, false},
+	{"es", []string{"", "e"}, false},
+	{"s", []string{""}, false},
+	{"ied", []string{"y"}, false},
+	{"ed", []string{"", "e"}, true},
+	{"ing", []string{"", "e"}, true},
+	{"ly", []string{""}, false},
+	{"er", []string{"", "e"}, true},
 }
 
 func cutEnd(form []byte, end string) ([]byte, bool) {
