@@ -64,11 +64,20 @@ func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
 }
 
 // spans appends the spans of a sentence. A span holds a token that is private by
-// the threshold of its class, and all tokens to both sides that are by a tenth of it, also
-// across one mark; another field with such a token starts another span.
+// the threshold of its class, and all tokens to both sides that are by half of it, also
+// across one mark, or by a tenth if it is told in prose; another field with such a token
+// starts another span.
 func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
 	sure := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class] }
-	likely := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class]/10 }
+	near := func(i int, part float32) bool {
+		return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class]/part
+	}
+	likely := func(i int) bool {
+		if t[i].Kind == Word && inProse[said[i].class] {
+			return near(i, 10)
+		}
+		return near(i, 2)
+	}
 	for i := 0; i < len(t); {
 		if !likely(i) {
 			i++
@@ -79,7 +88,7 @@ func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
 		k := i
 		for ; k < len(t); k++ {
 			if !likely(k) {
-				if t[k].Kind == Mark && k == end && k+1 < len(t) && likely(k+1) {
+				if t[k].Kind == Mark && k == end && k+1 < len(t) && near(k+1, 2) {
 					continue
 				}
 				break
@@ -107,6 +116,14 @@ func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
 	}
 	return out
 }
+
+// inProse are the classes of fields that people tell in clauses, not as values.
+var inProse = func() (out [Classes]bool) {
+	for i, f := range fields {
+		out[i+1] = f == "diagnosis" || f == Private
+	}
+	return out
+}()
 
 func worded(s string) bool { return strings.ContainsFunc(s, inWord) }
 
