@@ -13,7 +13,11 @@ func TestAttacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Attacked(t.Context(), m, 1, 300)
+	n := 300
+	if testing.Short() {
+		n = 60
+	}
+	got, err := Attacked(t.Context(), m, 1, n)
 	if err != nil {
 		t.Fatal(err)
 	}
