@@ -1,13 +1,13 @@
 package tagger
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
@@ -51,14 +51,15 @@ func (s *Screener) Clear(ctx context.Context, text string) ([]span.Place, error)
 }
 
 const (
-	usual  = 0.25 // share of private sentences in the texts that probabilities were fitted to
-	weight = 20   // sentences that this counts for, beside those of a text
-	most   = 0.1  // what odds are multiplied by, at least
+	usual  = 0.25 // share of private sentences in the texts that calibrate the network
+	weight = 20   // sentences that this share counts for, besides the sentences of a text
+	least  = 0.1  // least factor for the odds of being private
 )
 
-// among raises the probability of being clear of sentences among many that are: a line that
-// could be of a person is hardly one in a file of source code (empirical Bayes; the odds are
-// multiplied by what is known of the prior ones).
+// among corrects each sentence's probability for the text around it (empirical Bayes). If
+// the other sentences are clear, as in source code, private ones are rarer than in the
+// texts that calibrated the network. The odds of being private are multiplied by the ratio
+// of the prior odds, held between least and 1.
 func among(all []Sentence) {
 	odds := func(p float64) float64 { return p / (1 - p) }
 	var sum float64
@@ -68,7 +69,7 @@ func among(all []Sentence) {
 	for i := range all {
 		p := min(1-all[i].Clear, 0.9999)
 		prior := (sum - p + weight*usual) / (float64(len(all)-1) + weight)
-		o := odds(p) * max(most, min(1, odds(min(prior, 0.9999))/odds(usual)))
+		o := odds(p) * max(least, min(1, odds(min(prior, 0.9999))/odds(usual)))
 		all[i].Clear = 1 / (1 + o)
 	}
 }
@@ -91,8 +92,8 @@ func encoded(run string) bool {
 		often = 5  // letters between changes, at most
 		long  = 20 // from which on one number in it is enough
 	)
-	if digits := strings.TrimPrefix(run, "0x"); !notHex.MatchString(digits) {
-		return spellsText(digits) || spellsText(digits[1:])
+	if spellsText(run) {
+		return true
 	}
 	numbers, changes := 0, 0
 	kind := func(c byte) int {
@@ -116,18 +117,12 @@ func encoded(run string) bool {
 	return (numbers > 1 || numbers > 0 && len(run) >= long) && changes*often >= len(run)
 }
 
-var notHex = regexp.MustCompile(`[^0-9a-fA-F]`)
-
-// spellsText reports whether hexadecimal digits are those of a text: a digest or a mask is not.
-func spellsText(digits string) bool {
-	b, err := hex.DecodeString(digits[:len(digits)/2*2])
-	printable := 0
-	for _, c := range b {
-		if c >= ' ' && c <= '~' {
-			printable++
-		}
-	}
-	return err == nil && (10*printable >= 9*len(b) || utf8.Valid(b) && !strings.ContainsFunc(string(b), unicode.IsControl))
+// spellsText reports whether a run is the hexadecimal form of an ASCII text, in one byte a
+// character or in two.
+func spellsText(run string) bool {
+	b, err := hex.DecodeString(strings.TrimPrefix(run, "0x"))
+	b = bytes.ReplaceAll(b, []byte{0}, nil)
+	return err == nil && len(b) > 2 && !slices.ContainsFunc(b, func(c byte) bool { return c < ' ' || c > '~' })
 }
 
 // unseen: the network reads it as a mark or not at all, and other readers don't.

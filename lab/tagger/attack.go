@@ -34,6 +34,10 @@ func Attacked(ctx context.Context, m *tagger.Model, seed uint64, n int) (*Attack
 	if err != nil {
 		return nil, err
 	}
+	padding, err := c.paddings(seed)
+	if err != nil {
+		return nil, err
+	}
 	out := &Attack{}
 	s := tagger.NewScreener(m)
 	passes := func(t *Text) (bool, error) {
@@ -67,11 +71,8 @@ func Attacked(ctx context.Context, m *tagger.Model, seed uint64, n int) (*Attack
 		}
 		r := rand.New(rand.NewPCG(seed, i)) //nolint:gosec // a benchmark
 		ways := variants(&t, r)
-		for _, slice := range []string{Source, Prose, Benign} { // among much that is clear
-			x, err := c.among(&t, slice, r)
-			if err != nil {
-				return nil, err
-			}
+		for i := range padding {
+			x := t.within(padding[i])
 			ways = append(ways, x, x.lower())
 		}
 		out.Variants = len(ways)
@@ -89,24 +90,34 @@ func Attacked(ctx context.Context, m *tagger.Model, seed uint64, n int) (*Attack
 	return out, nil
 }
 
-// among puts a text into the middle of sixteen others of a slice.
-func (c *Corpus) among(t *Text, slice string, r *rand.Rand) (Text, error) {
-	const each = 8
-	var sides [2]strings.Builder
-	for i := range 2 * each {
-		x, err := c.draw(Test, slice, "", r)
-		if err != nil {
-			return Text{}, err
+// paddings are texts of the test to hide another one in. Each is long enough for the
+// screener to expect as few private sentences as it ever does.
+func (c *Corpus) paddings(seed uint64) ([]string, error) {
+	const bytes = 12_000
+	var out []string
+	for _, slice := range []string{Source, Prose} {
+		var b strings.Builder
+		for i := uint64(0); b.Len() < bytes; i++ {
+			x, err := c.DrawOf(Test, slice, "", seed, 1<<40|i)
+			if err != nil {
+				return nil, err
+			}
+			b.WriteString(x.Text + "\n")
 		}
-		sides[i/each].WriteString(x.Text + "\n")
-	}
-	before := sides[0].String()
-	out := Text{Text: before + t.Text + "\n" + sides[1].String(), Slice: t.Slice}
-	for _, s := range t.spans {
-		s.start, s.end = s.start+len(before), s.end+len(before)
-		out.spans = append(out.spans, s)
+		out = append(out, b.String())
 	}
 	return out, nil
+}
+
+// within returns the text in the middle of another.
+func (t Text) within(padding string) Text {
+	at := len(padding)/2 + 1 + strings.IndexByte(padding[len(padding)/2:], '\n')
+	out := Text{Text: padding[:at] + t.Text + "\n" + padding[at:], Slice: t.Slice}
+	for _, s := range t.spans {
+		s.start, s.end = s.start+at, s.end+at
+		out.spans = append(out.spans, s)
+	}
+	return out
 }
 
 // variants are the ways in which an author writes a text.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,9 +88,9 @@ func drawSpec(t *rapid.T, s *domain.Spec) string {
 		return "-----BEGIN PRIVATE KEY-----\n" + body + "\n-----END PRIVATE KEY-----\n"
 	case s.Pattern == `[!-~]{8,900}`: // as keys are written, which a text must not hold
 		return "sk-live-" + rapid.StringMatching(`[A-Za-z0-9]{24}`).Draw(t, "key")
-	case strings.HasPrefix(s.Pattern, `(\d{1,3}\.){3}`): // of a machine: not every four numbers are
-		b := rapid.SliceOfN(rapid.IntRange(1, 254), 4, 4).Draw(t, "address")
-		return fmt.Sprintf("%d.%d.%d.%d", 10+b[0]%100, b[1], b[2], b[3])
+	case strings.HasPrefix(s.Pattern, `(\d{1,3}\.){3}`): // of a machine: reserved addresses identify none
+		reserved := regexp.MustCompile(`^(0\.0\.0\.0|127\.0\.0\.1|255\.255\.255\.255|192\.0\.2\.\d+|198\.51\.100\.\d+|203\.0\.113\.\d+)(:|$)`)
+		return rapid.StringMatching(s.Pattern).Filter(func(v string) bool { return !reserved.MatchString(v) }).Draw(t, "value")
 	case s.Pattern != "":
 		return rapid.StringMatching(s.Pattern).Draw(t, "value")
 	default:

@@ -37,8 +37,8 @@ var entities = []entity{
 	known("email", `[\p{L}\p{N}._%+'-]{1,64}@(?:[\p{L}\p{N}-]{1,63}\.){1,4}\p{L}{2,24}`, checked, nil),
 	// An account number with its check digits.
 	known("iban", `\b[A-Za-z]{2}\d{2}(?: ?[A-Za-z0-9]{4}){2,7}(?: ?[A-Za-z0-9]{1,3})?\b`, windows, iban),
-	// An address of the Internet protocol, version 4, that is some machine's.
-	known("ip", `\b(?:\d{1,3}\.){3}\d{1,3}\b`, dotted, machine),
+	// An address of the Internet protocol, version 4, other than reserved ones.
+	known("ip", `\b(?:\d{1,3}\.){3}\d{1,3}\b`, checked, machine),
 	// An amount with its currency.
 	known("money", `(?:[$€£¥]|\b(?:USD|EUR|GBP|CHF|JPY|CAD|AUD)) ?\d{1,3}(?:[ ,'.]?\d{3}){0,4}(?:[.,]\d{1,2})?k?\b|\b\d{1,3}(?:[ ,'.]?\d{3}){0,4}(?:[.,]\d{1,2})?k? ?(?:[$€£¥]|(?:USD|EUR|GBP|CHF|JPY|CAD|AUD|dollars|euros|pounds)\b)`, checked, nil),
 	// Two to four words that start with capitals.
@@ -67,31 +67,16 @@ func checked(f *finder, ok func(string) bool) func(*look) [][2]int {
 	}
 }
 
-// dotted is checked for numbers with dots: one with more numbers before it or behind it, or
-// with the word section before it, is of a text or a version, not of a machine.
-func dotted(f *finder, ok func(string) bool) func(*look) [][2]int {
-	digit := func(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
-	return func(l *look) [][2]int {
-		return slices.DeleteFunc(f.all(l), func(m [2]int) bool {
-			before, behind := l.text[:m[0]], l.text[m[1]:]
-			more, longer := strings.CutSuffix(before, ".")
-			next, goesOn := strings.CutPrefix(behind, ".")
-			return longer && more != "" && digit(more[len(more)-1:]) || goesOn && digit(next) ||
-				section.MatchString(before[max(0, len(before)-12):]) || !ok(l.text[m[0]:m[1]])
-		})
-	}
-}
-
-var section = regexp.MustCompile(`(?i)(?:\bsections?|\bsect\.|\bsec\.|§|\bversion) ?$`)
-
-// machine leaves out what is no address, and what is nobody's or everybody's own (RFC 1122,
-// RFC 5737).
+// machine reports whether an address can identify a machine. Loopback, unspecified, broadcast
+// (RFC 1122) and documentation addresses (RFC 5737) identify none. What does not parse, such
+// as an octet with leading zeros, counts as one.
 func machine(s string) bool {
 	a, err := netip.ParseAddr(s)
-	if err != nil || a.IsUnspecified() || a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
-		return false
+	if err != nil {
+		return true
 	}
-	return !slices.ContainsFunc(documentation, func(p netip.Prefix) bool { return p.Contains(a) })
+	none := a.IsUnspecified() || a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	return !none && !slices.ContainsFunc(documentation, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 var documentation = []netip.Prefix{
