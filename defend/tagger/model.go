@@ -119,7 +119,7 @@ func Load(file []byte) (*Model, error) {
 		return nil, errors.New("the tagger's weights are damaged: their hash is another")
 	}
 	for at := head + table; at < len(file); at += 4 {
-		if at == head+table+4*Buckets { // these are no numbers of IEEE 754
+		if at == head+table+4*Buckets { // senses are integers, not floats
 			at += 4 * maxSenses
 		}
 		if v := math.Float32frombits(binary.LittleEndian.Uint32(file[at:])); !(v > -1e6 && v < 1e6) {
@@ -130,7 +130,7 @@ func Load(file []byte) (*Model, error) {
 		return nil, errFile
 	}
 	if !rest.Senses.sound() {
-		return nil, errors.New("the tagger's words are not in order")
+		return nil, errors.New("the tagger's table of words is not sorted")
 	}
 	if !rest.Cal.sound() {
 		return nil, errors.New("the tagger's calibration is not sound")

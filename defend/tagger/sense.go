@@ -7,15 +7,16 @@ import (
 
 const maxSenses = 1 << 16
 
-// Senses say what words stand for: each is a word's hash and the number of a kind, a
-// symptom or a tool. Words that the training never saw are so read like others of their
-// kind. They are in order; what is not used is the greatest.
+// Senses map words to the kinds of things that they name, such as symptom or tool, so that
+// the network reads an unseen word like others of its kind. An entry has a word's hash in
+// its high bits and the number of a kind in the low ones. Entries are sorted; unused ones
+// are noSense, at the end.
 type Senses [maxSenses]uint32
 
 const (
 	noSense  = 1<<32 - 1
 	kindBits = 9
-	maxKinds = 1<<kindBits - 1 // the greatest stands for none
+	maxKinds = 1<<kindBits - 1 // the greatest marks an unused entry
 	perWord  = 2               // senses of a word, at most; the rest is left out
 )
 
@@ -49,10 +50,10 @@ func NewSenses(kinds [][]string) (*Senses, error) {
 	return &out, nil
 }
 
-// wordHash has zeros where the kind stands.
+// wordHash leaves the bits of the kind zero.
 func wordHash(form []byte) uint32 { return mix('k', form) >> kindBits << kindBits }
 
-// of are the senses of a word, or of the one that it is a form of.
+// of returns the senses of a word or, if it has none, of its base form. It may overwrite room.
 func (s *Senses) of(form, room []byte) []uint32 {
 	if out := s.exact(form); len(out) > 0 || len(form) < 4 {
 		return out
@@ -76,7 +77,8 @@ func (s *Senses) of(form, room []byte) []uint32 {
 	return nil
 }
 
-// endings that make other forms of a word, and what stands for them in the word itself.
+// endings of inflected words, with what replaces each in the base form, and whether the
+// consonant before it may be doubled.
 var endings = []struct {
 	end    string
 	by     []string
@@ -102,7 +104,7 @@ func cutEnd(form []byte, end string) ([]byte, bool) {
 	return form[:at], true
 }
 
-// exact are the senses of a normal form.
+// exact returns the entries of a normal form.
 func (s *Senses) exact(form []byte) []uint32 {
 	h := wordHash(form)
 	at, _ := slices.BinarySearch(s[:], h)
@@ -113,5 +115,5 @@ func (s *Senses) exact(form []byte) []uint32 {
 	return s[at:end]
 }
 
-// sound reports whether senses are in order.
+// sound reports whether entries are sorted.
 func (s *Senses) sound() bool { return slices.IsSorted(s[:]) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A form of a word has its senses, an unknown word none, and a word of three kinds two.
+// Inflected words have the senses of their base forms. A word has two senses at most.
 func TestSenses(t *testing.T) {
 	s, err := NewSenses([][]string{{"stop", "carry", "bake", "glass", "Ärger"}, {"stop", "nurse"}, {"stop"}})
 	if err != nil || !s.sound() {
@@ -29,18 +29,18 @@ func TestSenses(t *testing.T) {
 		}
 	}
 	if _, err := NewSenses(make([][]string, maxKinds+1)); err == nil {
-		t.Error("there is room for any number of kinds")
+		t.Error("too many kinds are accepted")
 	}
 	many := make([]string, maxSenses+5000)
 	for i := range many {
 		many[i] = fmt.Sprintf("w%c%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676%26, 'a'+i/17576%26)
 	}
 	if _, err := NewSenses([][]string{many}); err == nil {
-		t.Error("there is room for any number of words")
+		t.Error("too many words are accepted")
 	}
 }
 
-// A word that stands for nothing has none of the table's unused places.
+// Unused entries match no word.
 func TestNoSenses(t *testing.T) {
 	s, err := NewSenses(nil)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is told in prose is taken to the end of its clause; a value is not.
+// A disclosure in prose extends to the end of its clause; a value does not.
 func TestSpans(t *testing.T) {
 	m := &Model{}
 	for i := range m.cal.Threshold {

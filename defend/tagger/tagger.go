@@ -64,9 +64,9 @@ func (m *Model) Read(ctx context.Context, text string) (Reading, error) {
 }
 
 // spans appends the spans of a sentence. A span holds a token that is private by
-// the threshold of its class, and all tokens to both sides that are by half of it, also
-// across one mark, or by a tenth if it is told in prose; another field with such a token
-// starts another span.
+// the threshold of its class. It extends to both sides over tokens that reach half of the
+// threshold, also across one mark. For fields in inProse a tenth is enough, within a clause.
+// A token over the threshold of another field starts another span.
 func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
 	sure := func(i int) bool { return t[i].Kind != Line && said[i].private >= m.cal.Threshold[said[i].class] }
 	near := func(i int, part float32) bool {
@@ -117,7 +117,7 @@ func (m *Model) spans(text string, t []Token, said []guess, out []Span) []Span {
 	return out
 }
 
-// inProse are the classes of fields that people tell in clauses, not as values.
+// inProse marks the classes of fields that texts disclose in clauses rather than as values.
 var inProse = func() (out [Classes]bool) {
 	for i, f := range fields {
 		out[i+1] = f == "diagnosis" || f == Private

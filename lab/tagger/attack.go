@@ -90,8 +90,8 @@ func Attacked(ctx context.Context, m *tagger.Model, seed uint64, n int) (*Attack
 	return out, nil
 }
 
-// paddings are texts of the test to hide another one in. Each is long enough for the
-// screener to expect as few private sentences as it ever does.
+// paddings returns clear texts of the test to hide a private one in. Each is so long that
+// the screener's prior reaches its bound.
 func (c *Corpus) paddings(seed uint64) ([]string, error) {
 	const bytes = 12_000
 	var out []string

@@ -96,7 +96,7 @@ func TestMistakes(t *testing.T) {
 		{"keep elsewhere", "payments.yaml", `keep: "{@what}"`, `keep: "{@what}!"`, "does not stand in"},
 		{"keep with a form", "payments.yaml", `keep: "{@what}"`, `keep: "{dob:age-words}"`, "use need for those"},
 		{"keep of half a form", "payments.yaml", `keep: "{@what}"`, `keep: "}"`, "has no {"},
-		{"keep of a brace written out", "payments.yaml", `keep: "{@what}", say: ["{@what} at`, `keep: "{@any}", say: ["{{@any}} at`, "there is no slot any"},
+		{"keep of an escaped brace", "payments.yaml", `keep: "{@what}", say: ["{@what} at`, `keep: "{@any}", say: ["{{@any}} at`, "there is no slot any"},
 		{"class", "payments.yaml", "class: adversarial", "class: hostile", "is no class"},
 		{"type", "payments.yaml", "name: entry, is: text", "name: entry, is: prose", "is no type"},
 		{"names shared", "payments.yaml", "is: legal-name, need: whole}", "is: legal-name, need: whole}\n      - {name: who, is: email}", "can be named who"},
