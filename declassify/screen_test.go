@@ -94,6 +94,7 @@ func TestScreenedFails(t *testing.T) {
 func FuzzScreened(f *testing.F) {
 	f.Add("call +49-1555-1234 or +1-555-1234, now", []byte{0, 40})
 	f.Add("é+49-1555-1234é", []byte{1, 5, 7, 12})
+	f.Add("call +9-1555-1231-555-1234, or 12+9-1555-1231, no", []byte{0, 60})
 	f.Fuzz(func(t *testing.T, text string, at []byte) {
 		w := travel()
 		w.residual, w.limits.Screened = false, 1000*bit

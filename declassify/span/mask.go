@@ -61,29 +61,42 @@ func Held(spans []Span) []Span {
 
 // Without leaves some places, in order and disjoint, out of those spans of a text that
 // are no more than text, with what between them has neither a letter, a digit nor a
-// symbol. It reports whether there was any.
+// symbol. Digits that go on where a number ends that is withheld are no such text: they
+// stay, up to the next space. It reports whether there was any.
 func Without(text string, spans []Span, places []Place) (out []Span, some bool) {
-	for _, s := range spans {
+	for i, s := range spans {
 		if s.Held() {
 			out = append(out, s)
 			continue
 		}
-		at := s.Start
+		at, from, to := s.Start, s.Start, s.End
+		if i > 0 && digits(text[from-1:from]) {
+			if n := strings.IndexFunc(text[from:to]+" ", unicode.IsSpace); digits(text[from : from+n]) {
+				from += n
+			}
+		}
+		if i+1 < len(spans) && digits(text[to:to+1]) {
+			if n := strings.LastIndexFunc(text[from:to], unicode.IsSpace) + 1; digits(text[from+n : to]) {
+				to = from + n
+			}
+		}
 		keep := func(to int) {
 			if at < to && says(text[at:to]) {
 				out = append(out, Span{Start: at, End: to, Label: -1, Name: -1})
 			}
 		}
 		for _, p := range places {
-			if p.End > at && p.Start < s.End {
-				keep(max(at, p.Start))
-				at, some = min(p.End, s.End), true
+			if p.Start, p.End = max(p.Start, from, at), min(p.End, to); p.Start < p.End {
+				keep(p.Start)
+				at, some = p.End, true
 			}
 		}
 		keep(s.End)
 	}
 	return out, some
 }
+
+func digits(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }
 
 func says(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsSymbol(r) })
