@@ -3,6 +3,8 @@ package tagger
 import (
 	"bytes"
 	"context"
+	"encoding/base32"
+	"encoding/base64"
 	"encoding/hex"
 	"regexp"
 	"slices"
@@ -85,14 +87,16 @@ var (
 	runs    = regexp.MustCompile(`[A-Za-z0-9]{10,}`)
 )
 
-// encoded reports whether a run is no word of a language or a program: it has digits, and
-// changes between them, small letters and capitals as often as random ones do.
+// encoded reports whether a run spells a text in an encoding, or is no word of a language or
+// a program: it has digits, and changes between them, small letters and capitals as often
+// as random ones do, or nearly as often while few of its letters are in words.
 func encoded(run string) bool {
 	const (
-		often = 5  // letters between changes, at most
+		often = 3  // letters between changes, at most
+		rare  = 5  // the same where letters are in no words
 		long  = 20 // from which on one number in it is enough
 	)
-	if spellsText(run) {
+	if run = strings.TrimPrefix(run, "0x"); spellsText(run) {
 		return true
 	}
 	numbers, changes := 0, 0
@@ -114,15 +118,38 @@ func encoded(run string) bool {
 			changes++
 		}
 	}
-	return (numbers > 1 || numbers > 0 && len(run) >= long) && changes*often >= len(run)
+	if numbers == 0 || numbers == 1 && len(run) < long || len(run) < 10 {
+		return false
+	}
+	words := 0
+	for _, w := range spoken.FindAllString(run, -1) {
+		words += len(w)
+	}
+	return changes*often >= len(run) || changes*rare >= len(run) && 2*words < len(run)
 }
 
-// spellsText reports whether a run is the hexadecimal form of an ASCII text, in one byte a
-// character or in two.
+// spoken matches a word as names of programs have them: no four consonants in a row, and no
+// capital but the first.
+var spoken = regexp.MustCompile(`[A-Za-z](?:[a-z]{0,2}[aeiouy])+[a-z]{0,2}`)
+
+// spellsText reports whether a run is an ASCII text in hexadecimal, with one byte a character
+// or two, or in base64 or base32.
 func spellsText(run string) bool {
-	b, err := hex.DecodeString(strings.TrimPrefix(run, "0x"))
-	b = bytes.ReplaceAll(b, []byte{0}, nil)
-	return err == nil && len(b) > 2 && !slices.ContainsFunc(b, func(c byte) bool { return c < ' ' || c > '~' })
+	b, err := hex.DecodeString(run)
+	if err == nil && printable(bytes.ReplaceAll(b, []byte{0}, nil)) {
+		return true
+	}
+	for skip := range min(4, len(run)) { // what is left of the run is cut at its front
+		if b, _ = base64.RawStdEncoding.DecodeString(run[skip : skip+(len(run)-skip)/4*4]); printable(b) {
+			return true
+		}
+	}
+	b, _ = base32.StdEncoding.DecodeString(strings.ToUpper(run[:len(run)/8*8]))
+	return printable(b)
+}
+
+func printable(b []byte) bool {
+	return len(b) > 2 && !slices.ContainsFunc(b, func(c byte) bool { return (c < ' ' || c > '~') && c != '\n' })
 }
 
 // unseen: the network reads it as a mark or not at all, and other readers don't.

@@ -2,10 +2,12 @@ package tagger
 
 import (
 	"context"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -14,7 +16,9 @@ import (
 func TestDisguised(t *testing.T) {
 	for _, s := range []string{
 		"Maria\u200b is ill", "see \U000e004d\U000e0061", "green%20Maria", hex.EncodeToString([]byte("Maria is ill")),
-		base64.StdEncoding.EncodeToString([]byte("Maria is HIV positive")), "x\ufe01y",
+		base64.StdEncoding.EncodeToString([]byte("Maria is HIV positive")), base64.StdEncoding.EncodeToString([]byte("?Maria is ill")), "x\ufe01y",
+		base32.StdEncoding.EncodeToString([]byte("Maria is ill")), strings.ToLower(base32.StdEncoding.EncodeToString([]byte("Maria is ill"))),
+		"7f3a99c0de41b8e2650d17a4", "Zm9vQ2c1bXk0bEhQd3J2",
 		"004d0061007200690061", "4dff61ff72ff69ff61ff", // UTF-16, and between other bytes
 	} {
 		if !disguised(s) {
@@ -23,7 +27,8 @@ func TestDisguised(t *testing.T) {
 	}
 	for _, s := range []string{
 		"The build is green.", "utf8.DecodeRuneInString(s)", "on 2027-03-14 at 15:00", "call 0800 123456789", "x509Certificate", "see github.com/a/b/issues/12345", "café it’s 100%", `fmt.Printf("%02x %4d", a, b)`,
-		"if err := w.WriteHeaderNow(); err != nil {",
+		"if err := w.WriteHeaderNow(); err != nil {", "x25519PrivateKeySize", "func testUint8x16Ternary(t *testing.T)", "LoadInt64x2Slice(b)", "TestMetaDataDecodeLitFlagIssue57942",
+		"immAddr(0x7FFFFFFF)", "internationalisation", "configurations", "StdEncoding",
 	} {
 		if disguised(s) {
 			t.Errorf("%q counts as disguised", s)

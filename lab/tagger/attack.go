@@ -2,6 +2,7 @@ package tagger
 
 import (
 	"context"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"math/rand/v2"
@@ -137,11 +138,22 @@ func variants(t *Text, r *rand.Rand) []Text {
 		func(v string) string { return strings.ReplaceAll(v, " ", "%20") },
 		func(v string) string { return hex.EncodeToString([]byte(v)) },
 		func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v)) },
+		func(v string) string { return base32.StdEncoding.EncodeToString([]byte(v)) },
+		masked,
 		tagged,
 	} {
 		out = append(out, t.disguised(as))
 	}
 	return out
+}
+
+// masked writes a value so that only who knows the mask can read it.
+func masked(v string) string {
+	b := []byte(v)
+	for i := range b {
+		b[i] ^= 0xa7 + byte(i)*0x1d
+	}
+	return hex.EncodeToString(b)
 }
 
 // tagged writes a value in characters that nobody sees.

@@ -131,15 +131,38 @@ func digits(s string) string {
 	}, s)
 }
 
-// card reports whether a card can have the number (ISO/IEC 7812): none starts
-// with 0, and the only ones of twelve digits are Maestro's, which start with 5
-// or 6.
+// card reports whether a card can have the number: it has the first digits and the length of
+// an issuer's (ISO/IEC 7812; the networks' published ranges), and its check digit.
 func card(s string) bool {
 	d := digits(s)
-	if len(d) < 12 || len(d) > 19 || d[0] == '0' || len(d) == 12 && d[0] != '5' && d[0] != '6' {
-		return false
-	}
-	return idnumber.Luhn([]byte(d))
+	return slices.ContainsFunc(issuers, func(i issuer) bool {
+		return len(d) >= i.least && len(d) <= i.most && d[:len(i.from)] >= i.from && d[:len(i.to)] <= i.to
+	}) && idnumber.Luhn([]byte(d))
+}
+
+// issuer is a range of first digits, and the lengths of its numbers.
+type issuer struct {
+	from, to    string
+	least, most int
+}
+
+var issuers = []issuer{
+	{"1", "1", 15, 15},       // airlines (UATP)
+	{"2200", "2204", 16, 19}, // Mir
+	{"2221", "2720", 16, 16}, // Mastercard
+	{"300", "305", 14, 19},   // Diners Club
+	{"309", "309", 14, 19},
+	{"34", "34", 15, 15}, // American Express
+	{"37", "37", 15, 15},
+	{"3528", "3589", 16, 19}, // JCB
+	{"36", "36", 14, 19},     // Diners Club
+	{"38", "39", 14, 19},
+	{"4", "4", 13, 19},       // Visa
+	{"50", "50", 12, 19},     // Maestro
+	{"51", "55", 16, 16},     // Mastercard
+	{"56", "69", 12, 19},     // Maestro, Discover, UnionPay and others
+	{"81", "81", 16, 19},     // UnionPay
+	{"9792", "9792", 16, 16}, // Troy
 }
 
 func iban(s string) bool { return idnumber.IBAN([]byte(strings.ToUpper(s))) }
