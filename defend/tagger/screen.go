@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/flow"
@@ -132,24 +133,33 @@ func encoded(run string) bool {
 // capital but the first.
 var spoken = regexp.MustCompile(`[A-Za-z](?:[a-z]{0,2}[aeiouy])+[a-z]{0,2}`)
 
-// spellsText reports whether a run is an ASCII text in hexadecimal, with one byte a character
-// or two, or in base64 or base32.
+// spellsText reports whether a run is a text in hexadecimal, with one byte a character or
+// two, or in base64 or base32.
 func spellsText(run string) bool {
-	b, err := hex.DecodeString(run)
-	if err == nil && printable(bytes.ReplaceAll(b, []byte{0}, nil)) {
-		return true
+	if b, err := hex.DecodeString(run); err == nil {
+		return says(bytes.ReplaceAll(b, []byte{0}, nil), 3, func(r rune) bool { return r >= ' ' && r != 0x7f })
 	}
-	for skip := range min(4, len(run)) { // what is left of the run is cut at its front
-		if b, _ = base64.RawStdEncoding.DecodeString(run[skip : skip+(len(run)-skip)/4*4]); printable(b) {
+	// By chance, some names decode to letters; few of these lengths do.
+	const long, short = 9, 6
+	usual := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || r > 0x7f && unicode.IsGraphic(r) || strings.ContainsRune(" .,:;/@'()_+#=&!?$-\n", r)
+	}
+	for skip := range min(4, len(run)) { // a run may begin within a group of four
+		if b, _ := base64.RawStdEncoding.DecodeString(run[skip:]); says(b, long, usual) {
 			return true
 		}
 	}
-	b, _ = base32.StdEncoding.DecodeString(strings.ToUpper(run[:len(run)/8*8]))
-	return printable(b)
+	upper, least := strings.ToUpper(run), long
+	if upper == run {
+		least = short
+	}
+	b, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(upper)
+	return says(b, least, usual)
 }
 
-func printable(b []byte) bool {
-	return len(b) > 2 && !slices.ContainsFunc(b, func(c byte) bool { return (c < ' ' || c > '~') && c != '\n' })
+// says reports whether bytes are a text of some length with no characters but some.
+func says(b []byte, least int, some func(rune) bool) bool {
+	return len(b) >= least && utf8.Valid(b) && !bytes.ContainsFunc(b, func(r rune) bool { return !some(r) })
 }
 
 // unseen: the network reads it as a mark or not at all, and other readers don't.
