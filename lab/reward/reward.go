@@ -54,7 +54,8 @@ type Options struct {
 	// than required services learn; 1 where 0. (The paper's weighs adversarial sinks
 	// alone, to which the library's rubrics show nothing that costs.)
 	Beta, Lambda float64
-	Margay       defence.MargayConfig // with the rubrics
+	// Margay has the rubrics. Its Screener, if there is one, screens every release.
+	Margay defence.MargayConfig
 }
 
 // Judge computes rewards. It is safe for concurrent use.
@@ -108,6 +109,10 @@ type Output struct {
 	// Operators are one for each; where there are none, the verifier plans them.
 	Labels    []evidence.Label
 	Operators []evidence.Proposal
+	// Defender labels the step instead, and Screener screens it instead of that of
+	// Options; for callers in the same process.
+	Defender declassify.Defender
+	Screener declassify.Screener
 }
 
 // Reward is what an output is worth.
@@ -158,6 +163,11 @@ func (j *Judge) Score(ctx context.Context, o *Output) (*Reward, error) {
 	id := strconv.FormatUint(j.count.Add(1), 10)
 	j.given.Store(id, o)
 	defer j.given.Delete(id)
+	if o.Screener != nil {
+		if err := run.Screen(o.Screener); err != nil {
+			return nil, err
+		}
+	}
 	v, err := run.Release(ctx, defence.CandidateOf(t, o.Step), id)
 	if err != nil {
 		return nil, err
@@ -167,6 +177,37 @@ func (j *Judge) Score(ctx context.Context, o *Output) (*Reward, error) {
 	}
 	return j.reward(t, o.Step, v), nil
 }
+
+// Play computes the rewards of all steps of a task, each released as a defender and a
+// screener have it: what they are worth as they are deployed.
+func (j *Judge) Play(ctx context.Context, task string, d declassify.Defender, s declassify.Screener) ([]*Reward, error) {
+	t, err := j.find(&Output{Task: task})
+	if err != nil {
+		return nil, err
+	}
+	cfg := j.o.Margay
+	cfg.Defender, cfg.Screener = d, s
+	dry, err := defence.NewDry(cfg)
+	if err != nil {
+		return nil, err
+	}
+	run := dry.Begin("REWARD")
+	var out []*Reward
+	for i := range t.Steps {
+		v, err := run.Release(ctx, defence.CandidateOf(t, i), "")
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, j.reward(t, i, v))
+	}
+	return out, nil
+}
+
+// Tasks are those that outputs are about.
+func (j *Judge) Tasks() []*world.Task { return j.tasks }
 
 // reward is the sum.
 func (j *Judge) reward(t *world.Task, step int, v *defence.Verdict) *Reward {
@@ -251,6 +292,9 @@ func (g given) Evidence(ctx context.Context, r *declassify.Request) ([]byte, err
 		return rules.Defender{}.Evidence(ctx, r)
 	}
 	o, _ := found.(*Output)
+	if o.Defender != nil {
+		return o.Defender.Evidence(ctx, r)
+	}
 	ev := evidence.Statement{Context: r.Context}
 	if o.Completion != nil {
 		all, err := quoted(r, *o.Completion)

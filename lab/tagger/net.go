@@ -119,6 +119,7 @@ type pooled struct {
 	score     float32
 	out       [][tagger.Outputs]float32
 	dOut      [][tagger.Outputs]float32
+	dScore    float32
 }
 
 func grow[T any](s []T, n int) []T {
@@ -307,15 +308,24 @@ func relu(v *vector) {
 
 func sigmoid(x float32) float32 { return float32(1 / (1 + math.Exp(-float64(x)))) }
 
-// backward adds a text's gradient to g, after forward.
+// backward adds the gradient of a labelled text's loss to g, after forward.
 func (n *network) backward(p *pass, text []token, g *gradient) {
+	for i := range p.pool {
+		p.pool[i].lose(text, g)
+	}
+	n.backFrom(p, text, g)
+}
+
+// backFrom adds a text's gradient to g, after forward, from the gradients at the outputs:
+// dOut and dScore of each sentence.
+func (n *network) backFrom(p *pass, text []token, g *gradient) {
 	top := tagger.Layers - 1
 	for i := range p.d {
 		p.d[i] = grow(p.d[i], len(text))
 	}
 	up := p.d[0]
 	for i := range p.pool {
-		n.backHeads(p, &p.pool[i], text, g, up)
+		n.backHeads(p, &p.pool[i], g, up)
 	}
 	h := p.h
 	for l := top - 1; l >= 0; l-- { // p.h[l+1] = p.h[l] + relu(conv(p.h[l]))
@@ -382,12 +392,10 @@ func (n *network) backward(p *pass, text []token, g *gradient) {
 	g.tokens += len(text)
 }
 
-// backHeads goes back from the losses of a sentence to what its tokens are: the
-// class of each, whether what is private is inferred, and whether anything is.
-func (n *network) backHeads(p *pass, q *pooled, text []token, g *gradient, up []vector) {
-	d, h := &n.Dense, p.h[tagger.Layers-1]
+// lose sets the gradients at a sentence's outputs to those of the losses: the class of
+// each token, whether what is private is inferred, and whether anything is private.
+func (q *pooled) lose(text []token, g *gradient) {
 	var private float32
-	var common [tagger.Outputs]float32
 	for t := q.from; t < q.to; t++ {
 		out, dOut := &q.out[t-q.from], &q.dOut[t-q.from]
 		g.loss += crossEntropy(out, text[t].class, dOut)
@@ -399,7 +407,16 @@ func (n *network) backHeads(p *pass, q *pooled, text []token, g *gradient, up []
 			}
 			dOut[tagger.Classes] = 0.3 * (sigmoid(out[tagger.Classes]) - y)
 		}
-		for k, x := range dOut {
+	}
+	q.dScore = 2 * (sigmoid(q.score) - private)
+}
+
+// backHeads goes back from the outputs of a sentence to what its tokens are.
+func (n *network) backHeads(p *pass, q *pooled, g *gradient, up []vector) {
+	d, h := &n.Dense, p.h[tagger.Layers-1]
+	var common [tagger.Outputs]float32
+	for t := q.from; t < q.to; t++ {
+		for k, x := range &q.dOut[t-q.from] {
 			if x == 0 {
 				continue
 			}
@@ -408,7 +425,7 @@ func (n *network) backHeads(p *pass, q *pooled, text []token, g *gradient, up []
 			axpy(up[t][:], x, d.Token[k][:])
 		}
 	}
-	e := 2 * (sigmoid(q.score) - private)
+	e := q.dScore
 	g.dense.Sentence[0] += e
 	axpy(g.dense.Max[:], e, q.top[:])
 	axpy(g.dense.Mean[:], e, q.mean[:])

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/defend/tagger"
+	"github.com/margaydev/margay/lab/traj/defence"
 )
 
 // Options of a training.
@@ -41,6 +42,8 @@ type Options struct {
 	Checkpoint string // file that a training goes on from, or none
 	Resume     bool
 	Texts      int // of each slice, to measure on
+	Policy     Policy
+	Margay     defence.MargayConfig // with the rubrics, for the second stage
 	Progress   func(string)
 
 	every int // steps between checkpoints; 0: everySteps
@@ -115,7 +118,7 @@ func fit(ctx context.Context, c *Corpus, o *Options) (*network, error) {
 			o.Progress(fmt.Sprintf("step %d of %d, loss %.4f a token, %s left", done, o.Steps, loss/float64(tokens), left.Round(time.Second)))
 			loss, tokens = 0, 0
 			if o.Checkpoint != "" {
-				if err := s.save(o.Checkpoint); err != nil {
+				if err := save(o.Checkpoint, s); err != nil {
 					return nil, err
 				}
 			}
@@ -197,9 +200,10 @@ func (n *network) alarms(p *pass, t *Text, f *tagger.Features) (out []string) {
 	return out
 }
 
-func (s *state) save(path string) error {
+// save writes a checkpoint, the whole file or none.
+func save(path string, v any) error {
 	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(s); err != nil {
+	if err := gob.NewEncoder(&b).Encode(v); err != nil {
 		return err
 	}
 	tmp := filepath.Clean(path) + ".tmp"
@@ -209,14 +213,21 @@ func (s *state) save(path string) error {
 	return os.Rename(tmp, path)
 }
 
-func (s *state) load(path string) error {
+func load(path string, v any) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	var got state
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&got); err != nil {
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(v); err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return nil
+}
+
+func (s *state) load(path string) error {
+	var got state
+	if err := load(path, &got); err != nil {
+		return err
 	}
 	if got.Seed != s.Seed || got.Steps != s.Steps || got.Fold != s.Fold || got.Corpus != s.Corpus ||
 		got.Network == nil || got.Adam == nil || len(got.Network.Rows) != len(s.Network.Rows) || len(got.Adam.Rows1) != len(s.Network.Rows) || len(got.Adam.Rows2) != len(s.Network.Rows) {
@@ -268,6 +279,7 @@ type Card struct {
 	Curve       []Bin   `json:"curve"`
 	Rows        []Row   `json:"rows"`
 	Probe       Probe   `json:"probe"`
+	Second      *Second `json:"second_stage,omitempty"`
 }
 
 // Probe is a text, and the hash of what the network says of it: every machine has
@@ -302,6 +314,13 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	var second *refined
+	if o.Policy.Steps > 0 {
+		if second, err = secondStage(ctx, c, n, &o); err != nil {
+			return nil, nil, err
+		}
+		n = second.Network
+	}
 	o.Progress("calibrating")
 	rows, scale := n.cut()
 	cal, err := calibrate(c, n, o.Seed, o.Texts)
@@ -326,6 +345,10 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 	}
 	if o.Fold != "" {
 		card.Command += " --fold " + o.Fold
+	}
+	if second != nil {
+		card.Second = second.card()
+		card.Command += second.Policy.flags()
 	}
 	if card.Probe, err = probe(ctx, c, m, o.Seed); err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,33 +16,56 @@ import (
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/tagger"
+	"github.com/margaydev/margay/lab/traj/defence"
 )
 
 func (a *app) trainTaggerCommand() *cobra.Command {
-	var out string
-	var attack int
+	var out, sweep string
+	var attack, tasks int
 	o := tagger.Options{}
 	c := &cobra.Command{
 		Use: "tagger", Short: "Train the defender that reads",
 		Long: "Train the network of defend/tagger on texts made from a seed, calibrate it on templates that the training has not seen, and measure it " +
 			"on templates, words and a category that neither has. The same seed, steps and Go release give the same weights on one architecture. " +
-			"FILE gets the weights; the card goes beside it, as .json. With --fold, all templates of a category are left out of training and calibration.",
+			"FILE gets the weights; the card goes beside it, as .json. With --fold, all templates of a category are left out of training and calibration.\n\n" +
+			"With --grpo, a second stage follows: steps of tasks of worlds/dev are labelled and screened in several ways each, and the verifier says what each is worth (margay-lab reward). " +
+			"The paper's reward charges nothing for what no clause finds and the network leaves out: alone it teaches to pass on more. So the share of mentions that escape, which a simulated world knows, " +
+			"is taken from it, times --escapes; 0 is the paper's reward.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if attack > 0 {
 				return a.attackTagger(cmd.Context(), o.Seed, attack)
 			}
-			if out == "" && o.Fold == "" {
+			if out == "" && o.Fold == "" && sweep == "" {
 				return usage("margay-lab train tagger --out FILE", "--out is needed, unless a --fold is only measured")
 			}
-			if o.Steps < 1 || o.Texts < 1 {
-				return usage("margay-lab train tagger --steps 100 --texts 50", "--steps and --texts are at least 1")
+			if o.Steps < 1 || o.Texts < 1 || o.Policy.Steps < 0 || tasks < 1 {
+				return usage("margay-lab train tagger --steps 100 --texts 50", "--steps, --texts and --tasks are at least 1, --grpo at least 0")
 			}
-			if out != "" {
+			if o.Policy.Steps == 0 && sweep != "" {
+				return usage("margay-lab train tagger --sweep FILE --grpo 100", "--sweep needs --grpo")
+			}
+			if !(o.Policy.Escapes >= 0 && o.Policy.Escapes <= 1000) {
+				return usage("--escapes 1", "--escapes is from 0 to 1,000")
+			}
+			kept := o.Checkpoint != ""
+			if out != "" && !kept {
 				o.Checkpoint = out + ".checkpoint"
+			}
+			if o.Policy.Steps > 0 {
+				mine, err := newOurs(&options{})
+				if err != nil {
+					return err
+				}
+				if o.Margay, err = mine.rubrics.Config(defence.MargayConfig{Deadline: time.Minute}); err != nil {
+					return err
+				}
 			}
 			ctx, stop := cli.Interrupts(cmd.Context())
 			defer stop()
 			o.Progress = func(s string) { a.Note("%s", s) }
+			if sweep != "" {
+				return a.sweepTagger(ctx, sweep, &tagger.SweepOptions{Options: o, Tasks: tasks})
+			}
 			file, card, err := tagger.Run(ctx, o)
 			switch {
 			case errors.Is(err, tagger.ErrCheckpoint):
@@ -60,7 +84,10 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 				if err != nil {
 					return failure("is the folder there, and yours?", "the weights can't be written: %w", err)
 				}
-				_ = os.Remove(o.Checkpoint)
+				if !kept {
+					_ = os.Remove(o.Checkpoint)
+				}
+				_ = os.Remove(o.Checkpoint + ".grpo")
 			}
 			return a.Print(card, func(w io.Writer) { taggerTable(w, card) })
 		},
@@ -68,11 +95,40 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 	c.Flags().StringVar(&out, "out", "", "`file` for the weights")
 	c.Flags().StringVar(&o.Fold, "fold", "", "`category` to leave out and measure on")
 	c.Flags().IntVar(&attack, "attack", 0, "train nothing: play this `number` of texts of authors who work against the network that is shipped")
-	c.Flags().BoolVar(&o.Resume, "resume", false, "go on from FILE.checkpoint")
+	c.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "`file` of the checkpoint, which is then kept (default FILE.checkpoint)")
+	c.Flags().BoolVar(&o.Resume, "resume", false, "go on from the checkpoint")
+	c.Flags().IntVar(&o.Policy.Steps, "grpo", 0, "batches of the second stage; 0 for none")
+	c.Flags().Float64Var(&o.Policy.Beta, "beta", .5, "weight of fallback in the reward")
+	c.Flags().Float64Var(&o.Policy.Lambda, "lambda", 1, "factor of the rubrics' weights of what recipients other than required services learn, 1 or more")
+	c.Flags().Float64Var(&o.Policy.Escapes, "escapes", 2, "weight of mentions that escape; 0 is the paper's reward")
+	c.Flags().Uint64Var(&o.Policy.Seed, "tasks-seed", tagger.TaskSeed, "seed of the second stage's tasks, 100 or above")
+	c.Flags().StringVar(&sweep, "sweep", "", "train the second stage once for each β and λ, and write to a `file` what each gives on categories that it has not seen")
+	c.Flags().IntVar(&tasks, "tasks", 240, "tasks of worlds/dev that a sweep measures; a third of them is of such categories")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of texts and weights")
 	c.Flags().IntVar(&o.Steps, "steps", 6000, "batches of 32 texts to train on")
 	c.Flags().IntVar(&o.Texts, "texts", 1000, "texts of each slice to measure on")
 	return c
+}
+
+// sweepTagger writes the result after each row, so that --resume goes on from it.
+func (a *app) sweepTagger(ctx context.Context, file string, o *tagger.SweepOptions) error {
+	o.Keep = func(r *results.Result) error {
+		r.Revision = cli.Version()["revision"]
+		return saveResult(file, r)
+	}
+	if o.Resume {
+		if r, err := readResult(file); err == nil {
+			o.Done = r
+		}
+	}
+	r, err := tagger.Sweep(ctx, o)
+	switch {
+	case errors.Is(err, tagger.ErrCheckpoint):
+		return failure("remove it, or train with the options that it was made with", "%w: %s", err, o.Checkpoint)
+	case err != nil:
+		return failure("--resume goes on from the last row", "%w", err)
+	}
+	return a.Print(r, r.Table)
 }
 
 // attackTagger measures how often a private sentence counts as clear under attack.

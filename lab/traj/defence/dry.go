@@ -20,23 +20,37 @@ type Dry struct {
 
 // NewDry returns a Dry. The name and the ablations of the configuration are not used.
 func NewDry(cfg MargayConfig) (*Dry, error) {
-	v, err := declassify.NewVerification(declassify.Config{
-		Resolve: cfg.Resolve, Defender: cfg.Defender, Key: sha256.Sum256([]byte("fingerprints")),
+	v, err := cfg.dry()
+	return &Dry{cfg, v}, err
+}
+
+func (cfg *MargayConfig) dry() (*declassify.Verification, error) {
+	return declassify.NewVerification(declassify.Config{
+		Resolve: cfg.Resolve, Defender: cfg.Defender, Screener: cfg.Screener, Key: sha256.Sum256([]byte("fingerprints")),
 		Challenges: cfg.Challenges, Deadline: cfg.Deadline,
 	})
-	return &Dry{cfg, v}, err
 }
 
 // DryRun is one trajectory. It is used by one goroutine.
 type DryRun struct {
 	d     *Dry
+	v     *declassify.Verification
 	chain chain
 	names names
 }
 
 // Begin starts a trajectory.
 func (d *Dry) Begin(id string) *DryRun {
-	return &DryRun{d, chain{state: charge.NewState(flow.TrajectoryID(id))}, names{of: id, given: map[string]string{}}}
+	return &DryRun{d, d.v, chain{state: charge.NewState(flow.TrajectoryID(id))}, names{of: id, given: map[string]string{}}}
+}
+
+// Screen sets who screens the releases that follow; nil: nobody does.
+func (r *DryRun) Screen(by declassify.Screener) error {
+	cfg := r.d.cfg
+	cfg.Screener = by
+	v, err := cfg.dry()
+	r.v = v
+	return err
 }
 
 // Verdict is what the verifier decides of a release.
@@ -60,7 +74,7 @@ func (r *DryRun) Release(ctx context.Context, c *Candidate, decision string) (*V
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", c.Step, err)
 	}
-	draft, err := r.d.v.Draft(&in, rules, &r.chain.past, r.chain.state)
+	draft, err := r.v.Draft(&in, rules, &r.chain.past, r.chain.state)
 	if err != nil {
 		return nil, fmt.Errorf("step %d: %w", c.Step, err)
 	}
