@@ -2,6 +2,7 @@ package reward
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/span"
+	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/traj/defence"
 	"github.com/margaydev/margay/lab/traj/world"
@@ -314,4 +317,38 @@ func FuzzCompletion(f *testing.F) {
 			}
 		}
 	})
+}
+
+// everything calls all text clear.
+type everything struct{}
+
+func (everything) Doubt() flow.Bits { return 0 }
+func (everything) Clear(_ context.Context, text string) ([]span.Place, error) {
+	return []span.Place{{Start: 0, End: len(text)}}, nil
+}
+
+// A defender and a screener of an output are asked about its step alone, and those of Play
+// about every step.
+func TestOwnDefender(t *testing.T) {
+	j := judge(t, nil)
+	var plain, open, played float64
+	escaped, before := 0, 0
+	for _, task := range j.tasks[:12] {
+		all, err := j.Play(t.Context(), task.ID, rules.Defender{}, everything{})
+		if err != nil || len(all) != len(task.Steps) {
+			t.Fatalf("%d steps, %v", len(all), err)
+		}
+		for s := range min(len(task.Steps), 10) {
+			a := score(t, j, &Output{Task: task.ID, Step: s, Defender: rules.Defender{}})
+			b := score(t, j, &Output{Task: task.ID, Step: s, Defender: rules.Defender{}, Screener: everything{}})
+			plain, open, played = plain+a.Utility, open+b.Utility, played+all[s].Utility
+			before, escaped = before+a.Escaped, escaped+b.Escaped
+		}
+	}
+	if open <= plain || escaped <= before || played <= plain {
+		t.Errorf("utility %.1f, with a screener %.1f, with it in all steps %.1f; %d escape, with it %d", plain, open, played, before, escaped)
+	}
+	if _, err := j.Play(t.Context(), "none", rules.Defender{}, nil); err == nil {
+		t.Error("it plays a task that there is not")
+	}
 }

@@ -47,10 +47,12 @@ const (
 	policyTasks  = 480
 	groupSize    = 8
 	shareGroups  = 2
+	mixedTexts   = 4   // of a share
+	mixedWeight  = 0.2 // of their losses
 	policyRate   = 1e-3
 	policyKL     = 0.05
 	policyEvery  = 20 // steps between checkpoints
-	latestStep   = 12 // of a task: those before it are released again for each sample
+	latestStep   = 8  // of a task: those before it are released again for each sample
 	maxPolicyLen = 4000
 )
 
@@ -143,10 +145,21 @@ func refine(ctx context.Context, c *Corpus, start *network, cal *tagger.Calibrat
 	if err != nil {
 		return nil, err
 	}
-	return refineBy(ctx, c, start, cal, o, play)
+	return (&refinement{corpus: c, start: start, cal: cal, play: play, mixed: mixedTexts}).run(ctx, o)
 }
 
-func refineBy(ctx context.Context, c *Corpus, start *network, cal *tagger.Calibration, o *Options, play trial) (*refined, error) {
+// refinement is a second stage. Each share of a batch has some of the first stage's texts
+// as well, with their labels, so that the network does not forget what no task has.
+type refinement struct {
+	corpus *Corpus
+	start  *network
+	cal    *tagger.Calibration
+	play   trial
+	mixed  int
+}
+
+func (f *refinement) run(ctx context.Context, o *Options) (*refined, error) {
+	start, cal := f.start, f.cal
 	s := &refined{Policy: o.Policy, Start: start.hash(cal), Network: start.clone(), Adam: newAdam()}
 	if o.Resume && o.Checkpoint != "" {
 		if err := s.load(second(o.Checkpoint)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -164,8 +177,7 @@ func refineBy(ctx context.Context, c *Corpus, start *network, cal *tagger.Calibr
 		var wg sync.WaitGroup
 		for i := range shares {
 			wg.Go(func() {
-				r := rand.New(rand.NewPCG(o.Seed, uint64(step*shareCount+i)+1<<52))
-				got[i], errs[i] = newPolicy(s.Network, start, cal, c.senses).share(ctx, shares[i], r, play)
+				got[i], errs[i] = f.share(ctx, shares[i], s.Network, o.Seed, uint64(step*shareCount+i))
 			})
 		}
 		wg.Wait()
@@ -194,15 +206,32 @@ func refineBy(ctx context.Context, c *Corpus, start *network, cal *tagger.Calibr
 func second(checkpoint string) string { return checkpoint + ".grpo" }
 
 // share draws the groups of one share of a batch, and computes its gradient.
-func (y *policy) share(ctx context.Context, to *gradient, r *rand.Rand, play trial) (sum Reward, _ error) {
+func (f *refinement) share(ctx context.Context, to *gradient, n *network, seed, number uint64) (sum Reward, _ error) {
 	to.reset()
+	y := newPolicy(n, f.start, f.cal, f.corpus.senses)
+	r := rand.New(rand.NewPCG(seed, number|1<<52))
+	var p pass
+	for i := range uint64(f.mixed) {
+		t, err := f.corpus.Draw(Train, seed, (number|1<<40)*mixedTexts+i)
+		if err != nil {
+			return sum, err
+		}
+		if text := t.tokens(&y.features); len(text) > 0 {
+			n.forward(&p, text, r)
+			for i := range p.pool {
+				p.pool[i].lose(text, to)
+				p.pool[i].scale(mixedWeight)
+			}
+			n.backFrom(&p, text, to)
+		}
+	}
 	for range shareGroups {
 		g := &group{policy: y}
 		samples := make([]*sample, groupSize)
 		for i := range samples {
 			samples[i] = &sample{g: g, r: rand.New(rand.NewPCG(r.Uint64(), uint64(i)))}
 		}
-		worth, got, err := play(ctx, r, samples)
+		worth, got, err := f.play(ctx, r, samples)
 		if err != nil {
 			return sum, err
 		}
@@ -214,6 +243,16 @@ func (y *policy) share(ctx context.Context, to *gradient, r *rand.Rand, play tri
 		*x /= shareGroups * groupSize
 	}
 	return sum, nil
+}
+
+// scale multiplies the gradients at a sentence's outputs.
+func (q *pooled) scale(by float32) {
+	q.dScore *= by
+	for t := range q.dOut {
+		for k := range q.dOut[t] {
+			q.dOut[t][k] *= by
+		}
+	}
 }
 
 func (r *Reward) add(x *Reward) {

@@ -256,7 +256,7 @@ func TestRefine(t *testing.T) {
 			return worth, sum, nil
 		}
 		o := &Options{Seed: 1, Policy: Policy{Steps: 40}, Progress: func(string) {}}
-		got, err := refineBy(t.Context(), c, start, cal, o, play)
+		got, err := (&refinement{corpus: c, start: start, cal: cal, play: play}).run(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
