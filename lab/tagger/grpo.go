@@ -33,6 +33,15 @@ type Policy struct {
 	Seed    uint64  `json:"seed"` // of the tasks, 100 or above
 }
 
+// Check reports what is wrong with the options, before a first stage is trained for them.
+func (p *Policy) Check(cfg defence.MargayConfig) error {
+	if !(p.Escapes >= 0 && p.Escapes <= 1000) {
+		return errors.New("the weight of escapes is from 0 to 1,000")
+	}
+	_, err := reward.New(reward.Options{Seed: p.Seed, N: 1, Beta: p.Beta, Lambda: p.Lambda, Margay: cfg})
+	return err
+}
+
 // The second stage draws tasks of the world dev with seed TaskSeed, and is measured on the
 // categories in HeldOut with seed HeldSeed.
 const (

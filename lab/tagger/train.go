@@ -8,6 +8,11 @@
 // of things words stand for; the table goes into the weights. The
 // same seed and the same Go release give the same weights on machines of one
 // architecture.
+//
+// A second stage goes on from there by the reward of lab/reward (grpo.go). Its policy is
+// the deployed reading with chances in place of thresholds (policy.go), and Sweep measures
+// it on categories of worlds/dev that it has no task of (sweep.go); the first stage has
+// texts of all of them.
 package tagger
 
 import (

@@ -44,9 +44,6 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 			if o.Policy.Steps == 0 && sweep != "" {
 				return usage("margay-lab train tagger --sweep FILE --grpo 100", "--sweep needs --grpo")
 			}
-			if !(o.Policy.Escapes >= 0 && o.Policy.Escapes <= 1000) {
-				return usage("--escapes 1", "--escapes is from 0 to 1,000")
-			}
 			kept := o.Checkpoint != ""
 			if out != "" && !kept {
 				o.Checkpoint = out + ".checkpoint"
@@ -58,6 +55,9 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 				}
 				if o.Margay, err = mine.rubrics.Config(defence.MargayConfig{Deadline: time.Minute}); err != nil {
 					return err
+				}
+				if err := o.Policy.Check(o.Margay); err != nil {
+					return usage("--beta 0.5 --lambda 1 --escapes 2 --tasks-seed 300", "%w", err)
 				}
 			}
 			ctx, stop := cli.Interrupts(cmd.Context())
