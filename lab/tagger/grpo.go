@@ -57,7 +57,7 @@ const (
 	groupSize    = 8
 	shareGroups  = 2
 	mixedTexts   = 4   // of a share
-	mixedWeight  = 0.2 // of their losses
+	mixedWeight  = 0.05 // of their losses
 	policyRate   = 1e-3
 	policyKL     = 0.05
 	policyEvery  = 20 // steps between checkpoints
