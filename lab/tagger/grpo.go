@@ -56,7 +56,7 @@ const (
 	policyTasks  = 480
 	groupSize    = 8
 	shareGroups  = 2
-	mixedTexts   = 4   // of a share
+	mixedTexts   = 4    // of a share
 	mixedWeight  = 0.05 // of their losses
 	policyRate   = 1e-3
 	policyKL     = 0.05

@@ -357,3 +357,38 @@ func TestEpisodes(t *testing.T) {
 		t.Errorf("%d steps of %d categories", len(all), len(categories))
 	}
 }
+
+// A sweep has each pair of β and λ once without the weight of escapes, and measures tasks
+// of categories that the second stage has not seen, and of no others.
+func TestSweep(t *testing.T) {
+	seen := map[Policy]bool{}
+	for _, p := range settings(Policy{Steps: 9, Escapes: 2, Seed: TaskSeed}) {
+		if seen[p] || p.Steps != 9 || p.Seed != TaskSeed {
+			t.Errorf("%+v", p)
+		}
+		seen[p] = true
+	}
+	if len(seen) != len(sweepBeta)*(len(sweepLambda)+1) || len(settings(Policy{})) != len(sweepBeta)*len(sweepLambda) {
+		t.Errorf("%d settings", len(seen))
+	}
+	m, err := tagger.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := shippedRubrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, n, err := held(t.Context(), m, &SweepOptions{Options: Options{Margay: cfg}, Tasks: 24})
+	if err != nil || n != 2*len(HeldOut) {
+		t.Fatalf("%d tasks, %v", n, err)
+	}
+	for _, name := range []string{"task_success", "utility", "fallback", "charged_bits", "escape_rate", "exceedance", "reward"} {
+		if _, ok := row.Metrics[name]; !ok {
+			t.Errorf("no %s", name)
+		}
+	}
+	if x := row.Metrics; x["exceedance"] != 0 || x["utility"] < 0.5 || x["utility"] > 1 || x["escape_rate"] > 0.2 {
+		t.Errorf("%v", x)
+	}
+}

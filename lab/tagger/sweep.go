@@ -23,21 +23,21 @@ var (
 	sweepLambda = []float64{1, 2, 4}
 )
 
-// settings are all pairs with the paper's reward, and those of one λ with the weight of
-// escapes, if there is one.
+// settings are all pairs with the paper's reward, and those of the least λ with the weight
+// of escapes, if there is one.
 func settings(p Policy) (out []Policy) {
-	weight := p.Escapes
-	for _, escapes := range []float64{0, weight} {
-		for _, p.Lambda = range sweepLambda {
-			for _, p.Beta = range sweepBeta {
-				if p.Escapes = escapes; escapes == 0 || p.Lambda == sweepLambda[0] {
-					out = append(out, p)
-				}
+	add := func(escapes float64, lambdas []float64) {
+		for _, lambda := range lambdas {
+			for _, beta := range sweepBeta {
+				one := p
+				one.Beta, one.Lambda, one.Escapes = beta, lambda, escapes
+				out = append(out, one)
 			}
 		}
-		if weight == 0 {
-			break
-		}
+	}
+	add(0, sweepLambda)
+	if p.Escapes > 0 {
+		add(p.Escapes, sweepLambda[:1])
 	}
 	return out
 }
