@@ -28,9 +28,9 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 		Long: "Train the network of defend/tagger on texts made from a seed, calibrate it on templates that the training has not seen, and measure it " +
 			"on templates, words and a category that neither has. The same seed, steps and Go release give the same weights on one architecture. " +
 			"FILE gets the weights; the card goes beside it, as .json. With --fold, all templates of a category are left out of training and calibration.\n\n" +
-			"With --grpo, a second stage follows: steps of tasks of worlds/dev are labelled and screened in several ways each, and the verifier says what each is worth (margay-lab reward). " +
-			"The paper's reward charges nothing for what no clause finds and the network leaves out: alone it teaches to pass on more. So the share of mentions that escape, which a simulated world knows, " +
-			"is taken from it, times --escapes; 0 is the paper's reward.",
+			"With --grpo, a second stage follows. It labels and screens each of many steps of worlds/dev in several ways, and learns from what the verifier says each is worth (margay-lab reward). " +
+			"The paper's reward charges nothing for what the network leaves out and no clause finds, so it teaches the network to release more. By default this stage departs from it: " +
+			"the share of mentions that escape, which a simulated world knows, is taken off, times --escapes. With --escapes 0 the reward is the paper's.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if attack > 0 {
 				return a.attackTagger(cmd.Context(), o.Seed, attack)
