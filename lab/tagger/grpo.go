@@ -331,7 +331,7 @@ func (r Reward) rounded() Reward {
 }
 
 func (p *Policy) flags() string {
-	return fmt.Sprintf(" --grpo %d --beta %g --lambda %g --escapes %g", p.Steps, p.Beta, p.Lambda, p.Escapes)
+	return fmt.Sprintf(" --grpo %d --beta %g --lambda %g --escapes %g --tasks-seed %d", p.Steps, p.Beta, p.Lambda, p.Escapes, p.Seed)
 }
 
 // secondStage trains what the first stage left, as it would be deployed.
