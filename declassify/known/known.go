@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/spoken"
 )
 
 // Value is a value that was seen under a field.
@@ -48,7 +49,6 @@ const (
 	maxRun   = 64 // letters and digits of a number
 	minRun   = 5  // shorter runs are not searched for
 	heads    = 1024
-	maxGap   = 6 // bytes between the words of a value
 )
 
 // ErrFull says that a set has its bounds' worth of values, or that a value is longer
@@ -61,7 +61,7 @@ type Set struct {
 	words  map[step]*node
 	nodes  uint32
 	spelt  int // spellings, in words or as runs
-	days   map[day]entries
+	days   map[spoken.Day]entries
 	runs   map[string]entries // by letters and digits without separators
 	heads  [heads / 64]uint64 // of the first two letters or digits of each run
 	length [maxRun + 1]bool   // of the runs
@@ -107,7 +107,7 @@ func (s *Set) Add(v Value) error {
 		return ErrFull
 	}
 	if s.values == nil {
-		*s = Set{values: map[Value]bool{}, words: map[step]*node{}, days: map[day]entries{}, runs: map[string]entries{}, pays: map[int]entries{}}
+		*s = Set{values: map[Value]bool{}, words: map[step]*node{}, days: map[spoken.Day]entries{}, runs: map[string]entries{}, pays: map[int]entries{}}
 	}
 	s.values[v] = true
 	for _, text := range transcribed(v.Text) {
@@ -168,11 +168,11 @@ func (s *Set) Find(text string) []Match {
 	if differs {
 		read = r.Text
 	}
-	tokens := tokenise(read)
+	tokens := spoken.Tokens(read)
 	var out []Match
 	add := func(from, n int, e entries) {
-		start, end := tokens[from].start, tokens[from+n-1].end
-		if c, size := utf8.DecodeLastRuneInString(read[:start]); tokens[from].number && unicode.Is(unicode.Sc, c) {
+		start, end := tokens[from].Start, tokens[from+n-1].End
+		if c, size := utf8.DecodeLastRuneInString(read[:start]); tokens[from].Number && unicode.Is(unicode.Sc, c) {
 			start -= size // the sign of a currency
 		}
 		for ; start > 0 && read[start-1] == '-'; start-- {
@@ -189,14 +189,14 @@ func (s *Set) Find(text string) []Match {
 	for i := range tokens {
 		s.phraseAt(tokens, i, func(n int, e entries) { add(i, n, e) })
 		if len(s.days) > 0 {
-			if days, n := dayAt(tokens, i); n > 0 {
+			if days, n := spoken.DayAt(tokens, i); n > 0 {
 				for _, d := range days {
 					add(i, n, s.days[d])
 				}
 			}
 		}
 		if len(s.pays) > 0 {
-			if pay, n := amountAt(tokens, i); n > 0 {
+			if pay, n := spoken.AmountAt(tokens, i); n > 0 {
 				add(i, n, s.pays[pay])
 			}
 		}
@@ -245,13 +245,13 @@ func compare(a, b Match) int {
 }
 
 // phraseAt finds the longest spelling in words that starts at a token.
-func (s *Set) phraseAt(tokens []token, from int, found func(n int, e entries)) {
+func (s *Set) phraseAt(tokens []spoken.Token, from int, found func(n int, e entries)) {
 	at, best := uint32(0), 0
 	var ends entries
 	skipped, flat := 0, false
 	passed, flats := 0, false // of the longest
-	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
-		n := s.words[step{at, tokens[i].text}]
+	for i := from; i < len(tokens) && (i == from || spoken.Near(tokens, i)); i++ {
+		n := s.words[step{at, tokens[i].Text}]
 		if n == nil {
 			if k := skips(tokens, i); i > from && k > 0 && skipped < maxSkips {
 				i, skipped, flat = i+k-1, skipped+1, flat || k > 1
@@ -284,11 +284,11 @@ const maxSkips = 3
 
 // skips is how many tokens may stand within a spelling besides its own words: one that
 // links, or a flat and its number.
-func skips(tokens []token, i int) int {
-	switch t := tokens[i].text; {
+func skips(tokens []spoken.Token, i int) int {
+	switch t := tokens[i].Text; {
 	case between[t]:
 		return 1
-	case dwellings[t] && i+1 < len(tokens) && len(tokens[i+1].text) <= 4:
+	case dwellings[t] && i+1 < len(tokens) && len(tokens[i+1].Text) <= 4:
 		return 2
 	}
 	return 0
@@ -300,16 +300,16 @@ var dwellings = map[string]bool{"apt": true, "flat": true, "unit": true, "ste": 
 
 // runAt finds the runs of letters and digits that start at a token: numbers also
 // without the zeros before them.
-func (s *Set) runAt(tokens []token, from int, found func(n int, e entries)) {
+func (s *Set) runAt(tokens []spoken.Token, from int, found func(n int, e entries)) {
 	if len(s.runs) == 0 {
 		return
 	}
-	s.runFrom(tokens, from, tokens[from].text, found)
-	if bare := strings.TrimLeft(tokens[from].text, "0"); tokens[from].number && bare != "" && bare != tokens[from].text {
+	s.runFrom(tokens, from, tokens[from].Text, found)
+	if bare := strings.TrimLeft(tokens[from].Text, "0"); tokens[from].Number && bare != "" && bare != tokens[from].Text {
 		s.runFrom(tokens, from, bare, found)
 	}
-	if t := &tokens[from]; t.number && (t.plus || strings.HasPrefix(t.text, "00")) {
-		bare := strings.TrimPrefix(t.text, "00")
+	if t := &tokens[from]; t.Number && (t.Plus || strings.HasPrefix(t.Text, "00")) {
+		bare := strings.TrimPrefix(t.Text, "00")
 		for code := 1; code <= 3 && len(bare)-code >= 7; code++ {
 			s.runFrom(tokens, from, bare[code:], found)
 		}
@@ -317,19 +317,19 @@ func (s *Set) runAt(tokens []token, from int, found func(n int, e entries)) {
 }
 
 // runFrom finds the longest run of each value.
-func (s *Set) runFrom(tokens []token, from int, first string, found func(n int, e entries)) {
+func (s *Set) runFrom(tokens []spoken.Token, from int, first string, found func(n int, e entries)) {
 	var buf [maxRun]byte
 	run, times := buf[:0], 1
 	var last entries
 	n := 0
-	for i := from; i < len(tokens) && (i == from || near(tokens, i)); i++ {
-		part := tokens[i].text
+	for i := from; i < len(tokens) && (i == from || spoken.Near(tokens, i)); i++ {
+		part := tokens[i].Text
 		if i == from {
 			part = first
 		}
-		if d, ok := digitWords[part]; ok {
+		if d, ok := spoken.Digits[part]; ok {
 			part = d
-		} else if k := repeats[part]; k > 0 {
+		} else if k := spoken.Repeats[part]; k > 0 {
 			if times > 1 {
 				break
 			}
@@ -363,6 +363,3 @@ func (s *Set) runFrom(tokens []token, from int, first string, found func(n int, 
 		found(n, last)
 	}
 }
-
-// near reports whether a token follows the one before it with little between.
-func near(tokens []token, i int) bool { return tokens[i].start-tokens[i-1].end <= maxGap }

@@ -8,32 +8,34 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/margaydev/margay/secret/spoken"
 )
 
 // spell adds the spellings of a value. What it is, its form says, and for names of
 // people and amounts of money the name of its field.
 func (s *Set) spell(v Value, text string) {
-	tokens := tokenise(text)
+	tokens := spoken.Tokens(text)
 	if len(tokens) == 0 {
 		return
 	}
-	days, n := dayOf(tokens)
-	pay, paid := amountAt(tokens, 0)
+	days, n := spoken.DayOf(tokens)
+	pay, paid := spoken.AmountAt(tokens, 0)
 	digits := 0
 	for i := range tokens {
-		if tokens[i].number {
-			digits += len(tokens[i].text)
+		if tokens[i].Number {
+			digits += len(tokens[i].Text)
 		}
 	}
 	words := textsOf(tokens)
 	switch {
 	case n > 0:
-		for _, d := range centuries(days) {
+		for _, d := range spoken.Centuries(days) {
 			s.days[d] = s.days[d].with(v)
 			for _, form := range []string{"%04[1]d%02[2]d%02[3]d", "%02[3]d%02[2]d%04[1]d", "%02[2]d%02[3]d%04[1]d"} {
-				s.run(v, fmt.Sprintf(form, d.y, d.m, d.d))
+				s.run(v, fmt.Sprintf(form, d.Y, d.M, d.D))
 			}
-			d.y, d.short = d.y%100, true
+			d.Y, d.Short = d.Y%100, true
 			s.days[d] = s.days[d].with(v)
 		}
 	case strings.Count(text, "@") == 1:
@@ -44,12 +46,12 @@ func (s *Set) spell(v Value, text string) {
 		s.number(v, tokens, strings.Join(words, ""))
 	case strings.Contains(v.Field, "name") && digits == 0:
 		if family, given, swapped := strings.Cut(text, ","); swapped && !strings.Contains(given, ",") { // Silva, Maria
-			tokens = tokenise(given + " " + family)
+			tokens = spoken.Tokens(given + " " + family)
 			words = textsOf(tokens)
 		}
 		s.name(v, tokens, words)
-		if given, family, two := strings.Cut(text, " "); two && tokens[0].single {
-			s.phrase(v, textsOf(tokenise(family+given))...)
+		if given, family, two := strings.Cut(text, " "); two && tokens[0].Single {
+			s.phrase(v, textsOf(spoken.Tokens(family+given))...)
 		}
 	case digits > 0 && strings.Contains(v.Field, "address"):
 		s.address(v, text)
@@ -70,10 +72,10 @@ func (s *Set) spell(v Value, text string) {
 	}
 }
 
-func textsOf(tokens []token) []string {
+func textsOf(tokens []spoken.Token) []string {
 	out := make([]string, len(tokens))
 	for i := range tokens {
-		out[i] = tokens[i].text
+		out[i] = tokens[i].Text
 	}
 	return out
 }
@@ -90,8 +92,8 @@ func aboutPay(field, text string) bool {
 // mail adds an address of mail, also as people say it.
 func (s *Set) mail(v Value, text string) {
 	local, domain, _ := strings.Cut(text, "@")
-	l, d := textsOf(tokenise(local)), textsOf(tokenise(domain))
-	said := func(text string) []string { return textsOf(tokenise(strings.ReplaceAll(text, ".", " dot "))) }
+	l, d := textsOf(spoken.Tokens(local)), textsOf(spoken.Tokens(domain))
+	said := func(text string) []string { return textsOf(spoken.Tokens(strings.ReplaceAll(text, ".", " dot "))) }
 	for _, left := range [][]string{l, said(local)} {
 		for _, right := range [][]string{d, said(domain)} {
 			s.phrase(v, slices.Concat(left, right)...)
@@ -102,7 +104,7 @@ func (s *Set) mail(v Value, text string) {
 }
 
 // number adds a number: with its code for a country or without.
-func (s *Set) number(v Value, tokens []token, run string) {
+func (s *Set) number(v Value, tokens []spoken.Token, run string) {
 	s.run(v, run)
 	const bare = 7 // digits of the shortest number without its code
 	rest := run
@@ -110,12 +112,12 @@ func (s *Set) number(v Value, tokens []token, run string) {
 	case strings.HasPrefix(run, "00"):
 		rest = run[2:]
 		s.run(v, rest)
-	case tokens[0].plus:
+	case tokens[0].Plus:
 		s.run(v, "00"+run)
-	case tokens[0].number && run[0] == '0' && len(run) > bare:
+	case tokens[0].Number && run[0] == '0' && len(run) > bare:
 		s.run(v, run[1:])
 		return
-	case len(tokens) == 4 && tokens[0].text == "1" || len(run) == 11 && run[0] == '1' && strings.Contains(v.Field, "phone"):
+	case len(tokens) == 4 && tokens[0].Text == "1" || len(run) == 11 && run[0] == '1' && strings.Contains(v.Field, "phone"):
 		// A number of North America without its plus.
 	default:
 		return
@@ -147,9 +149,9 @@ func set(words string) map[string]bool {
 
 // name adds the spellings of a person's name: given names, then surnames. Of three
 // words and more it is not known how many are which.
-func (s *Set) name(v Value, tokens []token, words []string) {
+func (s *Set) name(v Value, tokens []spoken.Token, words []string) {
 	s.phrase(v, words...)
-	single := slices.ContainsFunc(tokens, func(t token) bool { return t.single })
+	single := slices.ContainsFunc(tokens, func(t spoken.Token) bool { return t.Single })
 	if len(words) == 1 || single || len(words) > maxWords {
 		return
 	}
@@ -237,13 +239,13 @@ func initial(word string) string {
 // some of the rest, or that first.
 func (s *Set) address(v Value, text string) {
 	head, tail, _ := strings.Cut(text, ",")
-	st, rest := textsOf(tokenise(head)), textsOf(tokenise(tail))
+	st, rest := textsOf(spoken.Tokens(head)), textsOf(spoken.Tokens(tail))
 	s.run(v, strings.Join(slices.Concat(st, rest), ""))
 	streets := [][]string{st}
 	if n := len(st); n > 1 {
 		number, name := st[:1], st[1:]
 		if no, err := strconv.Atoi(st[0]); err == nil && no < 1000 {
-			streets = append(streets, slices.Concat(inWords(no), name))
+			streets = append(streets, slices.Concat(spoken.InWords(no), name))
 		} else if err != nil {
 			number, name = st[n-1:], st[:n-1]
 		}
@@ -273,7 +275,7 @@ func tailsOf(text string) [][]string {
 	var town, region, code []string
 	for i, p := range strings.Split(text, ",") {
 		for _, word := range strings.Fields(p) {
-			switch words := textsOf(tokenise(word)); {
+			switch words := textsOf(spoken.Tokens(word)); {
 			case strings.ContainsAny(word, "0123456789"):
 				code = append(code, words...)
 			case i == 0:
@@ -287,7 +289,7 @@ func tailsOf(text string) [][]string {
 	if len(region) == 1 && states[region[0]] != "" {
 		full := strings.Fields(states[region[0]])
 		for i := range full {
-			full[i] = cmp.Or(abbreviations[full[i]], full[i])
+			full[i] = cmp.Or(spoken.Short[full[i]], full[i])
 		}
 		out = append(out, slices.Concat(town, full), slices.Concat(town, full, code))
 	}
@@ -313,7 +315,7 @@ var states = func() map[string]string {
 // place adds a place of several parts, in any order that people use.
 func (s *Set) place(v Value, text string) {
 	head, tail, _ := strings.Cut(text, ",")
-	name := textsOf(tokenise(head))
+	name := textsOf(spoken.Tokens(head))
 	for _, t := range tailsOf(tail) {
 		s.phrase(v, slices.Concat(name, t)...)
 		s.phrase(v, slices.Concat(t, name)...)

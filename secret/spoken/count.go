@@ -1,4 +1,4 @@
-package known
+package spoken
 
 import (
 	"strconv"
@@ -45,28 +45,28 @@ var datish = func() map[string]bool {
 
 // under100 is the number below a hundred that tokens say from a place, and how many
 // tokens that takes; 0 for none.
-func under100(tokens []token, i int) (v, n int) {
+func under100(tokens []Token, i int) (v, n int) {
 	if i >= len(tokens) {
 		return 0, 0
 	}
-	if t, ok := tens[tokens[i].text]; ok {
-		if i+1 < len(tokens) && near(tokens, i+1) {
-			if u, ok := numbers[tokens[i+1].text]; ok && u > 0 && u < 10 {
+	if t, ok := tens[tokens[i].Text]; ok {
+		if i+1 < len(tokens) && Near(tokens, i+1) {
+			if u, ok := numbers[tokens[i+1].Text]; ok && u > 0 && u < 10 {
 				return t + u, 2
 			}
 		}
 		return t, 1
 	}
-	if u, ok := numbers[tokens[i].text]; ok {
+	if u, ok := numbers[tokens[i].Text]; ok {
 		return u, 1
 	}
 	return 0, 0
 }
 
 // under1000 is the same with hundreds.
-func under1000(tokens []token, i int) (v, n int) {
+func under1000(tokens []Token, i int) (v, n int) {
 	v, n = under100(tokens, i)
-	if n == 0 || i+n >= len(tokens) || tokens[i+n].text != "hundred" || !near(tokens, i+n) {
+	if n == 0 || i+n >= len(tokens) || tokens[i+n].Text != "hundred" || !Near(tokens, i+n) {
 		return v, n
 	}
 	return joinedBy(tokens, i, 100*v, n+1, under100)
@@ -74,19 +74,19 @@ func under1000(tokens []token, i int) (v, n int) {
 
 // joinedBy adds to a number of n tokens the smaller one behind it, if there is one, also
 // after "and".
-func joinedBy(tokens []token, i, v, n int, smaller func([]token, int) (int, int)) (sum, used int) {
+func joinedBy(tokens []Token, i, v, n int, smaller func([]Token, int) (int, int)) (sum, used int) {
 	at := i + n
-	if at < len(tokens) && tokens[at].text == "and" {
+	if at < len(tokens) && tokens[at].Text == "and" {
 		at++
 	}
-	if w, k := smaller(tokens, at); k > 0 && near(tokens, at) {
+	if w, k := smaller(tokens, at); k > 0 && Near(tokens, at) {
 		return v + w, at + k - i
 	}
 	return v, n
 }
 
-// inWords are the words of a number below a thousand.
-func inWords(n int) []string {
+// InWords are the words of a number below a thousand.
+func InWords(n int) []string {
 	var out []string
 	if n >= 100 {
 		if out = append(out, unitOf(numbers, n/100), "hundred"); n%100 == 0 {
@@ -115,20 +115,20 @@ func unitOf(of map[string]int, n int) string {
 // maxDigits bounds the digits of an amount.
 const maxDigits = 12
 
-// amountAt is the amount that tokens say from a place, in whole units, and how many
+// AmountAt is the amount that tokens say from a place, in whole units, and how many
 // tokens that takes; 0 for none: 85,000.00, 85 000, 85k, eighty-five thousand.
-func amountAt(tokens []token, i int) (v, n int) {
-	if !tokens[i].number {
+func AmountAt(tokens []Token, i int) (v, n int) {
+	if !tokens[i].Number {
 		return amountSaid(tokens, i)
 	}
-	run := tokens[i].text
+	run := tokens[i].Text
 	next := func(k int) bool { // a group of digits close behind
-		return k < len(tokens) && tokens[k].number && tokens[k].start-tokens[k-1].end <= 2 && tokens[k].start > tokens[k-1].end
+		return k < len(tokens) && tokens[k].Number && tokens[k].Start-tokens[k-1].End <= 2 && tokens[k].Start > tokens[k-1].End
 	}
 	n = 1
 	if len(run) <= 3 {
-		for next(i+n) && len(tokens[i+n].text) == 3 && len(run) < maxDigits {
-			run += tokens[i+n].text
+		for next(i+n) && len(tokens[i+n].Text) == 3 && len(run) < maxDigits {
+			run += tokens[i+n].Text
 			n++
 		}
 	}
@@ -137,12 +137,12 @@ func amountAt(tokens []token, i int) (v, n int) {
 		return 0, 0
 	}
 	cents := ""
-	if next(i+n) && len(tokens[i+n].text) <= 2 {
-		cents = tokens[i+n].text
+	if next(i+n) && len(tokens[i+n].Text) <= 2 {
+		cents = tokens[i+n].Text
 		n++
 	}
-	if i+n < len(tokens) && near(tokens, i+n) {
-		switch tokens[i+n].text {
+	if i+n < len(tokens) && Near(tokens, i+n) {
+		switch tokens[i+n].Text {
 		case "k", "thousand", "grand":
 			part, _ := strconv.Atoi((cents + "000")[:3])
 			return 1000*v + part, n + 1
@@ -152,9 +152,9 @@ func amountAt(tokens []token, i int) (v, n int) {
 }
 
 // amountSaid is an amount in words.
-func amountSaid(tokens []token, i int) (v, n int) {
+func amountSaid(tokens []Token, i int) (v, n int) {
 	v, n = under1000(tokens, i)
-	if n == 0 || i+n >= len(tokens) || tokens[i+n].text != "thousand" && tokens[i+n].text != "grand" {
+	if n == 0 || i+n >= len(tokens) || tokens[i+n].Text != "thousand" && tokens[i+n].Text != "grand" {
 		return v, n
 	}
 	return joinedBy(tokens, i, 1000*v, n+1, under1000)

@@ -1,14 +1,14 @@
-package known
+package spoken
 
 import (
 	"strconv"
 	"strings"
 )
 
-// day is a day of a calendar. A short one has the last two digits of its year.
-type day struct {
-	y, m, d int
-	short   bool
+// Day is a day of a calendar. A short one has the last two digits of its year.
+type Day struct {
+	Y, M, D int
+	Short   bool
 }
 
 var months = func() map[string]int {
@@ -46,13 +46,13 @@ type piece struct {
 	n       int
 }
 
-// dayAt are the days that a date which starts at a token may be, and how many tokens it
+// DayAt are the days that a date which starts at a token may be, and how many tokens it
 // takes; 0 if no date starts there. Days and months in numbers are read both ways.
-func dayAt(tokens []token, from int) (days []day, n int) {
+func DayAt(tokens []Token, from int) (days []Day, n int) {
 	if days := compact(&tokens[from]); days != nil {
 		return days, 1
 	}
-	if t := &tokens[from]; !t.number && !datish[t.text] {
+	if t := &tokens[from]; !t.Number && !datish[t.Text] {
 		return nil, 0
 	}
 	var parts [3]piece
@@ -70,10 +70,10 @@ func dayAt(tokens []token, from int) (days []day, n int) {
 			}
 			return
 		}
-		for links := 0; k > 0 && links < maxLinks && at < len(tokens) && linking[tokens[at].text] && near(tokens, at); links++ {
+		for links := 0; k > 0 && links < maxLinks && at < len(tokens) && linking[tokens[at].Text] && Near(tokens, at); links++ {
 			at++
 		}
-		if at >= len(tokens) || k > 0 && !near(tokens, at) {
+		if at >= len(tokens) || k > 0 && !Near(tokens, at) {
 			return
 		}
 		for _, p := range piecesAt(tokens, at) {
@@ -86,10 +86,10 @@ func dayAt(tokens []token, from int) (days []day, n int) {
 }
 
 // orders adds the days that three parts may be, in the orders that people use.
-func orders(out []day, p *[3]piece) []day {
+func orders(out []Day, p *[3]piece) []Day {
 	add := func(y, m, d *piece) {
 		if y.y >= 0 && m.m > 0 && d.d > 0 {
-			out = append(out, day{y.y, m.m, d.d, y.short})
+			out = append(out, Day{y.y, m.m, d.d, y.short})
 		}
 	}
 	add(&p[2], &p[1], &p[0])
@@ -100,20 +100,20 @@ func orders(out []day, p *[3]piece) []day {
 }
 
 // piecesAt are the parts of a date that may start at a token.
-func piecesAt(tokens []token, i int) []piece {
+func piecesAt(tokens []Token, i int) []piece {
 	t := &tokens[i]
-	if m, ok := months[t.text]; ok {
+	if m, ok := months[t.Text]; ok {
 		return []piece{{m: m, y: -1, n: 1}}
 	}
-	if t.number {
-		v, err := strconv.Atoi(t.text)
+	if t.Number {
+		v, err := strconv.Atoi(t.Text)
 		switch {
-		case err != nil || len(t.text) > 4 || len(t.text) == 3:
+		case err != nil || len(t.Text) > 4 || len(t.Text) == 3:
 			return nil
-		case len(t.text) == 4:
+		case len(t.Text) == 4:
 			return []piece{{y: v, n: 1}}
 		}
-		return []piece{small(v, 1, len(t.text) == 2)}
+		return []piece{small(v, 1, len(t.Text) == 2)}
 	}
 	v, n := under100(tokens, i)
 	if n == 0 {
@@ -121,12 +121,12 @@ func piecesAt(tokens []token, i int) []piece {
 	}
 	out := []piece{small(v, n, v >= 10)}
 	next := i + n
-	if next >= len(tokens) || !near(tokens, next) {
+	if next >= len(tokens) || !Near(tokens, next) {
 		return out
 	}
 	year := func(v, n int) { out = append(out, piece{y: v, n: n}) }
 	w, k := under100(tokens, next)
-	switch text := tokens[next].text; {
+	switch text := tokens[next].Text; {
 	case k > 0 && v >= 10 && w >= 10: // nineteen eighty-four
 		year(100*v+w, n+k)
 	case text == "thousand" || text == "hundred":
@@ -135,7 +135,7 @@ func piecesAt(tokens []token, i int) []piece {
 			unit = 100
 		}
 		at := next + 1
-		if at < len(tokens) && tokens[at].text == "and" {
+		if at < len(tokens) && tokens[at].Text == "and" {
 			at++
 		}
 		if w, k := under100(tokens, at); k > 0 {
@@ -167,16 +167,16 @@ func small(v, n int, year bool) piece {
 }
 
 // compact are the days of a number such as 19840312 or 120384.
-func compact(t *token) []day {
-	if !t.number || len(t.text) != 8 && len(t.text) != 6 {
+func compact(t *Token) []Day {
+	if !t.Number || len(t.Text) != 8 && len(t.Text) != 6 {
 		return nil
 	}
 	num := func(s string) int { v, _ := strconv.Atoi(s); return v }
-	s, w := t.text, len(t.text)-4 // w: digits of the year
-	var out []day
+	s, w := t.Text, len(t.Text)-4 // w: digits of the year
+	var out []Day
 	add := func(y, m, d int) {
 		if m >= 1 && m <= 12 && d >= 1 && d <= 31 {
-			out = append(out, day{y, m, d, w == 2})
+			out = append(out, Day{y, m, d, w == 2})
 		}
 	}
 	add(num(s[:w]), num(s[w:w+2]), num(s[w+2:]))
@@ -185,15 +185,15 @@ func compact(t *token) []day {
 	return out
 }
 
-// dayOf are the days of a value that is a date, maybe with a weekday before it and a time
+// DayOf are the days of a value that is a date, maybe with a weekday before it and a time
 // behind it; n is 0 for any other value.
-func dayOf(tokens []token) (days []day, n int) {
-	if len(tokens) > 1 && weekdays[tokens[0].text] {
+func DayOf(tokens []Token) (days []Day, n int) {
+	if len(tokens) > 1 && weekdays[tokens[0].Text] {
 		tokens = tokens[1:]
 	}
-	days, n = dayAt(tokens, 0)
+	days, n = DayAt(tokens, 0)
 	for _, t := range tokens[n:] {
-		if !t.number && !clock[t.text] {
+		if !t.Number && !clock[t.Text] {
 			return nil, 0
 		}
 	}
@@ -214,12 +214,12 @@ func init() {
 	}
 }
 
-// centuries adds to days with a short year those that they may be.
-func centuries(days []day) []day {
+// Centuries adds to days with a short year those that they may be.
+func Centuries(days []Day) []Day {
 	out := days
 	for _, d := range days {
-		if d.short {
-			out = append(out, day{1900 + d.y, d.m, d.d, false}, day{2000 + d.y, d.m, d.d, false})
+		if d.Short {
+			out = append(out, Day{1900 + d.Y, d.M, d.D, false}, Day{2000 + d.Y, d.M, d.D, false})
 		}
 	}
 	return out

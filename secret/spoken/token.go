@@ -1,4 +1,6 @@
-package known
+// Package spoken reads dates, numbers and amounts in texts, in digits and in words, in the
+// orders and with the separators that people use.
+package spoken
 
 import (
 	"strings"
@@ -8,13 +10,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// token is a word or a number of a text, in small letters and without marks.
-type token struct {
-	text       string
-	start, end int
-	number     bool
-	plus       bool // a plus sign stands before it
-	single     bool // a letter of a script that puts no space between words
+// Token is a word or a number of a text, in small letters and without marks.
+type Token struct {
+	Text       string
+	Start, End int
+	Number     bool
+	Plus       bool // a plus sign stands before it
+	Single     bool // a letter of a script that puts no space between words
 }
 
 // alone are the scripts that put no space between words: each of their letters is a
@@ -52,9 +54,9 @@ func class(r rune) int {
 	return other
 }
 
-// tokenise cuts a text into its words and numbers.
-func tokenise(s string) []token {
-	out := make([]token, 0, len(s)/5+1)
+// Tokens cuts a text into its words and numbers.
+func Tokens(s string) []Token {
+	out := make([]Token, 0, len(s)/5+1)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		kind := class(r)
@@ -73,14 +75,14 @@ func tokenise(s string) []token {
 		}
 		i = end
 		text := folded(s[start:end])
-		if k := len(out) - 1; k >= 0 && out[k].number && out[k].end == start && ordinals[text] {
-			out[k].end = end // 3rd
+		if k := len(out) - 1; k >= 0 && out[k].Number && out[k].End == start && ordinals[text] {
+			out[k].End = end // 3rd
 			continue
 		}
-		if a, ok := abbreviations[text]; ok {
+		if a, ok := Short[text]; ok {
 			text = a
 		}
-		out = append(out, token{text, start, end, kind == digit, start > 0 && s[start-1] == '+', kind == single})
+		out = append(out, Token{text, start, end, kind == digit, start > 0 && s[start-1] == '+', kind == single})
 	}
 	return out
 }
@@ -138,14 +140,19 @@ func digitOf(r rune) rune {
 
 var ordinals = map[string]bool{"st": true, "nd": true, "rd": true, "th": true}
 
-// abbreviations of words in addresses.
-var abbreviations = map[string]string{
+// Short are words of addresses as abbreviated.
+var Short = map[string]string{
 	"street": "st", "str": "st", "road": "rd", "avenue": "ave", "av": "ave", "boulevard": "blvd", "drive": "dr", "lane": "ln", "court": "ct", "square": "sq", "place": "pl",
 	"terrace": "ter", "highway": "hwy", "parkway": "pkwy", "apartment": "apt", "suite": "ste", "north": "n", "south": "s", "east": "e", "west": "w",
 }
 
-// digitWords are digits as people say them in a number.
-var digitWords = map[string]string{"zero": "0", "oh": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"}
+// Digits are digits as people say them in a number.
+var Digits = map[string]string{"zero": "0", "oh": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9"}
 
-// repeats say how often the next digit of a number stands.
-var repeats = map[string]int{"double": 2, "triple": 3, "treble": 3}
+// Repeats say how often the next digit of a number stands.
+var Repeats = map[string]int{"double": 2, "triple": 3, "treble": 3}
+
+// Near reports whether a token follows the one before it with little between.
+func Near(tokens []Token, i int) bool { return tokens[i].Start-tokens[i-1].End <= maxGap }
+
+const maxGap = 6 // bytes between the words of a value
