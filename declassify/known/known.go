@@ -163,24 +163,32 @@ func (s *Set) Find(text string) []Match {
 	if len(s.values) == 0 || text == "" {
 		return nil
 	}
-	r, differs := canon.Read(text)
-	read := text
-	if differs {
-		read = r.Text
+	out := s.find(text, nil)
+	if r, differs := canon.Read(text); differs { // letters of other scripts look like Latin ones, in one case only
+		out = append(out, s.find(r.Text, r.Span)...)
 	}
+	slices.SortFunc(out, compare)
+	return joined(slices.Compact(out))
+}
+
+// find finds values in a text as it is; in, unless it is nil, is the place of what was
+// read in the text that it was read from.
+func (s *Set) find(read string, in func(start, end int) (int, int)) (out []Match) {
 	tokens := spoken.Tokens(read)
-	var out []Match
 	add := func(from, n int, e entries) {
 		start, end := tokens[from].Start, tokens[from+n-1].End
-		if c, size := utf8.DecodeLastRuneInString(read[:start]); tokens[from].Number && unicode.Is(unicode.Sc, c) {
+		if c, size := utf8.DecodeLastRuneInString(read[:start]); tokens[from].Number && (c == '+' || unicode.Is(unicode.Sc, c)) {
 			start -= size // the sign of a currency
+		}
+		if start > 0 && read[start-1] == '(' && strings.Contains(read[start:end], ")") {
+			start--
 		}
 		for ; start > 0 && read[start-1] == '-'; start-- {
 		}
 		for ; end < len(read) && (read[end] == '-' || read[end] == '='); end++ {
 		}
-		if differs {
-			start, end = r.Span(start, end)
+		if in != nil {
+			start, end = in(start, end)
 		}
 		for _, v := range e {
 			out = append(out, Match{start, end, v.Field, v.Text})
@@ -202,8 +210,7 @@ func (s *Set) Find(text string) []Match {
 		}
 		s.runAt(tokens, i, func(n int, e entries) { add(i, n, e) })
 	}
-	slices.SortFunc(out, compare)
-	return joined(slices.Compact(out))
+	return out
 }
 
 // joined makes one place of the windows of a long value that overlap.
@@ -286,7 +293,7 @@ const maxSkips = 3
 // links, or a flat and its number.
 func skips(tokens []spoken.Token, i int) int {
 	switch t := tokens[i].Text; {
-	case between[t]:
+	case between[t], labels[t]:
 		return 1
 	case dwellings[t] && i+1 < len(tokens) && len(tokens[i+1].Text) <= 4:
 		return 2
@@ -295,6 +302,9 @@ func skips(tokens []spoken.Token, i int) int {
 }
 
 var between = map[string]bool{"in": true, "at": true, "the": true, "of": true, "on": true, "near": true}
+
+// labels say which part of a value comes next: area code 480, number 731 9106.
+var labels = set("area code number first last given family middle name surname user local host domain city town state zip postcode house")
 
 var dwellings = map[string]bool{"apt": true, "flat": true, "unit": true, "ste": true, "floor": true, "room": true, "no": true}
 
@@ -316,8 +326,14 @@ func (s *Set) runAt(tokens []spoken.Token, from int, found func(n int, e entries
 	}
 }
 
-// runFrom finds the longest run of each value.
+// runFrom finds the longest run of each value, also with labels of its parts between.
 func (s *Set) runFrom(tokens []spoken.Token, from int, first string, found func(n int, e entries)) {
+	if some, labelled := s.runOf(tokens, from, first, 0, found); !some && labelled {
+		s.runOf(tokens, from, first, maxSkips, found)
+	}
+}
+
+func (s *Set) runOf(tokens []spoken.Token, from int, first string, skips int, found func(n int, e entries)) (some, labelled bool) {
 	var buf [maxRun]byte
 	run, times := buf[:0], 1
 	var last entries
@@ -326,6 +342,12 @@ func (s *Set) runFrom(tokens []spoken.Token, from int, first string, found func(
 		part := tokens[i].Text
 		if i == from {
 			part = first
+		}
+		if i > from && labels[part] {
+			if labelled = true; skips > 0 {
+				skips--
+				continue
+			}
 		}
 		if d, ok := spoken.Digits[part]; ok {
 			part = d
@@ -362,4 +384,5 @@ func (s *Set) runFrom(tokens []spoken.Token, from int, first string, found func(
 	if n > 0 {
 		found(n, last)
 	}
+	return n > 0, labelled
 }

@@ -50,6 +50,8 @@ func TestSpellings(t *testing.T) {
 		"85500 dollars": "salary", "85.500,00 €": "salary", "eighty-five thousand five hundred": "salary", "85 500": "salary", "$85,500.00": "salary",
 		"12 Mill St.": "address", "Mill St 12": "address", "12 mill street, springfield": "address", "c-01-x00 t47": "passport", "4111 double one 11 11-11 1 triple 1": "card",
 		"12%2F03%2F1984": "dob", "J&#111;nas\\u0020Brandt": "legal-name", "１２/03/1984": "dob", "12/03/84": "dob", "12/03/1884": "", "12 Mill Street, flat 3b, Springfield": "address", "Jonas flat 12 Brandt": "", "85,501": "", "13 Mill Street": "",
+		"area code 030, number 123 45 67": "phone", "given name: Jonas, surname: Brandt": "legal-name", "Brandt (first name Jonas)": "legal-name", "user maria.perez, host mail.example.org": "email", "2005年6月7日": "dob",
+		"street Mill Street, house number 12": "address", "lives at number 12 in Mill Street": "address", "Jonas first saw Brandt": "", "Brandt has a first name": "", "code 4111, area 1111": "",
 		"Maria": "", "Brandt": "", "1984": "", "March 1984": "", "13 March 1984": "", "1234567 apples": "", "Jonas and Brandt": "", "Jonas. We met Brandt": "", "411111111111111": "", "the build is green": "",
 	} {
 		got := s.Find("about " + text + ".")
@@ -202,6 +204,8 @@ func TestLearntForms(t *testing.T) {
 		{"legal-name", "Silva, Maria", "Ms. Silva"},
 		{"phone", "(555) 123-4567", "+15551234567"},
 		{"phone", "912345678", "00351912345678"},
+		{"location", "Old Town Hall, Phoenix, AZ", "#Phoenix #OldTownHall"},
+		{"diagnosis", "type 2 diabetes", "diabetes, type 2"},
 	} {
 		s := &Set{}
 		if err := s.Add(Value{c.field, c.value}); err != nil {

@@ -57,7 +57,7 @@ func (s *Set) spell(v Value, text string) {
 		s.address(v, text)
 	default:
 		s.phrase(v, words...)
-		if n := len(words); n > 1 && n <= 4 && digits == 0 {
+		if n := len(words); n > 1 && n <= 4 {
 			s.phrase(v, slices.Concat(words[n-1:], words[:n-1])...) // disorder, bipolar
 		}
 		if len(words) > 1 || digits > 0 {
@@ -260,8 +260,7 @@ func (s *Set) address(v Value, text string) {
 			s.phrase(v, street...)
 		}
 		for _, t := range tails {
-			s.phrase(v, slices.Concat(street, t)...)
-			s.phrase(v, slices.Concat(t, street)...)
+			s.either(v, street, t)
 		}
 	}
 }
@@ -317,8 +316,17 @@ func (s *Set) place(v Value, text string) {
 	head, tail, _ := strings.Cut(text, ",")
 	name := textsOf(spoken.Tokens(head))
 	for _, t := range tailsOf(tail) {
-		s.phrase(v, slices.Concat(name, t)...)
-		s.phrase(v, slices.Concat(t, name)...)
+		s.either(v, name, t)
+	}
+}
+
+// either adds two parts in both orders, also as tags without spaces.
+func (s *Set) either(v Value, a, b []string) {
+	for _, words := range [][]string{slices.Concat(a, b), slices.Concat(b, a)} {
+		s.phrase(v, words...)
+		if len(words) > 2 {
+			s.run(v, strings.Join(words, ""))
+		}
 	}
 }
 

@@ -34,7 +34,10 @@ var months = func() map[string]int {
 }()
 
 // linking are words that stand between the parts of a date.
-var linking = map[string]bool{"of": true, "the": true, "in": true, "on": true, "and": true, "day": true, "month": true, "year": true, "de": true}
+var linking = map[string]bool{"of": true, "the": true, "in": true, "on": true, "and": true, "day": true, "month": true, "year": true, "de": true, "年": true, "月": true}
+
+// closing are signs behind the day of a date.
+var closing = map[string]bool{"日": true, "号": true}
 
 // maxLinks bounds them between two parts.
 const maxLinks = 3
@@ -59,6 +62,9 @@ func DayAt(tokens []Token, from int) (days []Day, n int) {
 	var walk func(at, k int)
 	walk = func(at, k int) {
 		if k == len(parts) {
+			if at < len(tokens) && closing[tokens[at].Text] && Near(tokens, at) {
+				at++
+			}
 			if got := at - from; got >= n {
 				if got > n {
 					n, days = got, nil

@@ -127,7 +127,7 @@ func slowly(s string) string {
 }
 
 // unmarked are letters that have no form without their mark.
-var unmarked = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i")
+var unmarked = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i", "ς", "σ")
 
 // digitOf is the digit that a digit of another script is: they come in tens.
 func digitOf(r rune) rune {
