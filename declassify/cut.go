@@ -36,6 +36,7 @@ type Piece struct {
 	// fields are those that the piece may be of; all if any is set.
 	fields []string
 	any    bool
+	told   bool     // it tells a value as only such values are told
 	strict []string // those that a clause is sure of, in a typed argument
 	typed  bool     // the whole of a typed argument
 	schema string   // its field
@@ -192,7 +193,7 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 			a.label = from + s.Label
 			l := &labels[a.label]
 			a.fields, a.any, a.Field, a.sure = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field, slices.Contains(s.Only, l.Field)
-			a.canon = r.canonical(s.Start, s.End, l.Field)
+			a.canon, a.told = r.canonical(s.Start, s.End, l.Field), k.rules.Told(l.Field, a.text)
 			if !a.any && !slices.Contains(s.Only, l.Field) {
 				a.why, a.Field = rule.Mislabelled, Unknown
 			}

@@ -73,7 +73,7 @@ func (d *Draft) sight() {
 			r.Names = d.c.Names.Find(p.Text)
 		}
 		if n := r.whole(p.Text); n == nil || n.Value != "" && n.Field == r.Arg.Field {
-			d.seen.See(known.Value{Field: r.Arg.Field, Text: r.value(p.Text)})
+			d.see(r.Arg.Field, r.value(p.Text))
 		}
 	}
 }
@@ -82,7 +82,14 @@ func (d *Draft) sight() {
 func (d *Draft) Remember() {
 	for i := range d.pieces {
 		if a := &d.pieces[i]; a.sure && !a.named && a.canon == "" {
-			d.seen.See(known.Value{Field: a.Field, Text: a.text})
+			d.see(a.Field, a.text)
 		}
+	}
+}
+
+// see notes a value, and what else the rubrics call it.
+func (d *Draft) see(field, text string) {
+	for _, s := range append([]string{text}, d.rules.Spellings(field, text)...) {
+		d.seen.See(known.Value{Field: field, Text: s})
 	}
 }

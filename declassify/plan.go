@@ -59,7 +59,7 @@ func (a *Piece) admissible(k *cutter) {
 // all reports whether an operator is admissible for every field that an atom
 // may be of.
 func (k *cutter) all(a *Piece, op rubric.Op) bool {
-	if op.Kind == rubric.Generalize && !a.any {
+	if op.Kind == rubric.Generalize && (!a.any || a.told) {
 		// Only a cell of the field's own hierarchy is shown, in the rubrics'
 		// words: nothing else of the text.
 		return true
@@ -76,7 +76,7 @@ func (k *cutter) all(a *Piece, op rubric.Op) bool {
 // plan chooses for every piece the least-disclosing operator that is useful. It
 // looks at fields, the sink and the rubrics, never at a value.
 func (k *cutter) plan() {
-	needs := k.needs()
+	needs := choice.Needs(k.rules.Utility(k.class), k.c.Waived)
 	typed := map[string]bool{} // fields that the tool's schema has an argument for
 	for i := range k.c.Tool.Args {
 		if a := &k.c.Tool.Args[i]; !a.Free {
@@ -97,20 +97,6 @@ func (k *cutter) plan() {
 		at.Waived = slices.Contains(k.c.Waived, a.Field)
 		a.op, a.floor, a.lost = at.Choose(k.c.Tool.Channel, k.class)
 	}
-}
-
-// needs are the fields that must reach the sink, and at which level.
-func (k *cutter) needs() map[string]int {
-	needs := map[string]int{}
-	for _, n := range k.rules.Utility(k.class) {
-		if slices.Contains(k.c.Waived, n.Field) {
-			continue
-		}
-		if l, ok := needs[n.Field]; !ok || n.Level < l {
-			needs[n.Field] = n.Level
-		}
-	}
-	return needs
 }
 
 // need is the field that the sink may need an atom for: of a typed argument that
@@ -152,7 +138,7 @@ func (a *Piece) cost(rules Prices) flow.Bits {
 		most = 0
 	}
 	for _, f := range a.fields {
-		if op.Kind == rubric.Generalize && !a.any {
+		if op.Kind == rubric.Generalize && (!a.any || a.told) {
 			break // a cell of the field's own hierarchy
 		}
 		most = max(most, rules.Cost(f, op))

@@ -52,6 +52,11 @@ type Values interface {
 	// Generalize returns a value's name at a level, 0 for the value itself. An
 	// error says that the value is outside of the field's population.
 	Generalize(field string, level int, value string) (string, error)
+	// Told reports whether a text tells a value of a field in a way that only
+	// such values are told: a date or an age, an amount, a listed value.
+	Told(field, text string) bool
+	// Spellings returns what else a listed value is called.
+	Spellings(field, value string) []string
 	// Fill fills a template from non-secret task fields.
 	Fill(template string, context map[string]string) (string, error)
 	// Normal returns the form that all spellings of a value share.

@@ -206,7 +206,7 @@ func (v *Verifier) family(id flow.TrajectoryID) *family {
 
 // Prove returns the clauses of the rubrics that do not hold.
 func (d *Draft) Prove(ctx context.Context) ([]clause.Failure, error) {
-	atoms, needs := make([]clause.Atom, len(d.pieces)), d.needs()
+	atoms, needs := make([]clause.Atom, len(d.pieces)), choice.Needs(d.rules.Utility(d.class), d.c.Waived)
 	for i := range d.pieces {
 		a := &d.pieces[i]
 		op := a.ops[a.op]

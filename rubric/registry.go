@@ -214,6 +214,7 @@ func (r *Registry) Resolve(q Query) (*Resolved, error) {
 	out := r.resolved[key]
 	if out == nil {
 		out = combine(matched, named)
+		out.now = r.config.Now
 		if len(r.resolved) >= maxResolved {
 			clear(r.resolved)
 		}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -53,6 +54,7 @@ type Resolved struct {
 	plain    bool            // whether all rubrics agree on all fields and groups
 	limits   Limits
 	top      flow.Bits
+	now      func() time.Time
 }
 
 // Fallback holds where no rubric does: it admits only redact and drop, and one
@@ -65,7 +67,7 @@ func Fallback() *Resolved { return combine(nil, nil) }
 func combine(matched, named []*Rubric) *Resolved {
 	r := &Resolved{
 		fallback: len(matched) == 0, ops: map[string][4][]Op{}, needs: map[string][4]Necessity{}, agree: map[string]bool{},
-		plain: true, top: MinTopRisk,
+		plain: true, top: MinTopRisk, now: time.Now,
 	}
 	r.rules = slices.Concat(matched, named)
 	slices.SortFunc(r.rules, func(a, b *Rubric) int { return strings.Compare(string(a.hash[:]), string(b.hash[:])) })
@@ -349,19 +351,6 @@ func (r *Resolved) one(field string) *field {
 	return nil
 }
 
-// Generalize returns a value's name at a level; level 0 is the value itself,
-// if it is in the population. Errors wrap ErrOutside or ErrLevel.
-func (r *Resolved) Generalize(field string, level int, value string) (string, error) {
-	if level == 0 && !r.agree[field] {
-		return r.inAll(field, value)
-	}
-	f := r.one(field)
-	if f == nil {
-		return "", ErrLevel
-	}
-	return f.generalize(level, value)
-}
-
 // inAll returns a value that is in every rubric's population.
 func (r *Resolved) inAll(field, value string) (string, error) {
 	err := ErrLevel
@@ -547,7 +536,7 @@ func (r *Resolved) Only(m Match) bool {
 // value however it is written. One that is not understood is folded.
 func (r *Resolved) Normal(field, value string) string {
 	for _, f := range r.having(field) {
-		return f.Chain.Normal(value)
+		return f.Chain.Normal(value, r.now())
 	}
 	return domain.Fold(value)
 }

@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"rubric/signed":        {"internal/yamldoc"},
 	"rubric/include":       {"internal/yamldoc"},
 	"rubric/domain":        {"secret/spoken"},
-	"rubric/population":    {"flow", "internal/yamldoc", "rubric/domain"},
+	"rubric/population":    {"flow", "internal/yamldoc", "rubric/domain", "secret/spoken"},
 	"rubric/predicate":     {"internal/dfa", "internal/idnumber", "internal/yamldoc", "secret/canon"},
 	"rubric/library":       {"flow", "rubric"},
 	"wire":                 {"flow", "internal/sse", "internal/strictjson"},

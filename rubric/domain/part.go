@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/margaydev/margay/secret/spoken"
 )
 
 // Atom is a set of values that no level distinguishes, all equally likely.
@@ -28,7 +31,14 @@ type Part struct {
 	Columns map[string]Column
 
 	find finder
+	told teller // nil where texts do not tell values
+
+	spellings func(value string) []string // nil where values are not listed
 }
+
+// teller returns bounds of the value that a text tells in other words, as the part's own
+// values are written. It reports false if it tells none.
+type teller func(text string, today time.Time) (spoken.Told[string], bool)
 
 // finder returns the atom that a value is in and the value's normal form. It
 // reports false for a value that the part does not have.
@@ -43,6 +53,24 @@ type Column struct {
 // Find returns the atom that a value is in, and its normal form: equal values
 // have the same one. It reports false for a value that the part does not have.
 func (p *Part) Find(value string) (atom int, normal string, ok bool) { return p.find(value) }
+
+// Told returns bounds of the value that a text tells: a date in words, an age, an amount
+// in a sentence, a listed value among other words.
+func (p *Part) Told(text string, today time.Time) (t spoken.Told[string], ok bool) {
+	if p.told == nil {
+		return t, false
+	}
+	return p.told(text, today)
+}
+
+// Spellings returns all that a table lists for a value, with its codes; nil if it is not
+// listed. It must not be changed.
+func (p *Part) Spellings(value string) []string {
+	if p.spellings == nil {
+		return nil
+	}
+	return p.spellings(value)
+}
 
 // maxTotal bounds the sum of masses, so that sums are exact.
 const maxTotal = 1 << 62

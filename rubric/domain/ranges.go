@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/margaydev/margay/secret/spoken"
 )
 
 // layouts of dates. Those that start with a number and a slash or a dash have
@@ -88,6 +90,10 @@ func (p *Part) dates(s *Spec, columns []string) error {
 		}
 		return month(t) - first, t.Format(time.DateOnly), true
 	}
+	p.told = func(text string, today time.Time) (spoken.Told[string], bool) {
+		d, ok := spoken.Days(text, today)
+		return spoken.Told[string]{From: d.From.Format(time.DateOnly), To: d.To.Format(time.DateOnly), All: d.All}, ok
+	}
 	return nil
 }
 
@@ -164,6 +170,10 @@ func (p *Part) numbers(s *Spec, columns []string) error {
 			i--
 		}
 		return i, strconv.FormatInt(n, 10), i >= 0
+	}
+	p.told = func(text string, _ time.Time) (spoken.Told[string], bool) {
+		a, ok := spoken.Amounts(text)
+		return spoken.Told[string]{From: strconv.Itoa(a.From), To: strconv.Itoa(a.To), All: a.All}, ok
 	}
 	return nil
 }

@@ -8,8 +8,11 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/margaydev/margay/secret/spoken"
 )
 
 // Table lists a population's values, or keys that its values have: the
@@ -19,8 +22,9 @@ type Table struct {
 	Key string `json:"key,omitempty"`
 	// Columns names what the rows hold. The first is the key; members (how many
 	// values have it, 1 by default), weight (its prior mass, by default as many
-	// as it has members) and also (other spellings) have a meaning; all others
-	// are coarser names.
+	// as it has members), also (other spellings) and codes (of a classification,
+	// which texts hold too often by chance to be looked for) have a meaning; all
+	// others are coarser names.
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
 }
@@ -45,7 +49,7 @@ func (p *Part) table(spec *Spec, columns []string) error {
 	if len(t.Columns) == 0 || len(t.Rows) == 0 {
 		return errors.New("a table has columns and rows")
 	}
-	index := map[string]int{}
+	index, spelt := map[string]int{}, make([][]string, len(t.Rows))
 	names := make([][]string, len(t.Rows))
 	rest := -1
 	for i, row := range t.Rows {
@@ -62,11 +66,11 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return fmt.Errorf("row %d, %s: %w", i+1, t.Columns[j], err)
 			}
 			switch {
-			case t.Columns[j] == "also":
+			case t.Columns[j] == "also", t.Columns[j] == "codes":
 				spellings = append(spellings, list...)
 				continue
 			case list != nil:
-				return fmt.Errorf("row %d, %s: only also is a list", i+1, t.Columns[j])
+				return fmt.Errorf("row %d, %s: only also and codes are lists", i+1, t.Columns[j])
 			}
 			switch names[i][j] = s; t.Columns[j] {
 			case "members":
@@ -102,11 +106,12 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return fmt.Errorf("rows %d and %d have the same key", other+1, i+1)
 			}
 			index[k] = i
+			spelt[i] = append(spelt[i], s)
 		}
 	}
 	for _, c := range columns {
 		j := slices.Index(t.Columns, c)
-		if j < 0 || c == "members" || c == "weight" || c == "also" {
+		if j < 0 || c == "members" || c == "weight" || c == "also" || c == "codes" {
 			return fmt.Errorf("the table has no column %q of names", c)
 		}
 		p.add(c, func(i int) string { return names[i][j] })
@@ -121,9 +126,58 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return i, normal, true
 			}
 		}
+		if k, ok := t.within(index, v); ok {
+			return index[Fold(k)], normal, len(ks) > 0
+		}
 		return rest, normal, rest >= 0 && len(ks) > 0
 	}
+	p.spellings = func(v string) []string {
+		if i, ok := index[Fold(v)]; ok && t.listsValues() {
+			return spelt[i]
+		}
+		return nil
+	}
+	if t.listsValues() || t.Key == "place" {
+		p.told = func(text string, _ time.Time) (spoken.Told[string], bool) {
+			k, ok := t.within(index, text)
+			return spoken.Told[string]{From: k, To: k}, ok
+		}
+	}
 	return nil
+}
+
+// maxKey bounds the words of a key that stands among other words.
+const maxKey = 5
+
+// within returns what the table lists of a value or a place among other words, if that is
+// one row's: the longest key at each word. Places start with a capital letter, and their
+// codes have no other.
+func (t *Table) within(index map[string]int, text string) (key string, ok bool) {
+	if !t.listsValues() && t.Key != "place" || len(text) > 250 {
+		return "", false
+	}
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("'\u2019-.&", r)
+	})
+	for i := range words {
+		words[i] = strings.Trim(words[i], ".-'\u2019")
+	}
+	for i := 0; i < len(words); i++ {
+		for n := min(maxKey, len(words)-i); n > 0; n-- {
+			k := strings.Join(words[i:i+n], " ")
+			row, has := index[Fold(k)]
+			if !has || t.Key == "place" && (!unicode.IsUpper([]rune(k)[0]) || len(k) == 2 && k != strings.ToUpper(k)) {
+				continue
+			}
+			if ok && row != index[Fold(key)] {
+				return "", false
+			}
+			key, ok = k, true
+			i += n - 1
+			break
+		}
+	}
+	return key, ok
 }
 
 // listsValues reports whether the rows are values, and not keys of values.

@@ -174,6 +174,16 @@ func verifierOf(t interface {
 }, all *rubric.Resolved,
 ) (*declassify.Verifier, *ledger.Book) {
 	t.Helper()
+	return verifierWith(t, all, rules.Defender{})
+}
+
+func verifierWith(t interface {
+	Helper()
+	Fatal(args ...any)
+	Context() context.Context
+}, all *rubric.Resolved, by declassify.Defender,
+) (*declassify.Verifier, *ledger.Book) {
+	t.Helper()
 	store := memory.New()
 	book, err := ledger.NewBook(ledger.Config{Store: store, Key: ed25519.NewKeyFromSeed(make([]byte, 32))})
 	if err != nil {
@@ -186,7 +196,7 @@ func verifierOf(t interface {
 	}
 	v, err := declassify.New(declassify.Config{
 		Resolve: func(rubric.Query) (declassify.Rules, error) { return all, nil },
-		Ledger:  book, History: store, Defender: rules.Defender{}, Key: [32]byte{1},
+		Ledger:  book, History: store, Defender: by, Key: [32]byte{1},
 	})
 	if err != nil {
 		t.Fatal(err)

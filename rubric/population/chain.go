@@ -265,15 +265,3 @@ func (c *Chain) Cells(level int) int {
 	}
 	return n
 }
-
-// Normal returns a value's normal form: the same for values that differ only
-// in how they are written. A value outside of the population is folded.
-func (c *Chain) Normal(value string) string {
-	if len(value) > MaxValue {
-		return value
-	}
-	if _, normal, err := c.find(value); err == nil {
-		return normal
-	}
-	return domain.Fold(value)
-}

@@ -50,7 +50,7 @@ func under100(tokens []Token, i int) (v, n int) {
 		return 0, 0
 	}
 	if t, ok := tens[tokens[i].Text]; ok {
-		if i+1 < len(tokens) && Near(tokens, i+1) {
+		if i+1 < len(tokens) && Near(tokens, i+1) && !strings.HasSuffix(tokens[i].Text, "th") {
 			if u, ok := numbers[tokens[i+1].Text]; ok && u > 0 && u < 10 {
 				return t + u, 2
 			}

@@ -1,0 +1,156 @@
+package library_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/margaydev/margay/declassify"
+	"github.com/margaydev/margay/declassify/evidence"
+	"github.com/margaydev/margay/declassify/schema"
+	"github.com/margaydev/margay/defend/rules"
+	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/rubric"
+	numerals "github.com/margaydev/margay/secret/spoken"
+)
+
+// levelOf is the cell of a value at a level; empty for none.
+func levelOf(r *rubric.Resolved, field string, level int, value string) string {
+	s, err := r.Generalize(field, level, value)
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// TestToldLevels: what is told in words is in the cell of the value that it tells, and
+// has no finer cell than it tells.
+func TestToldLevels(t *testing.T) {
+	r := rulesOf(t, "hr-payroll")
+	today := time.Now()
+	decades := 0
+	for d := time.Date(1931, 1, 3, 0, 0, 0, 0, time.UTC); d.Year() < 2008; d = d.AddDate(0, 1, 11) {
+		iso := d.Format(time.DateOnly)
+		age := today.Year() - d.Year()
+		if d.AddDate(age, 0, 0).After(today) {
+			age--
+		}
+		ageSaid := strings.Join(numerals.InWords(age), "-")
+		for text, exact := range map[string]bool{
+			d.Format("the 2 January, in the year 2006"): true, d.Format("01/02/2006"): false, d.Format("born in 2006"): false,
+			"I turned " + ageSaid: false, fmt.Sprint(age, " years old"): false, fmt.Sprintf("a child of the %ds", d.Year()/10*10): false,
+		} {
+			for level := 1; level <= len(r.LevelNames("dob")); level++ {
+				got, want := levelOf(r, "dob", level, text), levelOf(r, "dob", level, iso)
+				if got != want && (exact || got != "") && (level > 1 || text[2] != '/') { // 01/03 may be read as the first of March
+					t.Fatalf("%q at level %d: %q, want %q", text, level, got, want)
+				}
+				if strings.HasPrefix(text, "I turned") && level == 4 && got != "" {
+					decades++
+				}
+			}
+			if strings.Contains(text, "born") && levelOf(r, "dob", 1, text) != "" {
+				t.Fatalf("%q has a month", text)
+			}
+		}
+		if exact, other := r.Normal("dob", iso), r.Normal("dob", d.Format("2 January 2006, born")); exact != other {
+			t.Fatalf("%q and %q are two values", exact, other)
+		}
+	}
+	if decades < 500 {
+		t.Errorf("only %d ages have a decade", decades)
+	}
+	for n := 1000; n < 349_000; n += 700 {
+		for level := 1; level <= len(r.LevelNames("salary")); level++ {
+			want := levelOf(r, "salary", level, fmt.Sprint(n))
+			words := strings.Join(numerals.InWords(n/1000), " ") + " thousand"
+			if n%1000 > 0 {
+				words += " " + strings.Join(numerals.InWords(n%1000), " ")
+			}
+			if got := levelOf(r, "salary", level, "about "+words+" dollars before tax"); got != want {
+				t.Fatalf("%s at level %d: %q, want %q", words, level, got, want)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"just outside Phoenix": "United States", "around Paris until Sunday": "France", "two blocks from the town hall of Toronto": "Canada, Australia, New Zealand or South Africa",
+	} {
+		if got := levelOf(r, "address", 3, text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// told is a defender that labels some words of texts, which no clause matches.
+type told map[string]string // fields, by what tells them
+
+func (d told) Evidence(_ context.Context, r *declassify.Request) ([]byte, error) {
+	ev := evidence.Statement{Context: r.Context}
+	for i := range r.Parts {
+		for said, field := range d {
+			if at := strings.Index(r.Parts[i].Text, said); at >= 0 {
+				ev.Atoms = append(ev.Atoms, evidence.Label{
+					Part: i, Start: at, End: at + len(said), Role: "text", Field: field, Relation: "explicit",
+					Necessity: r.Rules.Necessity(field, r.Tool.Class).String(), Provenance: "model",
+				})
+			}
+		}
+	}
+	return rules.Planned(r, ev)
+}
+
+// TestToldReleases: of words that tell a value, a curious sink gets the level alone, at
+// its cost; of words that tell none, nothing.
+func TestToldReleases(t *testing.T) {
+	for _, c := range []struct {
+		field, said, want string
+	}{
+		{"dob", "I turned seventy-two", "decade"},
+		{"dob", "the thirtieth of August, nineteen fifty-two", "1950s"},
+		{"dob", "a child of the fifties", "1950s"},
+		{"dob", "sixteen when men first walked on the moon", ""},
+		{"dob", "my birthday is in nine days", ""},
+		{"salary", "one hundred and eleven grand", "100000-124999"},
+		{"salary", "what a pharmacist earns", ""},
+		{"salary", "nine thousand three hundred a month", ""},
+		{"legal-name", "the twelfth of May 1980", ""},
+		{"account-id", "one hundred and eleven grand", ""},
+	} {
+		r := rulesOf(t, "hr-payroll")
+		v, _ := verifierWith(t, r, told{c.said: c.field})
+		got, err := v.Release(t.Context(), declassify.Candidate{
+			Trajectory: "t", Decision: "d", Tool: schema.Tool{Name: "ask", Action: "hr-payroll", Sink: "planner", Class: flow.SemiTrusted, Channel: flow.ChannelTool, Args: []schema.Arg{{Path: "query", Free: true}}},
+			Parts: []declassify.Part{{Path: "query", Text: "Which plan? " + c.said + ", and no car."}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Parts()) != 1 {
+			t.Fatalf("%q: %v %v", c.said, got.Outcome, got.Reasons)
+		}
+		text := got.Parts()[0].Text
+		if c.want == "decade" {
+			first := time.Now().AddDate(-73, 0, 1).Year() / 10 * 10
+			if c.want = fmt.Sprintf("%ds", first); first != time.Now().AddDate(-72, 0, 0).Year()/10*10 {
+				c.want = ""
+			}
+		}
+		for _, w := range strings.FieldsFunc(c.said, func(r rune) bool { return r == ' ' || r == '-' }) {
+			if len(w) > 3 && strings.Contains(text, w) {
+				t.Errorf("%q: %q has %q", c.said, text, w)
+			}
+		}
+		if !strings.Contains(text, c.want) || c.want == "" && strings.ContainsAny(text, "0123456789") {
+			t.Errorf("%q: %q, want %q", c.said, text, c.want)
+		}
+		i := slices.IndexFunc(got.Atoms, func(a declassify.Atom) bool { return a.Op.Kind == rubric.Generalize })
+		if (i >= 0) != (c.want != "") {
+			t.Errorf("%q: atoms %v", c.said, got.Atoms)
+		} else if i >= 0 && got.Atoms[i].Cost != r.Cost(c.field, got.Atoms[i].Op) {
+			t.Errorf("%q: costs %v", c.said, got.Atoms[i].Cost)
+		}
+	}
+}
