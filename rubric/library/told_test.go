@@ -75,6 +75,11 @@ func TestToldLevels(t *testing.T) {
 			}
 		}
 	}
+	for field, text := range map[string]string{"dob": "the 1 January 1899", "salary": "$450,000.50", "address": "around Paris or Berlin"} {
+		if r.Normal(field, text) == "" { // outside of the population, or of none
+			t.Errorf("%q has no normal form", text)
+		}
+	}
 	for text, want := range map[string]string{
 		"just outside Phoenix": "United States", "around Paris until Sunday": "France", "two blocks from the town hall of Toronto": "Canada, Australia, New Zealand or South Africa",
 	} {

@@ -50,15 +50,16 @@ func (c *Chain) Normal(value string, today time.Time) string {
 	if len(value) > MaxValue {
 		return value
 	}
-	_, normal, err := c.find(value)
-	if err == nil {
+	if _, normal, err := c.find(value); err == nil {
 		return normal
 	}
 	switch t, ok := c.Told(value, today); {
-	case ok && t.From == t.To:
-		return c.Normal(t.From, today)
-	case ok:
+	case ok && t.From != t.To:
 		return "from " + t.From + " to " + t.To
+	case ok:
+		if _, normal, err := c.find(t.From); err == nil {
+			return normal
+		}
 	}
 	return domain.Fold(value)
 }
