@@ -78,6 +78,9 @@ func TestPrivateKeysAreLearnt(t *testing.T) {
 // decision says why: a credential that is not remembered would not be known
 // again. No value of it passes afterwards, in whatever text.
 func TestMoreCredentialsThanAreRemembered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing after the other, for long")
+	}
 	e, store := engine(t, nil)
 	const n = 5000
 	values := make([]string, n)
