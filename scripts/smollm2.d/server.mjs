@@ -5,6 +5,10 @@
 // GET /v1/models and POST /v1/chat/completions, streaming and not, with
 // temperature, top_p, seed, stop, max_tokens (max_completion_tokens), n,
 // logprobs with up to 20 top_logprobs, and stream_options.include_usage.
+// POST /v1/completions only scores: echo is true, max_tokens 0 and logprobs 0,
+// and the answer has the log-probability of each token of each prompt. Prompts
+// of one request that begin alike should stand together: what they share is
+// evaluated once.
 // Anything else that would change the answer is refused with 400 rather than
 // ignored.
 //
@@ -32,6 +36,7 @@ import {parseArgs} from "node:util";
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
 
 const maxBody = 1 << 20;
+const maxPrompts = 64;
 const likeliest = 40;
 const {values: flags} = parseArgs({
     options: {
@@ -225,6 +230,69 @@ async function next(tokens) {
     return sorted.map(([token, logit]) => ({token, logprob: logit - base}));
 }
 
+// parseScored reads a request that scores prompts.
+function parseScored(body) {
+    const request = JSON.parse(body);
+    const prompts = Array.isArray(request.prompt) ? request.prompt : [request.prompt];
+    if (prompts.length === 0 || prompts.length > maxPrompts || !prompts.every((p) => typeof p === "string" && p !== ""))
+        throw new BadRequest(`prompt must be 1 to ${maxPrompts} strings that are not empty`);
+    if (request.echo !== true || request.max_tokens !== 0 || request.logprobs !== 0)
+        throw new BadRequest("prompts are only scored: echo must be true, max_tokens and logprobs 0");
+    for (const field of ["stream", "suffix", "logit_bias"])
+        if (request[field])
+            throw new BadRequest(`${field} is not supported where prompts are scored`);
+    const tokens = prompts.map((p) => model.tokenize(p, false));
+    if (tokens.some((t) => t.length > context.contextSize))
+        throw new BadRequest("a prompt is longer than the model's context");
+    return {prompts, tokens};
+}
+
+// score returns the log-probability of each token given those before it, null
+// for the first. Known are those of a prompt that begins with the same tokens,
+// of which the sequence still has the state.
+async function score(tokens, known) {
+    const shared = Math.max(0, Math.min(known.tokens.findIndex((t, i) => t !== tokens[i]) >>> 0, known.tokens.length, tokens.length) - 1);
+    if (shared < sequence.nextTokenIndex)
+        await sequence.eraseContextTokenRanges([{start: shared, end: sequence.nextTokenIndex}]);
+    const out = known.logprobs.slice(0, shared + 1);
+    const rest = tokens.slice(shared);
+    const steps = await sequence.controlledEvaluate(rest.map((token, i) => i + 1 === rest.length ? token : [token, {generateNext: {
+        logits: {filter: {tokens: [rest[i + 1]], includeTop: 1}}, // the engine overlooks includeMax
+        totalLogitWeight: true,
+        options: {temperature: 0}
+    }}]));
+    for (let i = 0; i + 1 < rest.length; i++) {
+        const {logits, totalLogitWeight} = steps[i].next;
+        out.push(logits.get(rest[i + 1]) - Math.max(...logits.values()) - Math.log(totalLogitWeight));
+    }
+    return {tokens, logprobs: out};
+}
+
+// answerScored answers one request. Offsets count characters, as the API's do.
+async function answerScored(request, response) {
+    await sequence.clearHistory();
+    let last = {tokens: [], logprobs: [null]};
+    const choices = [];
+    let used = 0;
+    for (const [index, tokens] of request.tokens.entries()) {
+        if (response.destroyed)
+            return;
+        last = await score(tokens, last);
+        used += tokens.length;
+        const texts = [], offsets = [];
+        for (let i = 0, at = 0; i < tokens.length; i++) {
+            texts.push(model.detokenize([tokens[i]], true, tokens.slice(0, i)));
+            offsets.push(at);
+            at += [...texts[i]].length;
+        }
+        choices.push({index, text: request.prompts[index], finish_reason: "length", logprobs: {tokens: texts, token_logprobs: last.logprobs, top_logprobs: null, text_offset: offsets}});
+    }
+    sendJSON(response, 200, {
+        id: `cmpl-${++served}`, object: "text_completion", created: Math.floor(Date.now() / 1000), model: flags["model-id"], choices,
+        usage: {prompt_tokens: used, completion_tokens: 0, total_tokens: used}
+    });
+}
+
 // draw picks a token among the likeliest.
 function draw(step, temperature, topP, random) {
     if (temperature === 0)
@@ -336,8 +404,9 @@ async function handle(request, response) {
         sendJSON(response, 200, {object: "list", data: [{id: flags["model-id"], object: "model", created: 0, owned_by: basename(flags.model)}]});
         return;
     }
-    if (request.method !== "POST" || path !== "/v1/chat/completions") {
-        sendError(response, 404, "served are GET /v1/models and POST /v1/chat/completions");
+    const scored = path === "/v1/completions";
+    if (request.method !== "POST" || !scored && path !== "/v1/chat/completions") {
+        sendError(response, 404, "served are GET /v1/models, POST /v1/chat/completions and POST /v1/completions");
         return;
     }
     const body = await bodyOf(request);
@@ -345,7 +414,13 @@ async function handle(request, response) {
         appendFileSync(flags.record, Buffer.concat([body, Buffer.from("\n")]), {mode: 0o600});
     // The context file belongs to the moment the request came, so it is read
     // before the request waits for its turn.
-    const parsed = parse(body.toString("utf8"));
+    const text = body.toString("utf8");
+    if (scored) {
+        const parsed = parseScored(text);
+        await inTurn(() => answerScored(parsed, response));
+        return;
+    }
+    const parsed = parse(text);
     await inTurn(() => answer(parsed, response));
 }
 
