@@ -1,8 +1,12 @@
 package calibrate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,10 +74,10 @@ func sampled(t *testing.T, charge func(k Key, bits float64) float64) []Sequence 
 // exact adversary.
 func learnt(t *testing.T) []Measured {
 	t.Helper()
-	pool := adversary.New(world.Joint(), nil)
+	pool := adversary.New(world.Joint())
 	lone := func(_, _ world.Field) bool { return false }
 	pools := Pools{Calibration: Pool{"calibration", []Proxy{{"a", "a", func(_ context.Context, v *View) (adversary.Learnt, error) {
-		return pool.Apart(v.Person, nil, v.Seen, lone, false), nil
+		return pool.Apart(v.Person, nil, v.Seen, lone, nil), nil
 	}}}}}
 	ms, err := learn(t.Context(), &pools, &Priors()[0], sampled(t, nil))
 	if err != nil {
@@ -96,7 +100,8 @@ func under(t *testing.T, ms []Measured, charge func(k Key, bits float64) float64
 	return out
 }
 
-// A certified cost that is a bit too low is found, and lowers coverage.
+// A certified cost that is too low by a bit and the margin is found, and lowers
+// coverage.
 func TestLoweredCostFails(t *testing.T) {
 	ms := learnt(t)
 	honest := cells(1, ms)
@@ -105,13 +110,13 @@ func TestLoweredCostFails(t *testing.T) {
 	}
 	tight := 0
 	for _, c := range honest {
-		if slack := c.Certified + c.Margin - c.Calibrated(); slack >= 1 || c.Op != "generalize" && c.Op != "identity" {
+		if slack := c.Certified - c.Calibrated(); slack >= 1 || c.Op != "generalize" && c.Op != "identity" {
 			continue
 		}
 		tight++
 		lowered := under(t, ms, func(k Key, bits float64) float64 {
 			if k == c.Key {
-				return bits - 1
+				return bits - 1 - c.Margin
 			}
 			return bits
 		})
@@ -129,9 +134,61 @@ func TestLoweredCostFails(t *testing.T) {
 	}
 }
 
+// What stands around a value is drop's, and not every operator's.
+func TestAround(t *testing.T) {
+	atom := func(op rubric.OpKind, text string) Atom {
+		show := func(text string) *adversary.Seen { return &adversary.Seen{Texts: adversary.View{text}} }
+		return Atom{Field: world.Diagnosis, Op: rubric.Op{Kind: op}, Seen: show(text), Around: show("around")}
+	}
+	// It learns a bit of what stands around, and two of the value.
+	pool := Pools{Calibration: Pool{"calibration", []Proxy{{"a", "a", func(_ context.Context, v *View) (adversary.Learnt, error) {
+		var l adversary.Learnt
+		if len(v.Seen.Texts) > 0 {
+			l.Bits[fieldIndex(world.Diagnosis)] = map[string]float64{"around": 1, "around it": 3}[v.Seen.Texts[0]]
+		}
+		return l, nil
+	}}}}}
+	for _, c := range []struct {
+		op      rubric.OpKind
+		text    string
+		of, sum float64
+	}{{rubric.Drop, "around", 1, 1}, {rubric.Redact, "around", 0, 1}, {rubric.Identity, "around it", 2, 3}} {
+		ms, err := measure(t.Context(), &pool, &Priors()[0], &Sequence{Task: world.Dev().Generate(175, 1).Tasks[0], Atoms: []Atom{atom(c.op, c.text)}})
+		if err != nil || ms[0].Of[0] != c.of || ms[0].Sum[0] != c.sum {
+			t.Errorf("%v: %+v, %v; want %v bits of the operator and %v of all", c.op, ms, err, c.of, c.sum)
+		}
+	}
+}
+
+func TestCharges(t *testing.T) {
+	cell := func(calibrated, certified float64) Cell {
+		return Cell{Key: Key{world.DOB, "redact", ""}, N: 30, Quantile: [2]Bound{{0, calibrated}, {0, 1}}, Certified: certified, Margin: .5}
+	}
+	got := charges([]Cell{cell(.2, .2), cell(.301, .01), cell(.6, .01)})
+	for i, want := range []struct {
+		verdict string
+		needed  float64
+	}{{Covered, 0}, {Within, .31}, {Short, .6}} {
+		if got[i].Verdict != want.verdict || got[i].Needed != want.needed {
+			t.Errorf("%+v, want %+v", got[i], want)
+		}
+	}
+	// The gate allows no margin.
+	if g := costs([]Cell{cell(.301, .01)}); g.Passes() {
+		t.Errorf("%+v", g)
+	}
+	for n := range got {
+		var b bytes.Buffer
+		var back []Charge
+		if err := WriteCharges(&b, got[:n]); err != nil || json.Unmarshal(b.Bytes(), &back) != nil || !slices.Equal(back, got[:n]) {
+			t.Errorf("%v, %s", err, b.String())
+		}
+	}
+}
+
 // An adversary that is in both pools is found, also under another name.
 func TestPoolsAreDisjoint(t *testing.T) {
-	p := newPools(Priors()[0], words{}, func(_, _ world.Field) bool { return false }, Extra{})
+	p := newPools(Priors()[0], readers{}, func(_, _ world.Field) bool { return false }, Extra{})
 	if g := disjointPools(&p); !g.Passes() {
 		t.Fatalf("%+v", g)
 	}
@@ -152,7 +209,7 @@ func TestPoolsAreDisjoint(t *testing.T) {
 
 func TestOneModelInBothPools(t *testing.T) {
 	m := fake{}
-	p := newPools(Priors()[0], words{}, func(_, _ world.Field) bool { return false }, Extra{Model: m, ModelName: "m", Stress: m, StressName: "m"})
+	p := newPools(Priors()[0], readers{}, func(_, _ world.Field) bool { return false }, Extra{Model: m, ModelName: "m", Stress: m, StressName: "m"})
 	if g := disjointPools(&p); g.Passes() {
 		t.Errorf("one model in both pools passes: %+v", g)
 	}
@@ -165,29 +222,77 @@ func (fake) Posterior(context.Context, *world.Person, adversary.View) ([]adversa
 	return []adversary.Guessed{{Field: world.DOB, Share: 1, Right: true}, {Field: world.Phone, Share: 1}}, nil
 }
 
-func TestExtraAdversaries(t *testing.T) {
-	reader := func(texts []string) []world.Fact {
-		if len(texts) == 0 {
-			return nil
-		}
-		return []world.Fact{{Kind: world.KRegion, Value: world.Regions[0]}}
+// scores knows that everybody is from the first region, once it is calibrated.
+type scores struct{ calibrated int }
+
+func (s *scores) Calibrate(_ context.Context, _ *world.Setting, _ *world.Population, seed uint64, n int) error {
+	if seed == 170 || n > 100 {
+		return errors.New("not on what is evaluated, and not on much")
 	}
-	p := newPools(Priors()[0], words{}, func(_, _ world.Field) bool { return false }, Extra{Tagger: reader, Model: fake{}, ModelName: "m"})
-	task := world.Dev().Generate(172, 40).Tasks
-	for _, one := range task {
-		if one.Person.Region != 0 {
-			continue
-		}
-		l, err := p.Calibration.worst(t.Context(), &View{Person: one.Person, Seen: &adversary.Seen{Texts: adversary.View{"x"}}})
+	s.calibrated++
+	return nil
+}
+
+func (s *scores) Cues(_ context.Context, v adversary.View) (*adversary.Cues, error) {
+	if s.calibrated != 1 || len(v) == 0 {
+		return nil, nil //nolint:nilnil // no cues
+	}
+	return &adversary.Cues{Region: []float64{1, 0, 0, 0, 0}}, nil
+}
+
+func TestExtraAdversaries(t *testing.T) {
+	s := &scores{calibrated: 1}
+	p := newPools(Priors()[0], readers{}, func(_, _ world.Field) bool { return false }, Extra{Model: fake{}, ModelName: "m", Scores: s, ScoresName: "s"})
+	if g := disjointPools(&p); !g.Passes() {
+		t.Errorf("%+v", g)
+	}
+	if p := newPools(Priors()[0], readers{}, func(_, _ world.Field) bool { return false }, Extra{Model: fake{}, ModelName: "s", Scores: s, ScoresName: "s"}); len(disjointPools(&p).Bad) == 0 {
+		t.Error("a model guesses in one pool and scores in the other")
+	}
+	v := View{Person: world.Joint().Person(172, 1), Seen: &adversary.Seen{Texts: adversary.View{"x"}}}
+	l, err := p.Calibration.worst(t.Context(), &v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dob, phone, home := l.Bits[fieldIndex(world.DOB)], l.Bits[fieldIndex(world.Phone)], l.Bits[fieldIndex(world.Address)]; dob < 10 || phone != 0 || home != 0 {
+		t.Errorf("the model learns %v bits of the date, %v of the number and %v of the home", dob, phone, home)
+	}
+	if l, err = p.Stress.worst(t.Context(), &v); err != nil || l.Bits[fieldIndex(world.Address)] <= 0 {
+		t.Errorf("likelihoods tell %v bits of the home, %v", l.Bits[fieldIndex(world.Address)], err)
+	}
+}
+
+// The network reads for itself: what others read in texts is not shown to it.
+func TestNetworkReads(t *testing.T) {
+	r, err := learnReaders(world.Dev(), 600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := func(_, _ world.Field) bool { return false }
+	p := newPools(Priors()[0], r, alone, Extra{})
+	at := slices.IndexFunc(p.Calibration.Proxies, func(x Proxy) bool { return x.Name == "network" })
+	if at < 0 {
+		t.Fatal("no network is in the calibration pool")
+	}
+	learns := func(x *world.Person, seen *adversary.Seen) float64 {
+		l, err := p.Calibration.Proxies[at].Learn(t.Context(), &View{Person: x, Seen: seen})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if dob, phone, home := l.Bits[fieldIndex(world.DOB)], l.Bits[fieldIndex(world.Phone)], l.Bits[fieldIndex(world.Address)]; dob < 10 || phone != 0 || home <= 0 {
-			t.Errorf("the model learns %v bits of the date and %v of the number, the tagger %v of the home", dob, phone, home)
-		}
-		return
+		return l.Bits[fieldIndex(world.Address)]
 	}
-	t.Error("nobody lives in the first region")
+	reads, told := 0.0, 0.0
+	for i := range 40 {
+		x := world.Joint().Person(173, i)
+		part := x.Part("notes", "", true, world.FromUser, "Please send it to {address}. Thank you.")
+		seen := &adversary.Seen{}
+		seen.Add(&part, part.Text)
+		reads += learns(x, seen) / 40
+		told += learns(x, &adversary.Seen{Facts: seen.Facts}) / 40
+	}
+	if reads <= .2 || told != 0 {
+		t.Errorf("the network learns %.3f bits of a home from a text, and %.3f from facts that others read", reads, told)
+	}
 }
 
 func TestHalvesAreDisjoint(t *testing.T) {
@@ -323,7 +428,7 @@ func TestPriors(t *testing.T) {
 		if p.Known != nil {
 			known = p.Known(person)
 		}
-		l := adversary.New(p.Population, nil).Together(person, known, seen, false)
+		l := adversary.New(p.Population).Together(person, known, seen, nil)
 		if other, twice := found[l.Bits[0]]; twice {
 			t.Errorf("%s and %s believe the same", p.Name, other)
 		}
@@ -338,7 +443,7 @@ func TestRun(t *testing.T) {
 	o := options(t, 12)
 	o.texts = 120
 	o.change = func(p *Pools) { p.Calibration = Pool{"calibration", p.Stress.Proxies} }
-	res, gates, err := Run(t.Context(), o)
+	res, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,14 +453,14 @@ func TestRun(t *testing.T) {
 	}
 	for slice, metric := range map[string]string{
 		"all": "coverage_stress", "operator=all,pool=calibration": "coverage_calibration", "operator=redact,pool=stress": "coverage_stress",
-		"adversary=linkage": "leak_bits", "prior=uniform,operator=all,pool=stress": "coverage_stress",
+		"adversary=linkage": "leak_bits", "adversary=linkage,pool=stress": "delta_bits", "prior=uniform,operator=all,pool=stress": "coverage_stress",
 		"atoms,operator=identity,pool=calibration": "coverage_calibration", "attack=spread,category=payments": "escape_rate", "gate=A1": "passes",
 	} {
 		if _, ok := rows[slice][metric]; !ok {
 			t.Errorf("there is no %s of %s", metric, slice)
 		}
 	}
-	if g := gate(t, gates, "A1"); g.Passes() || rows["gate=A1"]["passes"] != 0 {
+	if g := gate(t, res.Gates, "A1"); g.Passes() || rows["gate=A1"]["passes"] != 0 {
 		t.Errorf("equal pools pass: %+v", g)
 	}
 }

@@ -69,10 +69,11 @@ type Atom struct {
 	Op       rubric.Op
 	Level    string // its name; empty for none
 	Seen     *adversary.Seen
-	Fresh    bool    // nothing of the value was shown before
-	Paid     float64 // what was charged for the field with it, in bits
-	Cost     float64 // what the operator costs where nothing was shown before
-	Margin   float64 // of the rubric, in bits
+	Around   *adversary.Seen // the same where the value is dropped
+	Fresh    bool            // nothing of the value was shown before
+	Paid     float64         // what was charged for the field with it, in bits
+	Cost     float64         // what the operator costs where nothing was shown before
+	Margin   float64         // of the rubric, in bits
 	Category string
 }
 
@@ -136,11 +137,15 @@ func (s *sampler) sample(seed uint64, t *world.Task) (Sequence, error) {
 			if !ok {
 				continue
 			}
-			next := &adversary.Seen{}
-			next.Join(seen)
-			next.Add(part, variant(part, m, text))
-			seen = next
-			a := Atom{Field: m.Field, Op: op, Level: level, Seen: seen, Fresh: !shown[m.Field], Margin: bits(rules.Limits().Margin), Category: t.Category}
+			show := func(text string) *adversary.Seen {
+				next := &adversary.Seen{}
+				next.Join(seen)
+				next.Add(part, variant(part, m, text))
+				return next
+			}
+			around := show("")
+			seen = show(text)
+			a := Atom{Field: m.Field, Op: op, Level: level, Seen: seen, Around: around, Fresh: !shown[m.Field], Margin: bits(rules.Limits().Margin), Category: t.Category}
 			a.Cost = bits(rules.Cost(string(m.Field), op))
 			if s.charge != nil {
 				a.Cost = s.charge(a.Key(), a.Cost)

@@ -8,18 +8,23 @@ import (
 
 	"github.com/margaydev/margay/lab/stats"
 	"github.com/margaydev/margay/lab/traj/adversary"
+	"github.com/margaydev/margay/rubric"
 )
 
 // Measured is an atom with what the worst of each pool learnt by it, in bits.
 type Measured struct {
 	*Atom
 
-	Of    [2]float64 // calibration, stress
-	Sum   [2]float64 // with what it learnt by earlier atoms of the field
+	Of    [2]float64 // calibration, stress: beyond what it learns where the value is dropped
+	Sum   [2]float64 // of the whole argument, with what it learnt by earlier atoms of the field
 	Right [2]float64 // how probable it is that the best guess of the field is right then
+	Each  []float64  // Of by adversary, those of the calibration pool first
 }
 
-// measure measures the atoms of a sequence: each by its increment.
+// measure measures the atoms of a sequence: each by its increment. What stands
+// around a value is shown first, as if the value were dropped, and then the value
+// by its operator: so that is the increment of drop, and no other operator is taken
+// to cost what it does not disclose.
 func measure(ctx context.Context, pools *Pools, prior *Prior, s *Sequence) ([]Measured, error) {
 	out := make([]Measured, len(s.Atoms))
 	for i := range s.Atoms {
@@ -44,10 +49,18 @@ func measure(ctx context.Context, pools *Pools, prior *Prior, s *Sequence) ([]Me
 				if err != nil {
 					return nil, err
 				}
+				around := before
+				if s.Atoms[i].Op.Kind != rubric.Drop {
+					v.Seen = s.Atoms[i].Around
+					if around, err = proxy.Learn(ctx, &v); err != nil {
+						return nil, err
+					}
+				}
 				f := fieldIndex(s.Atoms[i].Field)
-				by := max(0, after.Bits[f]-before.Bits[f])
-				sums[f] += by
+				sums[f] += max(0, after.Bits[f]-before.Bits[f])
+				by := max(0, after.Bits[f]-around.Bits[f])
 				out[i].Of[k], out[i].Sum[k] = max(out[i].Of[k], by), max(out[i].Sum[k], sums[f])
+				out[i].Each = append(out[i].Each, by)
 				out[i].Right[k] = max(out[i].Right[k], after.Right[f])
 				before = after
 			}

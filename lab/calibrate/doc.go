@@ -12,7 +12,8 @@
 //     each with one operator drawn at random on one of its fields. An atom's Δ is
 //     what the worst adversary learns of the field by it, given all that was shown
 //     before: the increment of the dynamic min-entropy leakage. What stands around
-//     the value is shown with it, so that redact and drop may cost, too.
+//     the value counts as drop, which shows just that; the other operators are
+//     measured by what they add.
 //   - Costs (Cell): by field, operator and level, the mean of Δ and its 97 %
 //     quantile, each with the upper bound of a one-sided 95 % bootstrap percentile
 //     interval of 1,000 resamples. The calibrated cost is that of the quantile: a

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/margaydev/margay/defend/tagger"
 	"github.com/margaydev/margay/lab/traj/adversary"
 	"github.com/margaydev/margay/lab/traj/world"
 )
@@ -16,7 +17,14 @@ const (
 	trainSeed    = 9003
 	heldSeed     = 9004
 	registerSeed = 9005
+	networkSeed  = 9006
+	netHeldSeed  = 9007
+	scoresSeed   = 9008
 )
+
+// scoresTasks are those that a model's likelihoods are calibrated on: few, as each
+// is a question to an endpoint.
+const scoresTasks = 60
 
 // View is what an adversary sees of a person.
 type View struct {
@@ -108,67 +116,81 @@ func reweighted(power float64) *world.Population {
 	return p
 }
 
-// Reader finds facts in texts as a tagger does that was trained on others: an
-// adversary's own tagger, never the one of the defence under test.
-type Reader func(texts []string) []world.Fact
-
 // Model is an adversary behind an endpoint.
 type Model interface {
 	Posterior(ctx context.Context, x *world.Person, shown adversary.View) ([]adversary.Guessed, error)
 }
 
+// Scores is an adversary by what a model takes for likely.
+type Scores interface {
+	// Calibrate decides how far the model is believed; it is called once, first.
+	Calibrate(ctx context.Context, s *world.Setting, p *world.Population, seed uint64, n int) error
+	Cues(ctx context.Context, v adversary.View) (*adversary.Cues, error)
+}
+
 // Extra are adversaries that are not always there.
 type Extra struct {
-	Tagger Reader // in the calibration pool; nil until there is one
 	// Model and Stress are of the two pools; each with a name. They must not be
 	// the same model.
 	Model, Stress         Model
 	ModelName, StressName string
+	// Scores is of the stress pool: costs must not depend on an endpoint.
+	Scores     Scores
+	ScoresName string
 }
 
-// words are the two classifiers of words, which no prior changes.
-type words struct{ calibration, stress *adversary.Lexical }
+// readers are the classifiers of texts, which no prior changes.
+type readers struct{ words, network, stress *adversary.Lexical }
 
-func learnWords(s *world.Setting, n int) words {
+func learnReaders(s *world.Setting, n int) (readers, error) {
 	p := world.Joint()
-	return words{adversary.Train(s, p, trainSeed, heldSeed, n), adversary.Train(s, p, adversary.TrainSeed, adversary.HeldSeed, n)}
+	m, err := tagger.Default()
+	if err != nil {
+		return readers{}, err
+	}
+	return readers{
+		adversary.Train(s, p, trainSeed, heldSeed, n),
+		adversary.TrainTagged(s, p, networkSeed, netHeldSeed, n, m),
+		adversary.Train(s, p, adversary.TrainSeed, adversary.HeldSeed, n),
+	}, nil
 }
 
 // newPools makes the pools of a prior. Tied are the dependencies that the rubrics
 // declare: the calibration pool knows these and no others.
-func newPools(prior Prior, w words, tied func(a, b world.Field) bool, extra Extra) Pools {
-	mine, theirs := adversary.New(prior.Population, w.calibration), adversary.New(prior.Population, w.stress)
+func newPools(prior Prior, r readers, tied func(a, b world.Field) bool, extra Extra) Pools {
+	mine, theirs := adversary.New(prior.Population), adversary.New(prior.Population)
 	alone := func(_, _ world.Field) bool { return false }
-	apart := func(tied func(a, b world.Field) bool, words bool) func(context.Context, *View) (adversary.Learnt, error) {
+	apart := func(tied func(a, b world.Field) bool, words *adversary.Lexical) func(context.Context, *View) (adversary.Learnt, error) {
 		return func(_ context.Context, v *View) (adversary.Learnt, error) {
-			return mine.Apart(v.Person, v.Known, v.Seen, tied, words), nil
+			return mine.Apart(v.Person, v.Known, v.Seen, tied, words.Cues(v.Seen.Texts)), nil
 		}
 	}
-	together := func(public, words bool) func(context.Context, *View) (adversary.Learnt, error) {
+	together := func(public bool, words *adversary.Lexical) func(context.Context, *View) (adversary.Learnt, error) {
 		return func(_ context.Context, v *View) (adversary.Learnt, error) {
-			known := v.Known
-			if public {
-				known = slices.Concat(v.Known, v.Public)
-			}
-			return theirs.Together(v.Person, known, v.Seen, words), nil
+			return theirs.Together(v.Person, v.known(public), v.Seen, words.Cues(v.Seen.Texts)), nil
 		}
 	}
 	out := Pools{
 		Pool{"calibration", []Proxy{
-			{"independent", "exact Bayes, each field alone", apart(alone, false)},
-			{"declared", "exact Bayes, declared dependencies", apart(tied, false)},
-			{"words", fmt.Sprintf("each field alone, words of seeds %d and %d", trainSeed, heldSeed), apart(alone, true)},
+			{"independent", "exact Bayes, each field alone", apart(alone, nil)},
+			{"declared", "exact Bayes, declared dependencies", apart(tied, nil)},
+			{"words", fmt.Sprintf("each field alone, words of seeds %d and %d", trainSeed, heldSeed), apart(alone, r.words)},
+			{"network", fmt.Sprintf("each field alone, texts as the network reads them, of seeds %d and %d", networkSeed, netHeldSeed), func(_ context.Context, v *View) (adversary.Learnt, error) {
+				read := &adversary.Seen{Facts: v.Seen.Typed}
+				return mine.Apart(v.Person, v.Known, read, alone, r.network.Cues(v.Seen.Texts)), nil
+			}},
 		}},
 		Pool{"stress", []Proxy{
-			{"joint", "exact Bayes, joint distribution", together(false, false)},
-			{"linkage", "exact Bayes, joint distribution and public background", together(true, false)},
-			{"linkage+words", fmt.Sprintf("joint distribution and public background, words of seeds %d and %d", adversary.TrainSeed, adversary.HeldSeed), together(true, true)},
+			{"joint", "exact Bayes, joint distribution", together(false, nil)},
+			{"linkage", "exact Bayes, joint distribution and public background", together(true, nil)},
+			{"linkage+words", fmt.Sprintf("joint distribution and public background, words of seeds %d and %d", adversary.TrainSeed, adversary.HeldSeed), together(true, r.stress)},
 		}},
 	}
-	if extra.Tagger != nil {
-		out.Calibration.Proxies = append(out.Calibration.Proxies, Proxy{"tagger", "a tagger's readings, each field alone", func(_ context.Context, v *View) (adversary.Learnt, error) {
-			read := &adversary.Seen{Facts: extra.Tagger(v.Seen.Texts)}
-			return mine.Apart(v.Person, v.Known, read, alone, false), nil
+	if extra.Scores != nil {
+		name := "likelihoods of " + extra.ScoresName
+		out.Stress.Proxies = append(out.Stress.Proxies, Proxy{name, "model " + extra.ScoresName, func(ctx context.Context, v *View) (adversary.Learnt, error) {
+			cues, err := extra.Scores.Cues(ctx, v.Seen.Texts)
+			return theirs.Together(v.Person, v.known(true), v.Seen, cues), err
 		}})
 	}
 	if extra.Model != nil {
@@ -178,6 +200,14 @@ func newPools(prior Prior, w words, tied func(a, b world.Field) bool, extra Extr
 		out.Stress.Proxies = append(out.Stress.Proxies, modelProxy(extra.Stress, extra.StressName, theirs))
 	}
 	return out
+}
+
+// known is what an adversary knew before.
+func (v *View) known(public bool) []world.Fact {
+	if public {
+		return slices.Concat(v.Known, v.Public)
+	}
+	return v.Known
 }
 
 // modelProxy takes what a model says of its guesses as its posterior. Where a

@@ -108,6 +108,29 @@ func (r *run) cellRows(res *results.Result, cs []Cell) {
 	}
 }
 
+// adversaryRows are what each adversary learns of held-out atoms, and how often it
+// is the only one of its pool to learn as much.
+func (r *run) adversaryRows(res *results.Result, p *Pools, held []Measured) {
+	first := 0
+	for _, pool := range p.both() {
+		for i, proxy := range pool.Proxies {
+			var bits float64
+			var most tally
+			for _, m := range held {
+				of := slices.Clone(m.Each[first : first+len(pool.Proxies)])
+				mine := of[i]
+				of[i] = 0
+				bits += mine / float64(len(held))
+				most.add(mine > slices.Max(of)+slack)
+			}
+			row := r.row(res, "adversary="+proxy.Name+",pool="+pool.Name)
+			row.Metrics["delta_bits"], row.Metrics["n"] = round(bits), float64(len(held))
+			put(row, "most", most)
+		}
+		first += len(pool.Proxies)
+	}
+}
+
 func (r *run) pairRows(res *results.Result, ps []Pair) {
 	for _, p := range ps {
 		row := r.row(res, "pair="+string(p.A)+"+"+string(p.B)+",operator="+p.Op)

@@ -42,8 +42,16 @@ type Options struct {
 	texts  int
 }
 
+// Outcome is what a run found.
+type Outcome struct {
+	*results.Result
+
+	Gates   []Gate
+	Charges []Charge
+}
+
 // Run calibrates, and judges what it found by the gates.
-func Run(ctx context.Context, o Options) (*results.Result, []Gate, error) {
+func Run(ctx context.Context, o Options) (*Outcome, error) {
 	if o.World == nil {
 		o.World = world.Dev()
 	}
@@ -68,27 +76,28 @@ func Run(ctx context.Context, o Options) (*results.Result, []Gate, error) {
 		r.margin = max(r.margin, bits(l.Margin))
 	}
 	if len(o.Rubrics) == 0 {
-		return nil, nil, errors.New("there are no rubrics to calibrate")
+		return nil, errors.New("there are no rubrics to calibrate")
 	}
 	o.Progress("training the adversaries")
-	r.words = learnWords(o.World, cmp.Or(o.texts, 3*world.Size))
-	if err := r.atoms(); err != nil {
-		return nil, nil, err
+	if err := r.train(ctx); err != nil {
+		return nil, err
 	}
-	res := &results.Result{
+	if err := r.atoms(); err != nil {
+		return nil, err
+	}
+	out := &Outcome{Result: &results.Result{
 		Suite: "calibrate", Seed: o.Seed, N: o.N, Environment: results.Here(),
 		Source: fmt.Sprintf("%v, %d trajectories to calibrate on and %d others to report on, seed %d", o.World, o.N, o.N, o.Seed),
 		Notes:  r.notes(),
-	}
-	gates, err := r.all(ctx, res, lowest)
-	return res, gates, err
+	}}
+	return out, r.all(ctx, out, lowest)
 }
 
 type run struct {
 	o                    *Options
 	ties                 ties
 	margin               float64
-	words                words
+	readers              readers
 	calibration, held    []*world.Task
 	sampled, heldSampled []Sequence
 	outside              int
@@ -96,18 +105,30 @@ type run struct {
 
 func (r *run) notes() []string {
 	out := []string{
-		fmt.Sprintf("adversaries were made from seeds %d to %d; limits of gates were fixed before the first run, and the source's own are lost in our copy", adversary.TrainSeed, registerSeed),
+		fmt.Sprintf("adversaries were made from seeds %d to %d; limits of gates were fixed before the first run, and the source's own are lost in our copy", adversary.TrainSeed, scoresSeed),
 		"cost_calibrated: upper bound, one-sided 95 %, bootstrap percentile, 1,000 resamples, of the 97 % quantile of what the worst of the calibration pool learns by an atom; intervals of coverage: Clopper-Pearson",
 		"operator=…,pool=…: fields of held-out trajectories under " + r.o.Defence.Name() + "; atoms,operator=…: arguments with an operator drawn at random; coverage_calibrated holds those to calibrated costs instead of the rubrics'",
 		fmt.Sprintf("%d mentions are outside of their field's population: redact, drop and substitute alone were drawn for them", r.outside),
 	}
-	if r.o.Extra.Tagger == nil {
-		out = append(out, "tagger adversary skipped: none was given")
-	}
 	if r.o.Extra.Model == nil && r.o.Extra.Stress == nil {
 		out = append(out, "llm adversaries skipped: no endpoint configured")
 	}
+	if r.o.Extra.Scores == nil {
+		out = append(out, "adversary by a model's likelihoods skipped: no endpoint configured")
+	}
 	return out
+}
+
+// train makes the adversaries that read.
+func (r *run) train(ctx context.Context) (err error) {
+	if r.readers, err = learnReaders(r.o.World, cmp.Or(r.o.texts, 3*world.Size)); err != nil {
+		return err
+	}
+	if s := r.o.Extra.Scores; s != nil {
+		r.o.Progress("calibrating the likelihoods of " + r.o.Extra.ScoresName)
+		return s.Calibrate(ctx, r.o.World, world.Joint(), scoresSeed, scoresTasks)
+	}
+	return nil
 }
 
 // atoms samples both halves.
@@ -132,39 +153,39 @@ func (r *run) atoms() error {
 func (r *run) pools(p Prior) Pools {
 	extra := r.o.Extra
 	if p.Name != Priors()[0].Name {
-		extra.Model, extra.Stress = nil, nil // what a model believes is no prior of ours
+		extra.Model, extra.Stress, extra.Scores = nil, nil, nil // what a model believes is no prior of ours
 	}
-	out := newPools(p, r.words, r.ties.tied, extra)
+	out := newPools(p, r.readers, r.ties.tied, extra)
 	if r.o.change != nil {
 		r.o.change(&out)
 	}
 	return out
 }
 
-func (r *run) all(ctx context.Context, res *results.Result, lowest int64) ([]Gate, error) {
+func (r *run) all(ctx context.Context, out *Outcome, lowest int64) error {
+	res := out.Result
 	r.o.Progress("playing")
 	tasks, err := play(ctx, r.o.Defence, r.held)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	list := newRegister()
-	var gates []Gate
 	for i, prior := range Priors() {
 		r.o.Progress("prior " + prior.Name)
 		pools := r.pools(prior)
 		ms, err := learn(ctx, &pools, &prior, r.sampled)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		held, err := learn(ctx, &pools, &prior, r.heldSampled)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		cs := cells(r.o.Seed, ms)
 		atoms := coverAtoms(cs, held)
 		c, err := cover(ctx, &pools, &prior, r.margin, list, tasks)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if i > 0 {
 			r.coverRows(res, "prior="+prior.Name+",", c, &atoms)
@@ -172,23 +193,25 @@ func (r *run) all(ctx context.Context, res *results.Result, lowest int64) ([]Gat
 		}
 		ps, err := r.pairs(ctx, &pools)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		es, err := escapes(ctx, r.o.Defence, r.held)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		stages, err := r.stages()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.summary(res, c, es)
 		r.coverRows(res, "", c, &atoms)
 		r.cellRows(res, cs)
+		r.adversaryRows(res, &pools, held)
 		r.pairRows(res, ps)
 		r.foldRows(res, ms, held)
 		r.escapeRows(res, es)
-		gates = append(gates, disjointPools(&pools), disjointTasks(r.calibration, r.held), costs(cs))
+		out.Charges = charges(cs)
+		gates := []Gate{disjointPools(&pools), disjointTasks(r.calibration, r.held), costs(cs)}
 		of := c.by[""]
 		if of == nil {
 			of = &[2]tally{}
@@ -199,9 +222,10 @@ func (r *run) all(ctx context.Context, res *results.Result, lowest int64) ([]Gat
 		gates = append(gates, escaped(es)...)
 		gates = append(gates, construction(stages)...)
 		gates = append(gates, agreement(r.o.Annotations), exceedance(c.measured), atLeast("C6", "trajectories of which the stress pool learns at most what was certified of all values together", &c.totals, LeastStress))
+		out.Gates = gates
 	}
-	gateRows(res, gates)
-	return gates, nil
+	gateRows(res, out.Gates)
+	return nil
 }
 
 // learn measures sequences.

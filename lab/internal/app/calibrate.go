@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/margaydev/margay/lab/report"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/traj/adversary"
+	"github.com/margaydev/margay/lab/traj/world"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -24,7 +26,10 @@ import (
 type calibrateOptions struct {
 	gates                  bool
 	annotations            string // file
+	costs                  string // file
+	defence                string
 	stressURL, stressModel string
+	scoresURL, scoresModel string
 
 	annotated []calibrate.Annotation
 	extra     calibrate.Extra
@@ -36,17 +41,24 @@ func calibrateFlags(c *cobra.Command, o *options) {
 	c.Flags().IntVar(&o.n, "n", 500, "trajectories to calibrate on, and as many others to report on")
 	c.Flags().BoolVar(&k.gates, "gates", false, "list the gates of the pre-registrations, and exit with 3 if one fails")
 	c.Flags().StringVar(&k.annotations, "annotations", "", "`file` with JSON lines of {item, annotator, necessity}, for the gate of agreement")
+	c.Flags().StringVar(&k.costs, "costs", "", "`file` to write what rubrics charge to, against calibrated costs: by field, operator and level")
+	c.Flags().StringVar(&k.defence, "defence", rulesName, "the `defence` whose coverage and escapes are measured: "+rulesName+" or "+taggerName)
 	c.Flags().StringVar(&o.traj.world, "world", "", "`folder` of a world, as docs/format/world.md has it (default worlds/dev, which is built in)")
 	c.Flags().StringVar(&o.traj.rubrics, "rubrics", "", "`folder` of rubrics, as YAML (default the library's)")
 	c.Flags().StringVar(&o.traj.url, "guesser", "", "base `URL` of an OpenAI-compatible API whose model joins the calibration pool; its key is $MARGAY_JUDGE_KEY")
 	c.Flags().StringVar(&o.traj.model, "guesser-model", "", "that `model`")
 	c.Flags().StringVar(&k.stressURL, "stress-guesser", "", "base `URL` of another, whose model joins the stress pool")
 	c.Flags().StringVar(&k.stressModel, "stress-guesser-model", "", "that `model`, which must be another one")
+	c.Flags().StringVar(&k.scoresURL, "scorer", "", "base `URL` of an OpenAI-compatible API that scores prompts (/completions with echo), as scripts/smollm2 does; its model's likelihoods join the stress pool")
+	c.Flags().StringVar(&k.scoresModel, "scorer-model", "", "that `model`")
 }
 
 func checkCalibrate(o *options) (err error) {
 	if o.nGiven && o.n < 1 {
 		return usage("give 1 or more", "--n %d is too few", o.n)
+	}
+	if err := checkDefences([]string{o.calibrate.defence}, []string{rulesName, taggerName}); err != nil {
+		return err
 	}
 	if o.calibrate.annotated, err = annotations(o.calibrate.annotations); err != nil {
 		return err
@@ -62,7 +74,11 @@ func runCalibrate(ctx context.Context, o *options) (*results.Result, []report.Fi
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := mine.plain()
+	begin := mine.plain
+	if o.calibrate.defence == taggerName {
+		begin = mine.tagged
+	}
+	d, err := begin()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,15 +96,30 @@ func runCalibrate(ctx context.Context, o *options) (*results.Result, []report.Fi
 	if o.quick {
 		c.N = 24
 	}
-	r, gates, err := calibrate.Run(ctx, c)
+	r, err := calibrate.Run(ctx, c)
 	if err != nil {
 		return nil, nil, err
 	}
 	if o.traj.note != "" {
 		r.Notes = append(r.Notes, o.traj.note)
 	}
-	o.calibrate.found = gates
-	return r, nil, nil
+	o.calibrate.found = r.Gates
+	return r.Result, nil, writeCharges(o.calibrate.costs, r.Charges)
+}
+
+func writeCharges(file string, all []calibrate.Charge) error {
+	if file == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	err := calibrate.WriteCharges(&b, all)
+	if err == nil {
+		err = os.WriteFile(file, b.Bytes(), 0o644) //nolint:gosec // a list of figures, for all to read
+	}
+	if err != nil {
+		return failure("give --costs a file that can be written", "%s can't be written: %w", file, cli.Reason(err))
+	}
+	return nil
 }
 
 func models(o *options) (calibrate.Extra, error) {
@@ -109,6 +140,13 @@ func models(o *options) (calibrate.Extra, error) {
 			return out, usage("give "+m.flag+" and "+m.flag+"-model", "%w", err)
 		}
 		*m.to, *m.name = l, m.model
+	}
+	if k := &o.calibrate; k.scoresURL != "" {
+		l, err := adversary.NewLikelihoods(endpoint(k.scoresURL, k.scoresModel), world.Joint())
+		if err != nil {
+			return out, usage("give --scorer and --scorer-model", "%w", err)
+		}
+		out.Scores, out.ScoresName = l, k.scoresModel
 	}
 	return out, nil
 }

@@ -3,6 +3,8 @@ package app
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +38,34 @@ func TestGatesEndTheCommand(t *testing.T) {
 	o.calibrate.gates = false
 	if err := judgeCalibrate(o); err != nil {
 		t.Errorf("nobody asked: %v", err)
+	}
+}
+
+func TestCostsAreWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "costs.json")
+	if err := writeCharges(file, []calibrate.Charge{{Field: "dob", Operator: "redact", Verdict: calibrate.Short}}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), `"verdict":"short"`) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if err := writeCharges(filepath.Join(file, "x"), nil); err == nil {
+		t.Error("a file in a file is written")
+	}
+	if err := writeCharges("", nil); err != nil {
+		t.Errorf("nobody asked: %v", err)
+	}
+}
+
+func TestScorerNeedsItsModel(t *testing.T) {
+	o := &options{}
+	o.calibrate.scoresURL = "http://127.0.0.1:1/v1"
+	if _, err := models(o); err == nil {
+		t.Error("a scorer without a model")
+	}
+	o.calibrate.scoresModel = "m"
+	if extra, err := models(o); err != nil || extra.Scores == nil || extra.ScoresName != "m" {
+		t.Errorf("%+v, %v", extra, err)
 	}
 }
 

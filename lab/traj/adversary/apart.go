@@ -7,9 +7,8 @@ import (
 	"github.com/margaydev/margay/lab/traj/world"
 )
 
-// New makes a pool from a belief about the population and, unless it is nil, from
-// what words say.
-func New(p *world.Population, l *Lexical) *Pool { return &Pool{NewBayes(p), l} }
+// New makes a pool from a belief about the population alone.
+func New(p *world.Population) *Pool { return &Pool{NewBayes(p), nil} }
 
 // FieldOf is the field that a kind of fact is about.
 func FieldOf(k world.Kind) world.Field { return fieldOf(k) }
@@ -25,13 +24,9 @@ type Learnt struct {
 }
 
 // Apart measures a view as an adversary does who takes into account, of each
-// field, only what was shown of the fields that are tied to it, and, if words
-// is set, the ordinary words of the texts. What it knew before is the background.
-func (p *Pool) Apart(x *world.Person, background []world.Fact, seen *Seen, tied func(a, b world.Field) bool, words bool) Learnt {
-	var cues *Cues
-	if words {
-		cues = p.cues(seen)
-	}
+// field, only what was shown of the fields that are tied to it, and cues if there
+// are any. What it knew before is the background.
+func (p *Pool) Apart(x *world.Person, background []world.Fact, seen *Seen, tied func(a, b world.Field) bool, cues *Cues) Learnt {
 	var out Learnt
 	prior := p.bayes.Infer(truths(x, background), nil)
 	for i, f := range fields {
@@ -52,13 +47,8 @@ func (p *Pool) Apart(x *world.Person, background []world.Fact, seen *Seen, tied 
 }
 
 // Together measures a view as an adversary does who takes everything into
-// account: what each field tells of the others, too, and the words if words is
-// set.
-func (p *Pool) Together(x *world.Person, background []world.Fact, seen *Seen, words bool) Learnt {
-	var cues *Cues
-	if words {
-		cues = p.cues(seen)
-	}
+// account: what each field tells of the others, too, and cues if there are any.
+func (p *Pool) Together(x *world.Person, background []world.Fact, seen *Seen, cues *Cues) Learnt {
 	prior := p.bayes.Infer(truths(x, background), nil)
 	post := p.bayes.Infer(truths(x, slices.Concat(background, seen.Facts)), cues)
 	var out Learnt

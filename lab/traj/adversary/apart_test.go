@@ -9,7 +9,7 @@ import (
 // Who knows the joint distribution learns of a home by an area code, and who
 // takes fields for independent does not, unless they are tied.
 func TestApartAndTogether(t *testing.T) {
-	p := New(people, nil)
+	p := New(people)
 	index := map[world.Field]int{}
 	for i, f := range fields {
 		index[f] = i
@@ -22,14 +22,14 @@ func TestApartAndTogether(t *testing.T) {
 	alone := func(_, _ world.Field) bool { return false }
 	tied := func(_, _ world.Field) bool { return true }
 	home, phone := index[world.Address], index[world.Phone]
-	apart, near, all := p.Apart(x, nil, seen, alone, false), p.Apart(x, nil, seen, tied, false), p.Together(x, nil, seen, false)
+	apart, near, all := p.Apart(x, nil, seen, alone, nil), p.Apart(x, nil, seen, tied, nil), p.Together(x, nil, seen, nil)
 	if apart.Bits[home] != 0 || near.Bits[home] <= 1 || all.Bits[home] != near.Bits[home] {
 		t.Errorf("a home by an area code: %v bits alone, %v tied, %v together", apart.Bits[home], near.Bits[home], all.Bits[home])
 	}
 	if apart.Bits[phone] <= 1 || all.Total <= 0 {
 		t.Errorf("%v bits of the number, %v in all", apart.Bits[phone], all.Total)
 	}
-	known := p.Together(x, seen.Facts, seen, false)
+	known := p.Together(x, seen.Facts, seen, nil)
 	if known.Total != 0 || known.Bits[home] != 0 {
 		t.Errorf("what was known before leaks %v bits", known.Total)
 	}

@@ -1,6 +1,7 @@
 package adversary
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,9 +13,13 @@ import (
 // Lexical is a naive Bayes classifier over the ordinary words of texts: what
 // people say in passing goes with where and when they live, what they do, and
 // what they have. Words that Bayes reads itself (names, places, illnesses,
-// numbers) are left out, so that nothing counts twice.
+// numbers) are left out, so that nothing counts twice. One of TrainTagged counts
+// what a network reads instead. It is safe for concurrent use; a nil one has no
+// cues.
 type Lexical struct {
-	words       map[string]int
+	texts       func(t *world.Task) View // what it learns from
+	features    func(text string) []string
+	words       map[string]int // features that count
 	tables      [4]classifier
 	Temperature [4]float64 // as it was calibrated; 1 corrects nothing
 }
@@ -40,15 +45,21 @@ type example struct {
 // Train learns from a world's texts of one seed, without a defence, and
 // calibrates on another: both seeds must not be evaluated.
 func Train(s *world.Setting, p *world.Population, train, held uint64, n int) *Lexical {
-	l := &Lexical{words: map[string]int{}}
 	table := readable(p)
+	l := &Lexical{texts: unmentioned, features: func(text string) []string {
+		return slices.DeleteFunc(wordsOf(text), func(w string) bool { return table[w] })
+	}}
+	l.train(s, p, train, held, n)
+	return l
+}
+
+func (l *Lexical) train(s *world.Setting, p *world.Population, train, held uint64, n int) {
+	l.words = map[string]int{}
 	count := map[string]int{}
 	tasks := s.Generate(train, n).Tasks
 	for _, t := range tasks {
-		for w := range bag(unmentioned(t)) {
-			if !table[w] {
-				count[w]++
-			}
+		for w := range l.bag(l.texts(t)) {
+			count[w]++
 		}
 	}
 	var vocabulary []string
@@ -78,7 +89,6 @@ func Train(s *world.Setting, p *world.Population, train, held uint64, n int) *Le
 		l.tables[k] = fit(seen, all)
 	}
 	l.calibrate(p, s.Generate(held, n).Tasks, sizes)
-	return l
 }
 
 // fit makes a classifier of counts by class and word. Of most words the classes
@@ -115,55 +125,85 @@ const significance = 4
 // calibrate takes the temperature of each class with the least loss.
 func (l *Lexical) calibrate(p *world.Population, tasks []*world.Task, sizes [4]int) {
 	examples := l.examples(p, tasks)
+	class := make([]int, len(examples))
+	logs := make([][]float64, len(examples))
 	for k, size := range sizes {
-		prior := make([]float64, size)
-		for _, e := range examples {
-			prior[e.class[k]] += 1 / float64(len(examples))
+		for i, e := range examples {
+			class[i], logs[i] = e.class[k], l.logs(k, e.words)
 		}
-		best := math.Inf(1)
-		for step := range 21 {
-			temperature := float64(step) / 20
-			loss := 0.0
-			for _, e := range examples {
-				cue := l.likelihood(k, e.words, temperature)
-				z := 0.0
-				for c, v := range cue {
-					z += v * prior[c]
-				}
-				loss -= math.Log(cue[e.class[k]] * prior[e.class[k]] / z)
+		l.Temperature[k] = temperature(logs, class, size)
+	}
+}
+
+// temperature is the one of 0, 0.05 … 1 at which log likelihoods, by example and
+// class, have the least loss. At 0 they say nothing.
+func temperature(logs [][]float64, class []int, size int) float64 {
+	prior := make([]float64, size)
+	for _, c := range class {
+		prior[c] += 1 / float64(len(class))
+	}
+	best, found := math.Inf(1), 0.0
+	for step := range 21 {
+		t := float64(step) / 20
+		loss := 0.0
+		for i, c := range class {
+			cue := soften(logs[i], t)
+			z := 0.0
+			for k, v := range cue {
+				z += v * prior[k]
 			}
-			if loss < best-1e-9 {
-				best, l.Temperature[k] = loss, temperature
-			}
+			loss -= math.Log(cue[c] * prior[c] / z)
+		}
+		if loss < best-1e-9 {
+			best, found = loss, t
 		}
 	}
+	return found
+}
+
+// soften are likelihoods at a temperature, the greatest of them 1.
+func soften(logs []float64, temperature float64) []float64 {
+	out, most := make([]float64, len(logs)), slices.Max(logs)
+	for i, v := range logs {
+		out[i] = math.Exp((v - most) * temperature)
+	}
+	return out
 }
 
 func (l *Lexical) examples(p *world.Population, tasks []*world.Task) []example {
 	var out []example
 	for _, t := range tasks {
-		x := t.Person
-		out = append(out, example{l.index(unmentioned(t)), [4]int{x.Region, x.Decade, p.Ills[x.Ill].Chapter, sectorIndex(p.Jobs[x.Job].Sector)}})
+		out = append(out, example{l.index(l.texts(t)), classes(p, t.Person)})
 	}
 	return out
+}
+
+// classes are those of a person, in the order of Cues.
+func classes(p *world.Population, x *world.Person) [4]int {
+	return [4]int{x.Region, x.Decade, p.Ills[x.Ill].Chapter, sectorIndex(p.Jobs[x.Job].Sector)}
 }
 
 // unmentioned are the free texts of a task that go to sinks, without what Bayes
 // knows of.
 func unmentioned(t *world.Task) View {
+	return freeTexts(t, func(p *world.Part) string {
+		b := []byte(p.Text)
+		for _, m := range p.Mentions {
+			for k := m.Start; k < m.End; k++ {
+				b[k] = ' '
+			}
+		}
+		return string(b)
+	})
+}
+
+func freeTexts(t *world.Task, as func(p *world.Part) string) View {
 	var out View
 	for i := range t.Steps {
-		for _, p := range t.Steps[i].Parts {
-			if !p.Free {
-				continue
+		for k := range t.Steps[i].Parts {
+			if p := &t.Steps[i].Parts[k]; p.Free {
+				out = append(out, as(p))
 			}
-			b := []byte(p.Text)
-			for _, m := range p.Mentions {
-				for k := m.Start; k < m.End; k++ {
-					b[k] = ' '
-				}
-			}
-			out = append(out, string(b))
 		}
 	}
 	return out
@@ -173,8 +213,10 @@ func unmentioned(t *world.Task) View {
 func readable(p *world.Population) map[string]bool {
 	out := map[string]bool{}
 	add := func(texts ...string) {
-		for w := range bag(texts) {
-			out[w] = true
+		for _, text := range texts {
+			for _, w := range wordsOf(text) {
+				out[w] = true
+			}
 		}
 	}
 	add(p.Givens...)
@@ -199,10 +241,14 @@ func readable(p *world.Population) map[string]bool {
 	return out
 }
 
-func bag(v View) map[string]bool {
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' })
+}
+
+func (l *Lexical) bag(v View) map[string]bool {
 	out := map[string]bool{}
-	for _, s := range v {
-		for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+	for _, text := range v {
+		for _, w := range l.features(text) {
 			out[w] = true
 		}
 	}
@@ -211,7 +257,7 @@ func bag(v View) map[string]bool {
 
 func (l *Lexical) index(v View) map[int]bool {
 	out := map[int]bool{}
-	for w := range bag(v) {
+	for w := range l.bag(v) {
 		if i, ok := l.words[w]; ok {
 			out[i] = true
 		}
@@ -219,37 +265,31 @@ func (l *Lexical) index(v View) map[int]bool {
 	return out
 }
 
-// likelihood of the words by class: of those that are there. That a word is not
-// there tells little of a text that may have been cut.
-func (l *Lexical) likelihood(k int, words map[int]bool, temperature float64) []float64 {
+// logs are log likelihoods of the features by class: of those that are there.
+// That a word is not there tells little of a text that may have been cut.
+func (l *Lexical) logs(k int, words map[int]bool) []float64 {
 	t := &l.tables[k]
 	logs := make([]float64, t.n)
-	most := math.Inf(-1)
-	order := make([]int, 0, len(words))
-	for w := range words {
-		order = append(order, w)
-	}
-	slices.Sort(order) // sums are the same on every run
-	for c := range logs {
-		for _, w := range order {
+	for _, w := range slices.Sorted(maps.Keys(words)) { // sums are the same on every run
+		for c := range logs {
 			logs[c] += t.logs[c][w]
 		}
-		most = max(most, logs[c])
-	}
-	for c := range logs {
-		logs[c] = math.Exp((logs[c] - most) * temperature)
 	}
 	return logs
 }
 
-// Cues is what the words of a view say.
+// Cues is what a view says.
 func (l *Lexical) Cues(v View) *Cues {
+	if l == nil {
+		return nil
+	}
 	words := l.index(v)
 	if len(words) == 0 {
 		return nil
 	}
-	return &Cues{
-		Region: l.likelihood(0, words, l.Temperature[0]), Decade: l.likelihood(1, words, l.Temperature[1]),
-		Chapter: l.likelihood(2, words, l.Temperature[2]), Sector: l.likelihood(3, words, l.Temperature[3]),
+	var of [4][]float64
+	for k := range of {
+		of[k] = soften(l.logs(k, words), l.Temperature[k])
 	}
+	return &Cues{of[0], of[1], of[2], of[3]}
 }

@@ -27,28 +27,34 @@ func NewPool(s *world.Setting) *Pool {
 // Seen is what some sinks were shown of a task, put together.
 type Seen struct {
 	Facts []world.Fact
+	Typed []world.Fact // those of arguments that are no free text
 	Texts View
 }
 
 // Add adds a released argument.
 func (s *Seen) Add(original *world.Part, released string) {
-	for _, f := range world.Disclosed(original, released) {
-		if !slices.Contains(s.Facts, f) {
-			s.Facts = append(s.Facts, f)
-		}
-	}
-	if original.Free && released != "" {
+	facts := world.Disclosed(original, released)
+	s.Facts = together(s.Facts, facts)
+	switch {
+	case !original.Free:
+		s.Typed = together(s.Typed, facts)
+	case released != "":
 		s.Texts = append(s.Texts, released)
 	}
 }
 
-// Join adds what others were shown.
-func (s *Seen) Join(other *Seen) {
-	for _, f := range other.Facts {
-		if !slices.Contains(s.Facts, f) {
-			s.Facts = append(s.Facts, f)
+func together(have, more []world.Fact) []world.Fact {
+	for _, f := range more {
+		if !slices.Contains(have, f) {
+			have = append(have, f)
 		}
 	}
+	return have
+}
+
+// Join adds what others were shown.
+func (s *Seen) Join(other *Seen) {
+	s.Facts, s.Typed = together(s.Facts, other.Facts), together(s.Typed, other.Typed)
 	s.Texts = append(s.Texts, other.Texts...)
 }
 
@@ -134,12 +140,7 @@ func (p *Pool) Total(t *world.Task, prior *Beliefs, seen *Seen) float64 {
 	return max(0, best-prior.Person)
 }
 
-func (p *Pool) cues(seen *Seen) *Cues {
-	if p.lexical == nil {
-		return nil
-	}
-	return p.lexical.Cues(seen.Texts)
-}
+func (p *Pool) cues(seen *Seen) *Cues { return p.lexical.Cues(seen.Texts) }
 
 // Declared measures a view as the model that sets costs does: every field on
 // its own, from what was told about it alone. It has no part in the pool; what
