@@ -77,7 +77,7 @@ func learnt(t *testing.T) []Measured {
 	pool := adversary.New(world.Joint())
 	lone := func(_, _ world.Field) bool { return false }
 	pools := Pools{Calibration: Pool{"calibration", []Proxy{{"a", "a", func(_ context.Context, v *View) (adversary.Learnt, error) {
-		return pool.Apart(v.Person, nil, v.Seen, lone, nil), nil
+		return pool.Apart(v.Person, nil, v.Seen, lone, nil, ""), nil
 	}}}}}
 	ms, err := learn(t.Context(), &pools, &Priors()[0], sampled(t, nil))
 	if err != nil {
@@ -428,7 +428,7 @@ func TestPriors(t *testing.T) {
 		if p.Known != nil {
 			known = p.Known(person)
 		}
-		l := adversary.New(p.Population).Together(person, known, seen, nil)
+		l := adversary.New(p.Population).Together(person, known, seen, nil, "")
 		if other, twice := found[l.Bits[0]]; twice {
 			t.Errorf("%s and %s believe the same", p.Name, other)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/lab/stats"
 	"github.com/margaydev/margay/lab/traj/adversary"
+	"github.com/margaydev/margay/lab/traj/world"
 	"github.com/margaydev/margay/rubric"
 )
 
@@ -36,33 +37,35 @@ func measure(ctx context.Context, pools *Pools, prior *Prior, s *Sequence) ([]Me
 	}
 	for k, pool := range pools.both() {
 		for _, proxy := range pool.Proxies {
-			// Nothing was shown before the first argument.
-			v.Seen = &adversary.Seen{}
-			before, err := proxy.Learn(ctx, &v)
-			if err != nil {
-				return nil, err
+			learn := func(seen *adversary.Seen, f world.Field) (bits, right float64, err error) {
+				v.Seen, v.Only = seen, f
+				l, err := proxy.Learn(ctx, &v)
+				return l.Bits[fieldIndex(f)], l.Right[fieldIndex(f)], err
 			}
+			before := &adversary.Seen{} // nothing was shown before the first argument
 			var sums adversary.Gains
 			for i := range s.Atoms {
-				v.Seen = s.Atoms[i].Seen
-				after, err := proxy.Learn(ctx, &v)
+				a := &s.Atoms[i]
+				was, _, err := learn(before, a.Field)
 				if err != nil {
 					return nil, err
 				}
-				around := before
-				if s.Atoms[i].Op.Kind != rubric.Drop {
-					v.Seen = s.Atoms[i].Around
-					if around, err = proxy.Learn(ctx, &v); err != nil {
+				is, right, err := learn(a.Seen, a.Field)
+				if err != nil {
+					return nil, err
+				}
+				around := was
+				if a.Op.Kind != rubric.Drop {
+					if around, _, err = learn(a.Around, a.Field); err != nil {
 						return nil, err
 					}
 				}
-				f := fieldIndex(s.Atoms[i].Field)
-				sums[f] += max(0, after.Bits[f]-before.Bits[f])
-				by := max(0, after.Bits[f]-around.Bits[f])
+				f, by := fieldIndex(a.Field), max(0, is-around)
+				sums[f] += max(0, is-was)
 				out[i].Of[k], out[i].Sum[k] = max(out[i].Of[k], by), max(out[i].Sum[k], sums[f])
 				out[i].Each = append(out[i].Each, by)
-				out[i].Right[k] = max(out[i].Right[k], after.Right[f])
-				before = after
+				out[i].Right[k] = max(out[i].Right[k], right)
+				before = a.Seen
 			}
 		}
 	}

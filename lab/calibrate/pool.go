@@ -24,7 +24,7 @@ const (
 
 // scoresTasks are those that a model's likelihoods are calibrated on: few, as each
 // is a question to an endpoint.
-const scoresTasks = 60
+const scoresTasks = 40
 
 // View is what an adversary sees of a person.
 type View struct {
@@ -32,6 +32,7 @@ type View struct {
 	Public []world.Fact // what is public about the person
 	Known  []world.Fact // what the prior knows besides
 	Seen   *adversary.Seen
+	Only   world.Field // the one field that is asked about; empty for all of them and their total
 }
 
 // Proxy is an adversary.
@@ -162,12 +163,12 @@ func newPools(prior Prior, r readers, tied func(a, b world.Field) bool, extra Ex
 	alone := func(_, _ world.Field) bool { return false }
 	apart := func(tied func(a, b world.Field) bool, words *adversary.Lexical) func(context.Context, *View) (adversary.Learnt, error) {
 		return func(_ context.Context, v *View) (adversary.Learnt, error) {
-			return mine.Apart(v.Person, v.Known, v.Seen, tied, words.Cues(v.Seen.Texts)), nil
+			return mine.Apart(v.Person, v.Known, v.Seen, tied, words.Cues(v.Seen.Texts), v.Only), nil
 		}
 	}
 	together := func(public bool, words *adversary.Lexical) func(context.Context, *View) (adversary.Learnt, error) {
 		return func(_ context.Context, v *View) (adversary.Learnt, error) {
-			return theirs.Together(v.Person, v.known(public), v.Seen, words.Cues(v.Seen.Texts)), nil
+			return theirs.Together(v.Person, v.known(public), v.Seen, words.Cues(v.Seen.Texts), v.Only), nil
 		}
 	}
 	out := Pools{
@@ -177,7 +178,7 @@ func newPools(prior Prior, r readers, tied func(a, b world.Field) bool, extra Ex
 			{"words", fmt.Sprintf("each field alone, words of seeds %d and %d", trainSeed, heldSeed), apart(alone, r.words)},
 			{"network", fmt.Sprintf("each field alone, texts as the network reads them, of seeds %d and %d", networkSeed, netHeldSeed), func(_ context.Context, v *View) (adversary.Learnt, error) {
 				read := &adversary.Seen{Facts: v.Seen.Typed}
-				return mine.Apart(v.Person, v.Known, read, alone, r.network.Cues(v.Seen.Texts)), nil
+				return mine.Apart(v.Person, v.Known, read, alone, r.network.Cues(v.Seen.Texts), v.Only), nil
 			}},
 		}},
 		Pool{"stress", []Proxy{
@@ -190,7 +191,7 @@ func newPools(prior Prior, r readers, tied func(a, b world.Field) bool, extra Ex
 		name := "likelihoods of " + extra.ScoresName
 		out.Stress.Proxies = append(out.Stress.Proxies, Proxy{name, "model " + extra.ScoresName, func(ctx context.Context, v *View) (adversary.Learnt, error) {
 			cues, err := extra.Scores.Cues(ctx, v.Seen.Texts)
-			return theirs.Together(v.Person, v.known(true), v.Seen, cues), err
+			return theirs.Together(v.Person, v.known(true), v.Seen, cues, v.Only), err
 		}})
 	}
 	if extra.Model != nil {

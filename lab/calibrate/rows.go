@@ -105,6 +105,10 @@ func (r *run) cellRows(res *results.Result, cs []Cell) {
 		}
 		row.Metrics["cost_calibrated"], row.Metrics["cost_stress"] = round(c.Quantile[0].Upper), round(c.Quantile[1].Upper)
 		row.Metrics["cost_certified"], row.Metrics["margin"], row.Metrics["n"] = round(c.Certified), round(c.Margin), float64(c.N)
+		row.Metrics["covered"] = 0
+		if c.verdict() == Covered {
+			row.Metrics["covered"] = 1
+		}
 	}
 }
 

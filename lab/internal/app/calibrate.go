@@ -42,7 +42,7 @@ func calibrateFlags(c *cobra.Command, o *options) {
 	c.Flags().BoolVar(&k.gates, "gates", false, "list the gates of the pre-registrations, and exit with 3 if one fails")
 	c.Flags().StringVar(&k.annotations, "annotations", "", "`file` with JSON lines of {item, annotator, necessity}, for the gate of agreement")
 	c.Flags().StringVar(&k.costs, "costs", "", "`file` to write what rubrics charge to, against calibrated costs: by field, operator and level")
-	c.Flags().StringVar(&k.defence, "defence", rulesName, "the `defence` whose coverage and escapes are measured: "+rulesName+" or "+taggerName)
+	c.Flags().StringVar(&k.defence, "defence", taggerName, "the `defence` whose coverage and escapes are measured: "+rulesName+" or "+taggerName)
 	c.Flags().StringVar(&o.traj.world, "world", "", "`folder` of a world, as docs/format/world.md has it (default worlds/dev, which is built in)")
 	c.Flags().StringVar(&o.traj.rubrics, "rubrics", "", "`folder` of rubrics, as YAML (default the library's)")
 	c.Flags().StringVar(&o.traj.url, "guesser", "", "base `URL` of an OpenAI-compatible API whose model joins the calibration pool; its key is $MARGAY_JUDGE_KEY")

@@ -55,7 +55,7 @@ func clinics() []string {
 }
 
 const (
-	maxScored = 1200    // bytes of texts that the model is shown: the latest
+	maxScored = 600     // bytes of texts that the model is shown: the latest
 	maxScores = 8 << 20 // bytes of an answer
 	blank     = "[REDACTED]"
 )

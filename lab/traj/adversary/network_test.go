@@ -42,6 +42,27 @@ func TestTagged(t *testing.T) {
 	}
 }
 
+// A pseudonym tells its field, and its letters nothing.
+func TestTaggedReadsNoPseudonym(t *testing.T) {
+	m, err := tagger.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{model: m}
+	read := func(pseudonym string) []string {
+		return r.features("My diagnosis is " + pseudonym + " and I was born on 3 May 1971.")
+	}
+	first := read("margay-diagnosis-3fa94cbd0e12")
+	if len(first) == 0 || !slices.Equal(first, read("margay-diagnosis-badcafe00fed")) || slices.Equal(first, read("migraine")) {
+		t.Errorf("%v of one pseudonym, %v of another, %v of the value", first, read("margay-diagnosis-badcafe00fed"), read("migraine"))
+	}
+	x := people.Person(214, 1)
+	part := x.Part("b", "", true, world.FromUser, "I have {diagnosis}. Call {phone}!")
+	if got := pseudonymous(&part); got != "I have margay-diagnosis. Call margay-phone!" {
+		t.Errorf("%q", got)
+	}
+}
+
 // What typed arguments tell is kept apart from what texts tell.
 func TestTypedFacts(t *testing.T) {
 	x := people.Person(213, 1)

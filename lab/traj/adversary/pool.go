@@ -2,6 +2,7 @@ package adversary
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/margaydev/margay/lab/traj/world"
 )
@@ -16,12 +17,15 @@ const (
 type Pool struct {
 	bayes   *Bayes
 	lexical *Lexical // nil for none
+
+	once    sync.Once
+	nothing *Posterior // where nothing is known
 }
 
 // NewPool makes the stress pool of a world: exact inference, and words besides.
 func NewPool(s *world.Setting) *Pool {
 	p := world.Joint()
-	return &Pool{NewBayes(p), Train(s, p, TrainSeed, HeldSeed, 3*world.Size)}
+	return &Pool{bayes: NewBayes(p), lexical: Train(s, p, TrainSeed, HeldSeed, 3*world.Size)}
 }
 
 // Seen is what some sinks were shown of a task, put together.

@@ -33,7 +33,7 @@ func TestLexical(t *testing.T) {
 }
 
 func TestPool(t *testing.T) {
-	pool := &Pool{NewBayes(people), Train(world.Dev(), people, 200, 201, 1000)}
+	pool := &Pool{bayes: NewBayes(people), lexical: Train(world.Dev(), people, 200, 201, 1000)}
 	for _, task := range world.Generate(100, 36).Tasks {
 		prior := pool.Prior(task)
 		var seen Seen
