@@ -24,7 +24,7 @@ const (
 
 // scoresTasks are those that a model's likelihoods are calibrated on: few, as each
 // is a question to an endpoint.
-const scoresTasks = 40
+const scoresTasks = 24
 
 // View is what an adversary sees of a person.
 type View struct {

@@ -190,7 +190,7 @@ func (l *Likelihoods) ask(ctx context.Context, shown string) (out [4][]float64, 
 			prompts = append(prompts, head+q.ask+c)
 		}
 	}
-	scores, err := l.score(ctx, prompts)
+	scores, err := l.score(ctx, prompts, utf8.RuneCountInString(head))
 	if err != nil {
 		return out, err
 	}
@@ -229,8 +229,12 @@ func (s *scored) after(from int) (sum float64, n int) {
 	return sum, n
 }
 
-func (l *Likelihoods) score(ctx context.Context, prompts []string) ([]*scored, error) {
-	ask := map[string]any{"model": l.cfg.Model, "prompt": prompts, "max_tokens": 0, "echo": true, "logprobs": 0, "temperature": 0}
+// score asks for the log-likelihoods of prompts, which are not needed before a place.
+func (l *Likelihoods) score(ctx context.Context, prompts []string, from int) ([]*scored, error) {
+	ask := map[string]any{
+		"model": l.cfg.Model, "prompt": prompts, "max_tokens": 0, "echo": true, "logprobs": 0, "temperature": 0,
+		"score_from": from, // scripts/smollm2's own: others score all
+	}
 	body, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
