@@ -18,7 +18,8 @@
 //     quantile, each with the upper bound of a one-sided 95 % bootstrap percentile
 //     interval of 1,000 resamples. The calibrated cost is that of the quantile: a
 //     mean bounds no single release. Atoms that refine an earlier view of the
-//     same value are left out of costs, and count in coverage.
+//     same value are left out of costs, and count in coverage. A Charge holds what
+//     the rubrics charge to it.
 //   - Pairs: for fields that the rubrics declare to depend on each other, the two
 //     increments together, in the order that tells more.
 //   - Priors: the same under an adversary who takes everything for equally
