@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"go/build"
+	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -44,7 +46,8 @@ type Corpus struct {
 	code  [parts][]string        // contents of source files
 	table [parts][]string
 	world []Text
-	Hash  string // of the templates, lists and sources
+	Left  int    // templates that the fold leaves out
+	Hash  string // of the templates, lists and sources, and what the fold leaves out
 	Go    string
 }
 
@@ -69,14 +72,18 @@ func NewCorpus(fold string) (*Corpus, error) {
 		if t.Slice != Benign { // a category is drawn as often as it has templates
 			c.cats[t.Part] = append(c.cats[t.Part], t.Category)
 		}
+		if t.Left { // measured as if it were one category
+			c.byKey[key(Test, leftOut, t.Slice)] = append(c.byKey[key(Test, leftOut, t.Slice)], t)
+		}
 	}
 	h := sha256.New()
+	c.left(h)
 	if err := c.sources(filepath.Join(build.Default.GOROOT, "src"), func(path string, b []byte) {
 		fmt.Fprintf(h, "%s %x\n", path, sha256.Sum256(b))
 	}); err != nil {
 		return nil, err
 	}
-	c.world = worldTexts()
+	c.world = worldTexts(c.without)
 	for i := range c.world {
 		fmt.Fprintln(h, c.world[i].Text)
 	}
@@ -92,6 +99,24 @@ func NewCorpus(fold string) (*Corpus, error) {
 	}
 	c.Hash = hex.EncodeToString(h.Sum(nil))
 	return c, nil
+}
+
+// leftOut is the category of all that a fold leaves out.
+const leftOut = "left out"
+
+// left makes what a fold leaves out part of the hash.
+func (c *Corpus) left(h io.Writer) {
+	for i := range c.templates {
+		if t := &c.templates[i]; t.Left {
+			fmt.Fprintln(h, t.Category, t.Slice, t.Text)
+			c.Left++
+		}
+	}
+	if c.without != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.lists)) {
+			fmt.Fprintln(h, name, c.lists[name])
+		}
+	}
 }
 
 func key(p Part, category, slice string) string { return fmt.Sprint(p, " ", category, " ", slice) }

@@ -45,6 +45,7 @@ type Template struct {
 	Category, Slice, Kind string
 	Text                  string
 	Part                  Part
+	Left                  bool // out of training and calibration, by the fold
 }
 
 // Grammar is what templates and lists of words there are.
@@ -54,6 +55,7 @@ type Grammar struct {
 	split     map[string][parts][]string
 	classes   map[string]uint8
 	senses    *tagger.Senses
+	without   *subject // that a fold leaves out; nil for none
 }
 
 // Categories that only calibration or only the test has, besides templates of
@@ -69,17 +71,20 @@ var unsplit = []string{"relation", "noun", "adjective", "verbed", "ordinal", "wo
 
 const splitFrom = 20 // entries; shorter lists are not split
 
-// NewGrammar reads the templates. All of a fold's category are for the test.
+// NewGrammar reads the templates. What a fold leaves out is for the test.
 func NewGrammar(fold string) (*Grammar, error) {
 	g := &Grammar{lists: map[string][]string{}, split: map[string][parts][]string{}, classes: map[string]uint8{}}
 	for i, f := range tagger.Fields() {
 		g.classes[f] = uint8(i + 1)
 	}
+	var err error
+	if g.without, err = newSubject(fold); err != nil {
+		return nil, err
+	}
 	files, err := data.ReadDir("data")
 	if err != nil {
 		return nil, err
 	}
-	found := fold == ""
 	for _, f := range files {
 		if f.IsDir() {
 			continue
@@ -95,18 +100,24 @@ func NewGrammar(fold string) (*Grammar, error) {
 	for i := range g.templates {
 		t := &g.templates[i]
 		switch {
-		case t.Category == testCategory || t.Category == testAuthor || t.Category == fold:
+		case g.without.has(t.Category, t.Text):
+			t.Part, t.Left = Test, true
+		case t.Category == testCategory || t.Category == testAuthor:
 			t.Part = Test
 		case t.Category == calibrationCategory:
 			t.Part = Calibrate
 		}
-		found = found || t.Category == fold
 	}
-	if !found {
+	if fold != "" && !slices.ContainsFunc(g.templates, func(t Template) bool { return t.Left }) {
 		return nil, fmt.Errorf("there is no category %q", fold)
 	}
 	for name, list := range g.lists {
 		var s [parts][]string
+		kept := slices.DeleteFunc(slices.Clone(list), func(e string) bool { return g.without.has("", e) })
+		if len(kept) == 0 {
+			return nil, fmt.Errorf("without %s there is nothing in the list %q", fold, name)
+		}
+		g.lists[name], list = kept, kept
 		for _, e := range list {
 			p := partOf(name + "\n" + e)
 			s[p] = append(s[p], e)
@@ -120,24 +131,32 @@ func NewGrammar(fold string) (*Grammar, error) {
 	return g, err
 }
 
-// senses reads which kinds of things words stand for: a line a kind, its name first.
-func senses() (*tagger.Senses, error) {
+// kindsOf calls f with the words of each kind of things: a line a kind, its name first.
+func kindsOf(f func(kind string, words []string)) error {
 	const dir = "data/kinds"
 	files, err := data.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var all [][]string
-	for _, f := range files {
-		b, err := data.ReadFile(dir + "/" + f.Name())
+	for _, file := range files {
+		b, err := data.ReadFile(dir + "/" + file.Name())
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for line := range strings.Lines(string(b)) {
 			if name, words, ok := strings.Cut(line, ":"); ok && name[0] != '#' {
-				all = append(all, strings.Fields(words))
+				f(name, strings.Fields(words))
 			}
 		}
+	}
+	return nil
+}
+
+// senses are the kinds of things that words stand for.
+func senses() (*tagger.Senses, error) {
+	var all [][]string
+	if err := kindsOf(func(_ string, words []string) { all = append(all, words) }); err != nil {
+		return nil, err
 	}
 	return tagger.NewSenses(all)
 }

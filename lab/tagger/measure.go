@@ -209,16 +209,19 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 		return nil
 	}
 	for _, w := range weights {
+		if o.Brief {
+			break
+		}
 		if err := slice(w.slice, w.slice, ""); err != nil {
 			return nil, nil, 0, err
 		}
 	}
-	unseen := testCategory
+	unseen := []string{testCategory, testAuthor}
 	if o.Fold != "" {
-		unseen = o.Fold
+		unseen[0] = leftOut
 	}
 	var mixed tally
-	for _, category := range []string{unseen, testAuthor} {
+	for _, category := range unseen {
 		for _, s := range []string{Nominal, Omission, Benign} {
 			if err := slice(fmt.Sprintf("%s,category=%s", s, category), s, category); err != nil {
 				return nil, nil, 0, err
@@ -240,18 +243,13 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 			rows = append(rows, t.row("field="+f))
 		}
 	}
-	more, err := kinds(ctx, c, m, o)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	rows = append(rows, more...)
-	files := tally{}
-	for _, src := range c.code[Test] {
-		if err := read(ctx, m, &Text{Text: anonymous(src)}, &files); err != nil {
+	if !o.Brief {
+		more, err := apart(ctx, c, m, o)
+		if err != nil {
 			return nil, nil, 0, err
 		}
+		rows = append(rows, more...)
 	}
-	rows = append(rows, files.row("source files"))
 	var n float64
 	for _, b := range mixed.curve {
 		if b.n > 0 {
@@ -261,6 +259,21 @@ func measure(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) (rows 
 		}
 	}
 	return rows, curve, round4(calibration / n), nil
+}
+
+// apart reads templates with nothing private by kind, and whole files of sources.
+func apart(ctx context.Context, c *Corpus, m *tagger.Model, o *Options) ([]Row, error) {
+	rows, err := kinds(ctx, c, m, o)
+	if err != nil {
+		return nil, err
+	}
+	files := tally{}
+	for _, src := range c.code[Test] {
+		if err := read(ctx, m, &Text{Text: anonymous(src)}, &files); err != nil {
+			return nil, err
+		}
+	}
+	return append(rows, files.row("source files")), nil
 }
 
 // anonymous is a source file without the lines that may name its authors.

@@ -46,7 +46,8 @@ type Options struct {
 	Fold       string // category that is left out
 	Checkpoint string // file that a training goes on from, or none
 	Resume     bool
-	Texts      int // of each slice, to measure on
+	Texts      int  // of each slice, to measure on
+	Brief      bool // measure on what the fold leaves out and on the whole alone
 	Policy     Policy
 	Margay     defence.MargayConfig // with the rubrics, for the second stage
 	Progress   func(string)
@@ -269,9 +270,11 @@ type Card struct {
 	Command     string             `json:"command"`
 	Seed        uint64             `json:"seed"`
 	Steps       int                `json:"steps"`
-	Texts       int                `json:"texts"` // that the network was trained on
+	Texts       int                `json:"texts"`    // that the network was trained on
+	Measured    int                `json:"measured"` // texts of each slice
 	Fold        string             `json:"fold,omitempty"`
-	Corpus      string             `json:"corpus"` // hash of templates, lists and sources
+	Left        int                `json:"left,omitempty"` // templates that the fold leaves out
+	Corpus      string             `json:"corpus"`         // hash of templates, lists and sources
 	Go          string             `json:"go"`
 	Arch        string             `json:"arch"`
 	Weights     string             `json:"weights"` // SHA-256 of the file
@@ -315,13 +318,18 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n, err := fit(ctx, c, &o)
+	return o.on(ctx, c)
+}
+
+// on trains, calibrates and measures with a corpus.
+func (o *Options) on(ctx context.Context, c *Corpus) ([]byte, *Card, error) {
+	n, err := fit(ctx, c, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	var second *refined
 	if o.Policy.Steps > 0 {
-		if second, err = secondStage(ctx, c, n, &o); err != nil {
+		if second, err = secondStage(ctx, c, n, o); err != nil {
 			return nil, nil, err
 		}
 		n = second.Network
@@ -342,8 +350,8 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 	}
 	o.Progress("measuring")
 	card := &Card{
-		Version: 1, Command: fmt.Sprintf("margay-lab train tagger --seed %d --steps %d", o.Seed, o.Steps), Seed: o.Seed, Steps: o.Steps, Texts: o.Steps * shareCount * shareTexts,
-		Fold: o.Fold, Corpus: c.Hash, Go: c.Go, Arch: runtime.GOARCH, Weights: m.Hash(), Size: len(file), Temperature: cal.Temperature, Thresholds: map[string]float32{},
+		Version: 1, Command: fmt.Sprintf("margay-lab train tagger --seed %d --steps %d", o.Seed, o.Steps), Seed: o.Seed, Steps: o.Steps, Texts: o.Steps * shareCount * shareTexts, Measured: o.Texts,
+		Fold: o.Fold, Left: c.Left, Corpus: c.Hash, Go: c.Go, Arch: runtime.GOARCH, Weights: m.Hash(), Size: len(file), Temperature: cal.Temperature, Thresholds: map[string]float32{},
 	}
 	for i, f := range tagger.Fields() {
 		card.Thresholds[f] = cal.Threshold[i+1]
@@ -355,9 +363,12 @@ func Run(ctx context.Context, o Options) ([]byte, *Card, error) {
 		card.Second = second.card()
 		card.Command += second.Policy.flags()
 	}
+	if o.Brief {
+		card.Command += fmt.Sprintf(" --texts %d", o.Texts)
+	}
 	if card.Probe, err = probe(ctx, c, m, o.Seed); err != nil {
 		return nil, nil, err
 	}
-	card.Rows, card.Curve, card.Calibration, err = measure(ctx, c, m, &o)
+	card.Rows, card.Curve, card.Calibration, err = measure(ctx, c, m, o)
 	return file, card, err
 }

@@ -19,14 +19,17 @@ const (
 	worldTasks = 400
 )
 
-// worldTexts are the free texts of worlds/dev, each once.
-func worldTexts() []Text {
+// worldTexts are the free texts of worlds/dev, each once, without those of a subject.
+func worldTexts(without *subject) []Text {
 	var out []Text
 	seen := map[string]bool{}
 	for _, t := range world.Dev().Generate(worldSeed, worldTasks).Tasks {
+		if without != nil && slices.Contains(without.worlds, t.Category) {
+			continue
+		}
 		for i := range t.Steps {
 			for _, p := range t.Steps[i].Parts {
-				if !p.Free || p.Text == "" || seen[p.Text] {
+				if !p.Free || p.Text == "" || seen[p.Text] || without.has("", p.Text) {
 					continue
 				}
 				seen[p.Text] = true

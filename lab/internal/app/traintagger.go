@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,23 +18,28 @@ import (
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/tagger"
 	"github.com/margaydev/margay/lab/traj/defence"
+	"github.com/margaydev/margay/lab/traj/world"
 )
 
 func (a *app) trainTaggerCommand() *cobra.Command {
-	var out, sweep string
+	var out, sweep, folds, worldDir string
 	var attack, tasks int
 	o := tagger.Options{}
 	c := &cobra.Command{
 		Use: "tagger", Short: "Train the defender that reads",
 		Long: "Train the network of defend/tagger on texts made from a seed, calibrate it on templates that the training has not seen, and measure it " +
 			"on templates, words and a category that neither has. The same seed, steps and Go release give the same weights on one architecture. " +
-			"FILE gets the weights; the card goes beside it, as .json. With --fold, all templates of a category are left out of training and calibration.\n\n" +
+			"FILE gets the weights; the card goes beside it, as .json. With --fold, the subject of a category is left out of training and calibration, as lab/tagger/folds.txt says. " +
+			"With --folds, FOLDER gets the weights and cards of a fold for each category, for each domain, and of none: those that it has from the same corpus and options are kept.\n\n" +
 			"With --grpo, a second stage follows. It labels and screens each of many steps of worlds/dev in several ways, and learns from what the verifier says each is worth (margay-lab reward). " +
 			"The paper's reward charges nothing for what the network leaves out and no clause finds, so it teaches the network to release more. By default this stage departs from it: " +
 			"the share of mentions that escape, which a simulated world knows, is taken off, times --escapes. With --escapes 0 the reward is the paper's.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if attack > 0 {
 				return a.attackTagger(cmd.Context(), o.Seed, attack)
+			}
+			if folds != "" {
+				return a.trainFolds(cmd.Context(), folds, worldDir, &o)
 			}
 			if out == "" && o.Fold == "" && sweep == "" {
 				return usage("margay-lab train tagger --out FILE", "--out is needed, unless a --fold is only measured")
@@ -94,6 +100,8 @@ func (a *app) trainTaggerCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&out, "out", "", "`file` for the weights")
 	c.Flags().StringVar(&o.Fold, "fold", "", "`category` to leave out and measure on")
+	c.Flags().StringVar(&folds, "folds", "", "train all folds, into a `folder`")
+	c.Flags().StringVar(&worldDir, "world", "", "with --folds: only the categories of the world in a `folder`")
 	c.Flags().IntVar(&attack, "attack", 0, "train nothing: play this `number` of texts of authors who work against the network that is shipped")
 	c.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "`file` of the checkpoint, which is then kept (default FILE.checkpoint)")
 	c.Flags().BoolVar(&o.Resume, "resume", false, "go on from the checkpoint")
@@ -129,6 +137,67 @@ func (a *app) sweepTagger(ctx context.Context, file string, o *tagger.SweepOptio
 		return failure("--resume goes on from the last row", "%w", err)
 	}
 	return a.Print(r, r.Table)
+}
+
+// trainFolds trains the folds of all categories, or of a world's, one after another.
+func (a *app) trainFolds(ctx context.Context, dir, worldDir string, o *tagger.Options) error {
+	var of []string
+	if worldDir != "" {
+		s, err := world.Open(os.DirFS(worldDir))
+		if err != nil {
+			return failure("margay-lab world lint "+worldDir+" lists every mistake", "%s: %w", worldDir, err)
+		}
+		of = s.Categories()
+	}
+	names, err := foldNames(of)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return failure("give another folder", "%w", err)
+	}
+	ctx, stop := cli.Interrupts(ctx)
+	defer stop()
+	cards := map[string]*tagger.Card{}
+	for i, fold := range names {
+		cards[fold], err = tagger.TrainFold(ctx, dir, fold, tagger.FoldOptions{
+			Seed: o.Seed, Steps: o.Steps, Texts: o.Texts,
+			Progress: func(s string) { a.Note("%s, %d of %d: %s", fold, i+1, len(names), s) },
+		})
+		if err != nil {
+			return failure("the same command goes on where it stopped", "%s: %w", fold, err)
+		}
+	}
+	return a.Print(cards, func(w io.Writer) {
+		r := results.Result{Suite: "train tagger", Seed: o.Seed, N: o.Texts}
+		for _, fold := range names {
+			for _, row := range cards[fold].Rows {
+				r.Rows = append(r.Rows, results.Row{Defence: fold, Slice: row.Slice, Metrics: row.Metrics})
+			}
+		}
+		r.Table(w)
+	})
+}
+
+// foldNames are the folds that categories need: all where none are named. The one
+// that leaves nothing out is the first.
+func foldNames(of []string) ([]string, error) {
+	all, domain := tagger.FoldCategories()
+	if len(of) == 0 {
+		of = all
+	}
+	names := []string{tagger.FoldNone}
+	var domains []string
+	for _, c := range of {
+		if domain[c] == "" {
+			return nil, failure("lab/tagger/folds.txt lists the subject of each category", "there is no fold of the category %s", c)
+		}
+		names = append(names, c)
+		if !slices.Contains(domains, domain[c]) {
+			domains = append(domains, domain[c])
+		}
+	}
+	return append(names, domains...), nil
 }
 
 // attackTagger measures how often a private sentence counts as clear under attack.
