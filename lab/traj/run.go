@@ -193,24 +193,26 @@ func Run(ctx context.Context, o Options) (*results.Result, *Report, error) {
 			}
 		}
 	}
-	var kinds []string
-	folds := map[string][]measured{} // of all categories together
+	type kind struct{ defence, slice string }
+	var kinds []kind
+	folds := map[kind][]measured{} // of all categories together
 	for _, a := range o.Ablations {
 		ms, err := r.measure(ctx, a.Defence, a.Only)
 		if err != nil {
 			return nil, nil, err
 		}
 		r.row(res, a.Defence.Name(), a.Slice, ms)
-		if kind, _, ok := strings.Cut(a.Slice, "="); ok && a.Only != "" {
-			if folds[kind] == nil {
-				kinds = append(kinds, kind)
+		if slice, _, ok := strings.Cut(a.Slice, "="); ok && a.Only != "" {
+			k := kind{a.Defence.Name(), slice}
+			if folds[k] == nil {
+				kinds = append(kinds, k)
 			}
-			folds[kind] = append(folds[kind], ms...)
+			folds[k] = append(folds[k], ms...)
 		}
 	}
-	for _, kind := range kinds {
-		r.row(res, o.Ablations[0].Defence.Name(), kind+"=all", folds[kind])
-		operators(res, o.Ablations[0].Defence.Name(), kind+"=all,", folds[kind])
+	for _, k := range kinds {
+		r.row(res, k.defence, k.slice+"=all", folds[k])
+		operators(res, k.defence, k.slice+"=all,", folds[k])
 	}
 	r.compare(res, all)
 	if o.Guesser == nil {

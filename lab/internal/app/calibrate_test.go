@@ -5,15 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/margaydev/margay/declassify"
-	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/lab/calibrate"
-	trajworld "github.com/margaydev/margay/lab/traj/world"
 )
 
 // A gate that fails ends the command with 3; one that was not measured does not.
@@ -66,30 +62,5 @@ func TestScorerNeedsItsModel(t *testing.T) {
 	o.calibrate.scoresModel = "m"
 	if extra, err := models(o); err != nil || extra.Scores == nil || extra.ScoresName != "m" {
 		t.Errorf("%+v, %v", extra, err)
-	}
-}
-
-// A defender that learns is made anew for each category that is held out.
-func TestFoldsAreRetrained(t *testing.T) {
-	mine, err := newOurs(&options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var without []string
-	mine.retrained = func(category string) (declassify.Defender, error) {
-		without = append(without, category)
-		return rules.Defender{}, nil
-	}
-	w := trajworld.Dev()
-	folds, err := mine.held(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(without, w.Categories()) || len(folds) != 2*len(without) {
-		t.Errorf("%d folds, trained without %v", len(folds), without)
-	}
-	mine.retrained = func(string) (declassify.Defender, error) { return nil, errors.New("no") }
-	if _, err := mine.held(w); err == nil {
-		t.Error("training that failed is not an error")
 	}
 }

@@ -29,6 +29,7 @@ type trajOptions struct {
 	model    string
 	world    string // folder
 	names    string // of arguments: empty or redrawn
+	folds    string // folder of networks
 
 	setting *trajworld.Setting // that world's; nil: dev
 	note    string             // about the list of runs
@@ -48,6 +49,7 @@ func trajFlags(c *cobra.Command, o *options) {
 	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	c.Flags().StringVar(&o.traj.causes, "causes", "", "write to a `file` why steps failed and what disclosed the bits, and skip ablations; for seeds from 100 on")
 	c.Flags().StringVar(&o.traj.names, "names", "", "redrawn adds rows on the same trajectories with the names of arguments drawn `anew`")
+	c.Flags().StringVar(&o.traj.folds, "folds", "", "`folder` of networks that margay-lab train tagger --folds made: adds rows of rules+tagger, which it replaces the ablations by")
 	trajOwnFlags(c, o)
 }
 
@@ -81,6 +83,9 @@ func checkTraj(o *options) error {
 	if err := checkDefences(o.traj.defences, trajNames()); err != nil {
 		return err
 	}
+	if o.traj.folds != "" && !wants(o, taggerName) {
+		return usage("give --defence "+taggerName, "--folds is for %s", taggerName)
+	}
 	return openWorld(o)
 }
 
@@ -94,15 +99,18 @@ func checkRobust(o *options) error {
 	return checkTraj(o)
 }
 
+func wants(o *options, name string) bool {
+	return len(o.traj.defences) == 0 || slices.Contains(o.traj.defences, name)
+}
+
 // trajDefences are those that were asked for, or all: the others, then ours,
 // where there are rubrics for them.
 func trajDefences(o *options) (all []defence.Defence, mine *ours, notes []string, err error) {
-	asked := func(name string) bool { return len(o.traj.defences) == 0 || slices.Contains(o.traj.defences, name) }
 	if all, err = defence.Baselines(); err != nil {
 		return nil, nil, nil, err
 	}
-	all = slices.DeleteFunc(all, func(d defence.Defence) bool { return !asked(d.Name()) })
-	if !asked(rulesName) && !asked(taggerName) {
+	all = slices.DeleteFunc(all, func(d defence.Defence) bool { return !wants(o, d.Name()) })
+	if !wants(o, rulesName) && !wants(o, taggerName) {
 		return all, nil, nil, nil
 	}
 	mine, err = newOurs(o)
@@ -112,14 +120,14 @@ func trajDefences(o *options) (all []defence.Defence, mine *ours, notes []string
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if asked(rulesName) {
+	if wants(o, rulesName) {
 		d, err := mine.plain()
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		all = append(all, d)
 	}
-	if asked(taggerName) {
+	if wants(o, taggerName) {
 		d, err := mine.tagged()
 		if err != nil {
 			return nil, nil, nil, err
@@ -152,16 +160,11 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		t.Guesser = guesser
 	}
 	if mine != nil && !t.Causes {
-		ablations, err := mine.ablations()
-		if err != nil {
+		note := ""
+		if t.Ablations, note, err = mine.rows(o); err != nil {
 			return nil, nil, err
 		}
-		held, err := mine.held(o.world())
-		if err != nil {
-			return nil, nil, err
-		}
-		t.Ablations = append(ablations, held...)
-		notes = append(notes, "loro=…: the category's rubric is held out, and the fallback holds; loco=…: the nearest category's replaces it. Nothing is trained or calibrated on trajectories")
+		notes = append(notes, note)
 	}
 	r, rep, err := traj.Run(ctx, t)
 	if err != nil {
@@ -174,6 +177,29 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		}
 	}
 	return r, trajFigures(r, rep), nil
+}
+
+// rows are those in slices of their own, of the defences that were asked for, with a
+// note on them.
+func (m *ours) rows(o *options) (out []traj.Ablation, note string, err error) {
+	add := func(some []traj.Ablation, failed error) {
+		out, err = append(out, some...), errors.Join(err, failed)
+	}
+	if o.traj.folds != "" {
+		rows, card, err := m.folds(o.traj.folds, o.world())
+		if err != nil {
+			return nil, "", err
+		}
+		return rows, fmt.Sprintf("loro=…: the network was trained and calibrated without the category's subject; loco=…: without its domain's; fold=none: without nothing. All of them: %d steps, seed %d. The category has its own rubric", card.Steps, card.Seed), nil
+	}
+	if wants(o, rulesName) {
+		add(m.ablations())
+		add(m.held(o.world()))
+	}
+	if wants(o, taggerName) {
+		add(m.taggerAblations())
+	}
+	return out, "loro=… of rules: the category's rubric is held out, and the fallback holds; loco=… of rules: the nearest category's replaces it. Nothing is trained or calibrated on trajectories", err
 }
 
 func writeCauses(name string, rep *traj.Report) error {

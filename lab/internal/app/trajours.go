@@ -12,6 +12,7 @@ import (
 	"github.com/margaydev/margay/defend/tagger"
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/lab/robust"
+	train "github.com/margaydev/margay/lab/tagger"
 	"github.com/margaydev/margay/lab/traj"
 	"github.com/margaydev/margay/lab/traj/defence"
 	trajworld "github.com/margaydev/margay/lab/traj/world"
@@ -27,17 +28,7 @@ const (
 const challenges = 3
 
 // ours makes Margay's rows from rubrics.
-type ours struct {
-	rubrics *defence.Registry
-	// retrained is a defender that was trained and calibrated without a
-	// category's trajectories, for the rows that hold it out; nil where the
-	// defender learns nothing.
-	retrained func(without string) (declassify.Defender, error)
-	// reader is a defender that finds what no clause does; nil: there is none.
-	// Challenges are measured with it: one that only repeats the clauses can't
-	// leave out anything that the verifier does not see by itself.
-	reader defence.Reader
-}
+type ours struct{ rubrics *defence.Registry }
 
 // newOurs reads the rubrics of the suites traj and robust: those of a folder,
 // or the library.
@@ -85,32 +76,59 @@ func (o *ours) tagged() (defence.Defence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.make(tagger.New(m), nil, func(cfg *defence.MargayConfig) { cfg.Name, cfg.Screener = taggerName, tagger.NewScreener(m) })
+	return o.reads(m, nil)
 }
 
-// ablations leave one check out each.
+// reads is Margay with a network, and with what is changed about it.
+func (o *ours) reads(m *tagger.Model, change func(*defence.MargayConfig)) (defence.Defence, error) {
+	return o.make(tagger.New(m), nil, func(cfg *defence.MargayConfig) {
+		cfg.Name, cfg.Screener = taggerName, tagger.NewScreener(m)
+		if change != nil {
+			change(cfg)
+		}
+	})
+}
+
+// ablations of rules leave one check of the verifier out each.
 func (o *ours) ablations() ([]traj.Ablation, error) {
 	var out []traj.Ablation
-	for _, name := range []defence.Ablation{defence.NoCoverage, defence.NoStructure, defence.NoAudit, defence.NoDefault} {
+	for _, name := range []defence.Ablation{defence.NoCoverage, defence.NoStructure, defence.NoDefault} {
 		d, err := o.make(rules.Defender{}, nil, func(cfg *defence.MargayConfig) { cfg.Without = []defence.Ablation{name} })
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, traj.Ablation{Defence: d, Slice: "ablation=" + string(name)})
 	}
-	if o.reader == nil {
-		return out, nil
-	}
-	careless := defence.Careless{Inner: o.reader, Share: .5}
-	asked, err := o.make(careless, nil, nil)
+	return out, nil
+}
+
+// taggerAblations leave out what the network does, one thing each. Challenges are
+// measured with a defender that is careless as well: they are for what it leaves out.
+func (o *ours) taggerAblations() ([]traj.Ablation, error) {
+	m, err := tagger.Default()
 	if err != nil {
 		return nil, err
 	}
-	unasked, err := o.make(careless, nil, func(cfg *defence.MargayConfig) { cfg.Without = []defence.Ablation{defence.NoChallenges} })
-	if err != nil {
-		return nil, err
+	careless := defence.Careless{Inner: tagger.New(m), Share: .5}
+	var out []traj.Ablation
+	for _, a := range []struct {
+		slice  string
+		change func(*defence.MargayConfig)
+	}{
+		{"ablation=no-screener", func(cfg *defence.MargayConfig) { cfg.Screener = nil }},
+		{"ablation=no-labels", func(cfg *defence.MargayConfig) { cfg.Defender = rules.Defender{} }},
+		{"ablation=no-known-values", func(cfg *defence.MargayConfig) { cfg.Forgets = true }},
+		{"ablation=no-challenges", func(cfg *defence.MargayConfig) { cfg.Challenges = 0 }},
+		{"defender=careless", func(cfg *defence.MargayConfig) { cfg.Defender = careless }},
+		{"defender=careless,ablation=no-challenges", func(cfg *defence.MargayConfig) { cfg.Defender, cfg.Challenges = careless, 0 }},
+	} {
+		d, err := o.reads(m, a.change)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, traj.Ablation{Defence: d, Slice: a.slice})
 	}
-	return append(out, traj.Ablation{Defence: asked, Slice: "defender=careless"}, traj.Ablation{Defence: unasked, Slice: "ablation=" + string(defence.NoChallenges)}), nil
+	return out, nil
 }
 
 // siblings are the categories that are nearest to each other.
@@ -121,28 +139,16 @@ var siblings = map[string]string{
 	"checkout": "e-commerce", "patient-registration": "healthcare-intake",
 }
 
-// without is the defender of the rows that hold a category out.
-func (o *ours) without(category string) (declassify.Defender, error) {
-	if o.retrained == nil {
-		return rules.Defender{}, nil
-	}
-	return o.retrained(category)
-}
-
-// held are the rows of categories whose rubric is held out: with none in its
-// place (loro), and with the nearest category's (loco).
+// held are the rows of rules without a category's rubric: with none in its place
+// (loro), and with the nearest category's (loco).
 func (o *ours) held(w *trajworld.Setting) ([]traj.Ablation, error) {
 	var out []traj.Ablation
 	for _, c := range w.Categories() {
-		d, err := o.without(c)
+		none, err := o.make(rules.Defender{}, []string{c}, nil)
 		if err != nil {
 			return nil, err
 		}
-		none, err := o.make(d, []string{c}, nil)
-		if err != nil {
-			return nil, err
-		}
-		near, err := o.make(d, []string{c}, func(cfg *defence.MargayConfig) {
+		near, err := o.make(rules.Defender{}, []string{c}, func(cfg *defence.MargayConfig) {
 			cfg.Stand = func(of string) string {
 				if of == c {
 					return siblings[c]
@@ -156,6 +162,40 @@ func (o *ours) held(w *trajworld.Setting) ([]traj.Ablation, error) {
 		out = append(out, traj.Ablation{Defence: none, Slice: "loro=" + c, Only: c}, traj.Ablation{Defence: near, Slice: "loco=" + c, Only: c})
 	}
 	return out, nil
+}
+
+// folds are the rows of rules+tagger with networks of a folder that were trained and
+// calibrated without a category's subject (loro), and without its domain's (loco). The
+// category has its own rubric: the defender has not seen what it is for. fold=none is
+// a network that lacks nothing, and had as many steps as those.
+func (o *ours) folds(dir string, w *trajworld.Setting) ([]traj.Ablation, *train.Card, error) {
+	names, err := foldNames(w.Categories())
+	if err != nil {
+		return nil, nil, err
+	}
+	made := map[string]defence.Defence{}
+	var first *train.Card
+	for _, fold := range names {
+		m, card, err := train.ReadFold(dir, fold)
+		if err != nil {
+			return nil, nil, failure("margay-lab train tagger --folds makes them", "the fold %s can't be read: %w", fold, cli.Reason(err))
+		}
+		if first == nil {
+			first = card
+		}
+		if card.Steps != first.Steps || card.Seed != first.Seed || card.Measured != first.Measured {
+			return nil, nil, failure("margay-lab train tagger --folds makes them anew", "the fold %s was trained otherwise than %s", fold, names[0])
+		}
+		if made[fold], err = o.reads(m, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	out := []traj.Ablation{{Defence: made[train.FoldNone], Slice: "fold=" + train.FoldNone}}
+	_, domain := train.FoldCategories()
+	for _, c := range w.Categories() {
+		out = append(out, traj.Ablation{Defence: made[c], Slice: "loro=" + c, Only: c}, traj.Ablation{Defence: made[domain[c]], Slice: "loco=" + c, Only: c})
+	}
+	return out, first, nil
 }
 
 // forged is Margay with a turned defender.

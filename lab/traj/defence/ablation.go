@@ -17,11 +17,9 @@ type Ablation string
 
 // Ablations, by the names of their slices.
 const (
-	NoCoverage   Ablation = "no-coverage"             // predicates match nothing in free text
-	NoStructure  Ablation = "no-structural-fields"    // typed arguments are text like any other
-	NoAudit      Ablation = "no-audit"                // no bound by the dependency graph
-	NoChallenges Ablation = "no-challenges"           // the second pass asks nothing; of a Careless defender
-	NoDefault    Ablation = "no-conservative-default" // what nobody labels passes, and every label is believed
+	NoCoverage  Ablation = "no-coverage"             // predicates match nothing in free text
+	NoStructure Ablation = "no-structural-fields"    // typed arguments are text like any other
+	NoDefault   Ablation = "no-conservative-default" // what nobody labels passes, and every label is believed
 )
 
 // bare takes releases through the verifier's phases without some of them. What
@@ -33,9 +31,6 @@ type bare struct {
 }
 
 func newBare(cfg declassify.Config, without []Ablation) (*bare, error) {
-	if slices.Contains(without, NoChallenges) {
-		cfg.Challenges = 0
-	}
 	v, err := declassify.NewVerification(cfg)
 	return &bare{v, without}, err
 }
@@ -72,6 +67,7 @@ func (b *bare) run(ctx context.Context, c *declassify.Candidate, d *declassify.D
 	d.Read()
 	b.forget(c, d)
 	d.Ask(ctx)
+	defer d.Remember()
 	for {
 		if err := d.Cut(); err != nil {
 			return d.Refuse(err)
@@ -97,7 +93,7 @@ func (b *bare) settle(ctx context.Context, d *declassify.Draft) (fits, again boo
 		case len(fails) > 0:
 			return d.Unprovable(fails), false
 		}
-		if err = d.Charge(); err == nil && !slices.Contains(b.without, NoAudit) {
+		if err = d.Charge(); err == nil {
 			err = d.Audit()
 		}
 		switch {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,9 @@ type MargayConfig struct {
 	// Without leaves checks of the verifier out. What is released then is
 	// charged to nobody's ledger.
 	Without []Ablation
+	// Forgets leaves out, for each release, what earlier ones showed of values: none
+	// is known but those of the call itself.
+	Forgets bool
 	// Stand says which category's rubric stands in for another's; nil: each
 	// has its own.
 	Stand func(category string) string
@@ -55,6 +59,7 @@ type MargayConfig struct {
 type Margay struct {
 	cfg      MargayConfig
 	verifier *declassify.Verifier
+	config   declassify.Config
 	bare     *bare // instead of the verifier, of an ablation
 	book     *ledger.Book
 	begun    atomic.Int64
@@ -75,14 +80,14 @@ func NewMargay(cfg MargayConfig) (*Margay, error) {
 		}
 	}
 	m := &Margay{cfg: cfg, book: book}
-	vc := declassify.Config{
+	m.config = declassify.Config{
 		Resolve: cfg.Resolve, Ledger: book, History: store, Defender: cfg.Defender, Screener: cfg.Screener, Key: sha256.Sum256([]byte("fingerprints")),
 		Challenges: cfg.Challenges, Deadline: cfg.Deadline,
 	}
 	if len(cfg.Without) > 0 {
-		m.bare, err = newBare(vc, cfg.Without)
+		m.bare, err = newBare(m.config, cfg.Without)
 	} else {
-		m.verifier, err = declassify.New(vc)
+		m.verifier, err = declassify.New(m.config)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
@@ -214,7 +219,14 @@ func (s *session) decide(ctx context.Context, c *declassify.Candidate, rules dec
 	if s.m.bare != nil {
 		return s.m.bare.release(ctx, c, rules, &s.chain)
 	}
-	r, err := s.m.verifier.Release(ctx, *c)
+	v := s.m.verifier
+	if s.m.cfg.Forgets { // without a keeper a verifier knows what it has seen itself
+		var err error
+		if v, err = declassify.New(s.m.config); err != nil {
+			return declassify.Release{}, nil, err
+		}
+	}
+	r, err := v.Release(ctx, *c)
 	return r, r.Parts(), err
 }
 
@@ -390,6 +402,7 @@ func over(after map[charge.Hash][charge.Classes]flow.Bits, l *charge.Limits) boo
 type Registry struct {
 	rubrics []*rubric.Rubric
 	key     ed25519.PrivateKey
+	whole   func() (*rubric.Registry, error) // with all of them, made once
 }
 
 // ErrNoRubrics says that there is nothing to run Margay's rows with.
@@ -409,7 +422,19 @@ func NewRegistry(files map[string][]byte) (*Registry, error) {
 	if len(r.rubrics) == 0 {
 		return nil, ErrNoRubrics
 	}
+	r.whole = sync.OnceValues(func() (*rubric.Registry, error) { return r.registered(r.rubrics) })
 	return r, nil
+}
+
+// registered is a registry of rubrics that were signed and verified.
+func (r *Registry) registered(some []*rubric.Rubric) (*rubric.Registry, error) {
+	reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{r.key.Public().(ed25519.PublicKey)}, Now: func() time.Time { return world.Today }})
+	for _, one := range some {
+		if _, err := reg.Add(one.Name(), rubric.Sign(one, r.key)); err != nil {
+			return nil, err
+		}
+	}
+	return reg, nil
 }
 
 // Registered is what Config's rubrics resolve to, with all rubrics and the hashes
@@ -429,14 +454,17 @@ func (r *Registry) Registered() (resolve func(rubric.Query) (*rubric.Resolved, e
 // Config fills in the part of a configuration that comes from rubrics, without
 // those whose name is one of left.
 func (r *Registry) Config(cfg MargayConfig, left ...string) (MargayConfig, error) {
-	reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{r.key.Public().(ed25519.PublicKey)}, Now: func() time.Time { return world.Today }})
-	for _, one := range r.rubrics {
-		if slices.ContainsFunc(left, func(name string) bool { return strings.Contains(one.Name(), name) }) {
-			continue
-		}
-		if _, err := reg.Add(one.Name(), rubric.Sign(one, r.key)); err != nil {
-			return cfg, err
-		}
+	some := slices.DeleteFunc(slices.Clone(r.rubrics), func(one *rubric.Rubric) bool {
+		return slices.ContainsFunc(left, func(name string) bool { return strings.Contains(one.Name(), name) })
+	})
+	reg, err := r.whole()
+	if len(some) < len(r.rubrics) {
+		reg, err = r.registered(some)
+	}
+	if err != nil {
+		return cfg, err
+	}
+	for _, one := range some {
 		cfg.Rubrics = append(cfg.Rubrics, one.Canonical())
 	}
 	cfg.Resolve = func(q rubric.Query) (declassify.Rules, error) {
