@@ -5,9 +5,13 @@
 // of Go's standard library. Templates and long lists are split between training,
 // calibration and test, and each of the latter two has a category of its own; the test
 // also has the templates of an author who wrote nothing else. data/kinds says which kinds
-// of things words stand for; the table goes into the weights. The
-// same seed and the same Go release give the same weights on machines of one
-// architecture.
+// of things words stand for; the table goes into the weights. The same seed and the same
+// Go release give the same weights on machines of one architecture.
+//
+// A fold leaves a subject out of training and calibration: folds.txt says what belongs
+// to it, and has the rule. All of it is for the test. The table of kinds stays whole: it
+// is the general vocabulary that an unseen subject is read by. A card has the hash of the
+// corpus, and with it of what the fold left out.
 //
 // A second stage goes on from there by the reward of lab/reward (grpo.go). Its policy is
 // the deployed reading with chances in place of thresholds (policy.go), and Sweep measures

@@ -34,6 +34,20 @@
 // oracle. loro=all and loco=all are the rows of all categories together, each
 // held out once; loro=all,operator=… are theirs by operator.
 //
+// Held-out categories of rules+tagger, with the networks of margay-lab train tagger
+// --folds, follow OCELOT's protocols (section 5.3). There a rubric is held out of training
+// and calibration, and then used: a category is measured with its own rubric by a
+// defender that never saw what it is for. loro=C: the network was trained and
+// calibrated without C's subject, as lab/tagger/folds.txt has it. loco=C: also without
+// the subjects of the other categories of its domain, so that no sibling was seen.
+// fold=none is a network of as many steps that lacks nothing, on all trajectories. Costs
+// are those of the rubrics: none is fitted to trajectories, so there is nothing to
+// derive anew. The bound of the screener's error is that of the network that is shipped.
+//
+// rules learns nothing, so its rows of the same names hold the rubric itself out: loro=C
+// leaves nothing in its place, so that next to nothing is released, and loco=C puts the
+// nearest category's in its place.
+//
 // Report.Failed and Report.Leaked count by cause why steps failed, and which
 // arguments disclosed the bits. They are for work on seeds from
 // DevelopmentSeed on.

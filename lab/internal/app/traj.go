@@ -49,7 +49,7 @@ func trajFlags(c *cobra.Command, o *options) {
 	c.Flags().IntVar(&o.traj.seeds, "seeds", traj.Seeds, "seeds, from --seed on")
 	c.Flags().StringVar(&o.traj.causes, "causes", "", "write to a `file` why steps failed and what disclosed the bits, and skip ablations; for seeds from 100 on")
 	c.Flags().StringVar(&o.traj.names, "names", "", "redrawn adds rows on the same trajectories with the names of arguments drawn `anew`")
-	c.Flags().StringVar(&o.traj.folds, "folds", "", "`folder` of networks that margay-lab train tagger --folds made: adds rows of rules+tagger, which it replaces the ablations by")
+	c.Flags().StringVar(&o.traj.folds, "folds", "", "`folder` of networks that margay-lab train tagger --folds made: rows of rules+tagger with each category held out, in place of ablations")
 	trajOwnFlags(c, o)
 }
 
