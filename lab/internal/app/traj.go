@@ -181,25 +181,25 @@ func runTraj(ctx context.Context, o *options) (*results.Result, []report.Figure,
 
 // rows are those in slices of their own, of the defences that were asked for, with a
 // note on them.
-func (m *ours) rows(o *options) (out []traj.Ablation, note string, err error) {
-	add := func(some []traj.Ablation, failed error) {
-		out, err = append(out, some...), errors.Join(err, failed)
-	}
-	if o.traj.folds != "" {
-		rows, card, err := m.folds(o.traj.folds, o.world())
+func (o *ours) rows(opts *options) ([]traj.Ablation, string, error) {
+	if opts.traj.folds != "" {
+		rows, card, err := o.folds(opts.traj.folds, opts.world())
 		if err != nil {
 			return nil, "", err
 		}
 		return rows, fmt.Sprintf("loro=…: the network was trained and calibrated without the category's subject; loco=…: without its domain's; fold=none: without nothing. All of them: %d steps, seed %d. The category has its own rubric", card.Steps, card.Seed), nil
 	}
-	if wants(o, rulesName) {
-		add(m.ablations())
-		add(m.held(o.world()))
+	var out []traj.Ablation
+	var failed error
+	add := func(some []traj.Ablation, err error) { out, failed = append(out, some...), errors.Join(failed, err) }
+	if wants(opts, rulesName) {
+		add(o.ablations())
+		add(o.held(opts.world()))
 	}
-	if wants(o, taggerName) {
-		add(m.taggerAblations())
+	if wants(opts, taggerName) {
+		add(o.taggerAblations())
 	}
-	return out, "loro=… of rules: the category's rubric is held out, and the fallback holds; loco=… of rules: the nearest category's replaces it. Nothing is trained or calibrated on trajectories", err
+	return out, "loro=… of rules: the category's rubric is held out, and the fallback holds; loco=… of rules: the nearest category's replaces it. Nothing is trained or calibrated on trajectories", failed
 }
 
 func writeCauses(name string, rep *traj.Report) error {
