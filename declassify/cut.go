@@ -37,7 +37,7 @@ type Piece struct {
 	fields []string
 	any    bool
 	told   bool     // it tells a value as only such values are told
-	strict []string // those that a clause is sure of, in a typed argument
+	strict []string // others that a clause is sure of in it
 	typed  bool     // the whole of a typed argument
 	schema string   // its field
 	plain  bool     // in a typed argument of no field
@@ -194,6 +194,7 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 			l := &labels[a.label]
 			a.fields, a.any, a.Field, a.sure = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field, slices.Contains(s.Only, l.Field)
 			a.canon, a.told = r.canonical(s.Start, s.End, l.Field), k.rules.Told(l.Field, a.text)
+			a.strict = k.others(r.Matches, l.Field, s.Start, s.End)
 			if !a.any && !slices.Contains(s.Only, l.Field) {
 				a.why, a.Field = rule.Mislabelled, Unknown
 			}
@@ -243,14 +244,22 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 			continue
 		}
 		a.fields = append(a.fields, m.Field)
-		if m.Field != field && k.rules.Only(m) && (m.Clause != known.Clause || !schema.MadeOf(field, m.Field)) {
-			a.strict = append(a.strict, m.Field)
-		}
 	}
+	a.strict = k.others(r.Matches, field, 0, len(p.Text))
 	if a.token == "" {
 		a.canon = r.canonical(0, len(a.text), field)
 	}
 	k.add(a)
+}
+
+// others are the fields of which clauses are surely right within a place, besides one.
+func (k *cutter) others(all []rubric.Match, field string, start, end int) (out []string) {
+	for _, m := range all {
+		if m.Field != rubric.AnyField && m.Field != field && m.Start >= start && m.End <= end && k.rules.Only(m) && (m.Clause != known.Clause || !schema.MadeOf(field, m.Field)) {
+			out = append(out, m.Field)
+		}
+	}
+	return out
 }
 
 // canonical is the value of a field that was seen, of which a place has a spelling;

@@ -87,9 +87,9 @@ func (d *Draft) Remember() {
 	}
 }
 
-// see notes a value, and what else the rubrics call it.
+// see notes a value, and the codes of all such values.
 func (d *Draft) see(field, text string) {
-	for _, s := range append([]string{text}, d.rules.Spellings(field, text)...) {
+	for _, s := range append([]string{text}, d.rules.Codes(field, text)...) {
 		d.seen.See(known.Value{Field: field, Text: s})
 	}
 }

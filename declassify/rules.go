@@ -55,8 +55,8 @@ type Values interface {
 	// Told reports whether a text tells a value of a field in a way that only
 	// such values are told: a date or an age, an amount, a listed value.
 	Told(field, text string) bool
-	// Spellings returns what else a listed value is called.
-	Spellings(field, value string) []string
+	// Codes returns the codes of all listed values, if a value is one of them.
+	Codes(field, value string) []string
 	// Fill fills a template from non-secret task fields.
 	Fill(template string, context map[string]string) (string, error)
 	// Normal returns the form that all spellings of a value share.

@@ -14,10 +14,10 @@ func (r *Resolved) Told(field, text string) bool {
 	return ok
 }
 
-// Spellings returns what a rubric lists for a value besides, such as its codes.
-func (r *Resolved) Spellings(field, value string) []string {
+// Codes returns the codes of a field's listed values, if a value is one of them.
+func (r *Resolved) Codes(field, value string) []string {
 	for _, f := range r.having(field) {
-		return f.Chain.Spellings(value)
+		return f.Chain.Codes(value)
 	}
 	return nil
 }

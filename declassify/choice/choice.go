@@ -63,10 +63,9 @@ func (a *Atom) Choose(ch flow.Channel, class flow.Class) (op, floor int, lost bo
 			return o.Kind >= rubric.Generalize || ch == flow.ChannelModel && o == Pseudonym
 		})
 		floor = op
-	case a.Necessity == rubric.Useful && class == flow.RequiredService && (a.Typed || a.Plain || ch == flow.ChannelTool && a.Ops[len(a.Ops)-1].Kind == rubric.Identity):
-		// A service that the task needs asks for it by its schema, or is told it in
-		// a text where the rubric lets it have it as it is, and the rubric calls it
-		// useful: use the finest form that is admitted and fits.
+	case a.Necessity == rubric.Useful && (a.Typed || a.Plain) && class == flow.RequiredService:
+		// A service that the task needs asks for it by its schema, and the rubric
+		// calls it useful: use the finest form that is admitted and fits.
 		op = len(a.Ops) - 1
 	case a.Necessity == rubric.Useful && ch == flow.ChannelModel && pseudonym >= 0:
 		// It plans with the pseudonym; a cell of the hierarchy would only spend

@@ -57,7 +57,7 @@ func (s *Set) spell(v Value, text string) {
 		s.address(v, text)
 	default:
 		s.phrase(v, words...)
-		if n := len(words); n > 1 && n <= 4 {
+		if n := len(words); n > 1 && n <= 4 && (digits == 0 || len(strings.Join(words, "")) > digits+4) { // not 11 E, of E11
 			s.phrase(v, slices.Concat(words[n-1:], words[:n-1])...) // disorder, bipolar
 		}
 		if len(words) > 1 || digits > 0 {

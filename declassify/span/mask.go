@@ -65,6 +65,9 @@ func Held(spans []Span) []Span {
 // stay, up to the next space. It reports whether there was any.
 func Without(text string, spans []Span, places []Place) (out []Span, some bool) {
 	for i, s := range spans {
+		for len(places) > 0 && places[0].End <= s.Start {
+			places = places[1:]
+		}
 		if s.Held() {
 			out = append(out, s)
 			continue
@@ -86,6 +89,9 @@ func Without(text string, spans []Span, places []Place) (out []Span, some bool) 
 			}
 		}
 		for _, p := range places {
+			if p.Start >= s.End {
+				break
+			}
 			if p.Start, p.End = max(p.Start, from, at), min(p.End, to); p.Start < p.End {
 				keep(p.Start)
 				at, some = p.End, true

@@ -149,12 +149,15 @@ func spellsText(run string) bool {
 			return true
 		}
 	}
-	upper, least := strings.ToUpper(run), long
-	if upper == run {
-		least = short
+	upper := strings.ToUpper(run)
+	if strings.ContainsAny(run, "0189") { // not of base32
+		return false
 	}
 	b, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(upper)
-	return says(b, least, usual)
+	if strings.ContainsAny(run, "234567") && (upper == run || strings.ToLower(run) == run) { // few names have those digits alone
+		return says(b, short, unicode.IsGraphic)
+	}
+	return says(b, long, usual)
 }
 
 // says reports whether bytes are a text of some length with no characters but some.

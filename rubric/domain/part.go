@@ -33,7 +33,7 @@ type Part struct {
 	find finder
 	told teller // nil where texts do not tell values
 
-	spellings func(value string) []string // nil where values are not listed
+	codes func(value string) []string // nil where values are not listed
 }
 
 // teller returns bounds of the value that a text tells in other words, as the part's own
@@ -63,13 +63,14 @@ func (p *Part) Told(text string, today time.Time) (t spoken.Told[string], ok boo
 	return p.told(text, today)
 }
 
-// Spellings returns all that a table lists for a value, with its codes; nil if it is not
-// listed. It must not be changed.
-func (p *Part) Spellings(value string) []string {
-	if p.spellings == nil {
+// Codes returns the codes of all values of a table that lists a value; nil if none does.
+// They are those of all values, so that what is withheld by them does not say which value
+// is known. They must not be changed.
+func (p *Part) Codes(value string) []string {
+	if p.codes == nil {
 		return nil
 	}
-	return p.spellings(value)
+	return p.codes(value)
 }
 
 // maxTotal bounds the sum of masses, so that sums are exact.

@@ -92,7 +92,7 @@ func (p *Part) dates(s *Spec, columns []string) error {
 	}
 	p.told = func(text string, today time.Time) (spoken.Told[string], bool) {
 		d, ok := spoken.Days(text, today)
-		return spoken.Told[string]{From: d.From.Format(time.DateOnly), To: d.To.Format(time.DateOnly), All: d.All}, ok
+		return spoken.Told[string]{From: d.From.Format(time.DateOnly), To: d.To.Format(time.DateOnly)}, ok
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (p *Part) numbers(s *Spec, columns []string) error {
 	}
 	p.told = func(text string, _ time.Time) (spoken.Told[string], bool) {
 		a, ok := spoken.Amounts(text)
-		return spoken.Told[string]{From: strconv.Itoa(a.From), To: strconv.Itoa(a.To), All: a.All}, ok
+		return spoken.Told[string]{From: strconv.Itoa(a.From), To: strconv.Itoa(a.To)}, ok
 	}
 	return nil
 }

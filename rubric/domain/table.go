@@ -49,7 +49,7 @@ func (p *Part) table(spec *Spec, columns []string) error {
 	if len(t.Columns) == 0 || len(t.Rows) == 0 {
 		return errors.New("a table has columns and rows")
 	}
-	index, spelt := map[string]int{}, make([][]string, len(t.Rows))
+	index, codes := map[string]int{}, []string{}
 	names := make([][]string, len(t.Rows))
 	rest := -1
 	for i, row := range t.Rows {
@@ -66,8 +66,11 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return fmt.Errorf("row %d, %s: %w", i+1, t.Columns[j], err)
 			}
 			switch {
-			case t.Columns[j] == "also", t.Columns[j] == "codes":
+			case t.Columns[j] == "also":
 				spellings = append(spellings, list...)
+				continue
+			case t.Columns[j] == "codes":
+				spellings, codes = append(spellings, list...), append(codes, list...)
 				continue
 			case list != nil:
 				return fmt.Errorf("row %d, %s: only also and codes are lists", i+1, t.Columns[j])
@@ -106,7 +109,6 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return fmt.Errorf("rows %d and %d have the same key", other+1, i+1)
 			}
 			index[k] = i
-			spelt[i] = append(spelt[i], s)
 		}
 	}
 	for _, c := range columns {
@@ -126,14 +128,14 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return i, normal, true
 			}
 		}
-		if k, ok := t.within(index, v); ok {
+		if k, ok := t.within(index, v); ok && rest >= 0 {
 			return index[Fold(k)], normal, len(ks) > 0
 		}
 		return rest, normal, rest >= 0 && len(ks) > 0
 	}
-	p.spellings = func(v string) []string {
-		if i, ok := index[Fold(v)]; ok && t.listsValues() {
-			return spelt[i]
+	p.codes = func(v string) []string {
+		if _, ok := index[Fold(v)]; ok && t.listsValues() {
+			return codes
 		}
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/margaydev/margay/declassify"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/schema"
@@ -156,6 +158,93 @@ func TestToldReleases(t *testing.T) {
 			t.Errorf("%q: atoms %v", c.said, got.Atoms)
 		} else if i >= 0 && got.Atoms[i].Cost != r.Cost(c.field, got.Atoms[i].Op) {
 			t.Errorf("%q: costs %v", c.said, got.Atoms[i].Cost)
+		}
+	}
+}
+
+// releaseOf releases one text, all of which is labelled as a field.
+func releaseOf(t *testing.T, v *declassify.Verifier, action string, class flow.Class, arg schema.Arg, text string) (string, flow.Bits) {
+	t.Helper()
+	r, err := v.Release(t.Context(), declassify.Candidate{
+		Trajectory: "t", Decision: "d", Tool: schema.Tool{Name: "ask", Action: action, Sink: "desk", Class: class, Channel: flow.ChannelTool, Args: []schema.Arg{arg}},
+		Parts: []declassify.Part{{Path: arg.Path, Text: text}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Parts()) == 0 {
+		return "", 0
+	}
+	return r.Parts()[0].Text, r.Entry.Charge
+}
+
+// TestToldIsNotRaw: a text that tells a value is not sent as it is, whatever it says
+// besides, unless it is a date in numbers.
+func TestToldIsNotRaw(t *testing.T) {
+	v, _ := verifierWith(t, rulesOf(t, "hr-payroll"), rules.Defender{})
+	hidden := strings.Map(func(r rune) rune { return 0xe0000 + r }, "password hunter2")
+	for text, field := range map[string]string{
+		"1 May 1980" + hidden: "dob", "of the in on and day 1 May 1980": "dob", "85 grand" + hidden: "salary", "eighty-five grand": "salary",
+		"08/30/1952\u200b": "dob", "08/30/1952": "",
+	} {
+		arg := schema.Arg{Path: "x", Field: field}
+		if field == "" {
+			arg.Field = "dob"
+		}
+		if got, _ := releaseOf(t, v, "hr-payroll", flow.RequiredService, arg, text); (got == text) != (field == "") {
+			t.Errorf("%+q became %+q", text, got)
+		}
+	}
+}
+
+// TestOneValueOneName: values that count as the same have the same names.
+func TestOneValueOneName(t *testing.T) {
+	r := rulesOf(t, "hr-payroll")
+	words := strings.Fields("paris Paris Berlin berlin Phoenix phoenix , ; x AZ az Toronto toronto near asthma Asthma diabetes E11")
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 5).Draw(t, name), " ")
+		}
+		a := draw("a")
+		b := rapid.SampledFrom([]func(string) string{strings.ToLower, strings.ToUpper, func(s string) string { return strings.ReplaceAll(s, " ,", ",") }, func(string) string { return draw("b") }}).Draw(t, "to")(a)
+		for _, f := range []string{"address", "diagnosis"} {
+			if r.Normal(f, a) != r.Normal(f, b) {
+				continue
+			}
+			for level := 1; level <= len(r.LevelNames(f)); level++ {
+				if x, y := levelOf(r, f, level, a), levelOf(r, f, level, b); x != y {
+					t.Fatalf("%q and %q are one %s, and called %q and %q", a, b, f, x, y)
+				}
+			}
+		}
+	})
+}
+
+// TestCodesTellNoValue: which code of an illness is withheld does not say which is known.
+func TestCodesTellNoValue(t *testing.T) {
+	var seen []string
+	for _, ill := range []string{"type 2 diabetes", "asthma"} {
+		v, _ := verifierWith(t, rulesOf(t, "hr-payroll"), rules.Defender{})
+		releaseOf(t, v, "hr-payroll", flow.SemiTrusted, schema.Arg{Path: "d", Field: "diagnosis"}, ill)
+		got, _ := releaseOf(t, v, "hr-payroll", flow.SemiTrusted, schema.Arg{Path: "query"}, "the codes I10, J45, E11, F32, B20 and page 11 (e)")
+		seen = append(seen, got)
+	}
+	if seen[0] != seen[1] || strings.Contains(seen[0], "E11") {
+		t.Errorf("%q", seen)
+	}
+}
+
+// TestSeveralSecretsAddUp: a text that a clause takes for one value pays for all that it
+// holds, or does not go out as it is.
+func TestSeveralSecretsAddUp(t *testing.T) {
+	for action, class := range map[string]flow.Class{"travel-booking": flow.RequiredService, "hr-payroll": flow.RequiredService, "payments": flow.RequiredService} {
+		r := rulesOf(t, action)
+		text := "5 Rue X, Paris; passport no. K1234567; and (415) 555-0100"
+		v, _ := verifierWith(t, r, told{text: "address"})
+		got, charged := releaseOf(t, v, action, class, schema.Arg{Path: "address", Free: true}, text)
+		least := r.Cost("address", rubric.Op{Kind: rubric.Identity}) + r.Cost("phone", rubric.Op{Kind: rubric.Identity})
+		if got == text && charged < least {
+			t.Errorf("%s: raw, for %v of %v", action, charged, least)
 		}
 	}
 }

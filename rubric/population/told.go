@@ -1,6 +1,8 @@
 package population
 
 import (
+	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/margaydev/margay/rubric/domain"
@@ -10,27 +12,33 @@ import (
 // Told returns bounds of the value that a text tells, as [domain.Part.Told] does. A
 // product, and a field that reads a part of another one's values, have none.
 func (c *Chain) Told(text string, today time.Time) (t spoken.Told[string], ok bool) {
-	if len(c.pop.parts) != 1 || c.reads != nil || len(text) > MaxValue {
+	if len(c.pop.parts) != 1 || c.reads != nil || len(text) > maxTold {
 		return t, false
 	}
 	return c.pop.parts[0].Told(text, today)
 }
 
-// Spellings returns all that the population lists for a value, as
-// [domain.Part.Spellings] does.
-func (c *Chain) Spellings(value string) []string {
+// Codes returns the codes of the values that the population lists with a value, as
+// [domain.Part.Codes] does.
+func (c *Chain) Codes(value string) []string {
 	if len(c.pop.parts) != 1 || c.reads != nil {
 		return nil
 	}
-	return c.pop.parts[0].Spellings(value)
+	return c.pop.parts[0].Codes(value)
 }
 
+// maxTold bounds the bytes of a text in which a value is told.
+const maxTold = 256
+
+// plainDate matches a date that holds nothing besides.
+var plainDate = regexp.MustCompile(`^\d{1,4}([/.-])\d{1,2}[/.-]\d{1,4}$`)
+
 // LabelOf is the text for the value that a text tells at a level that does not
-// distinguish its bounds; at level 0 the text, if it holds nothing besides. It wraps
-// ErrOutside.
+// distinguish its bounds. At level 0 it is the text, if that is a date of numbers: words
+// could say something besides. It wraps ErrOutside.
 func (c *Chain) LabelOf(level int, text string, today time.Time) (string, error) {
 	t, ok := c.Told(text, today)
-	if !ok || level == 0 && !t.All {
+	if !ok || level == 0 && !plainDate.MatchString(text) {
 		return "", ErrOutside
 	}
 	from, err := c.Label(level, t.From)
@@ -45,20 +53,21 @@ func (c *Chain) LabelOf(level int, text string, today time.Time) (string, error)
 }
 
 // Normal returns a value's normal form: the same for values that differ only in how they
-// are written or told. A value outside of the population is folded.
+// are written or told, and that have the same names at all levels. A value outside of the
+// population is folded.
 func (c *Chain) Normal(value string, today time.Time) string {
 	if len(value) > MaxValue {
 		return value
 	}
-	if _, normal, err := c.find(value); err == nil {
-		return normal
+	if atoms, normal, err := c.find(value); err == nil {
+		return fmt.Sprint(normal, " ", atoms)
 	}
 	switch t, ok := c.Told(value, today); {
 	case ok && t.From != t.To:
 		return "from " + t.From + " to " + t.To
 	case ok:
-		if _, normal, err := c.find(t.From); err == nil {
-			return normal
+		if atoms, normal, err := c.find(t.From); err == nil {
+			return fmt.Sprint(normal, " ", atoms)
 		}
 	}
 	return domain.Fold(value)

@@ -147,22 +147,22 @@ type issuer struct {
 }
 
 var issuers = []issuer{
-	{"1", "1", 15, 15},       // airlines (UATP)
-	{"2200", "2204", 16, 19}, // Mir
+	{"1", "1", 15, 19},       // airlines (UATP), and domestic networks
+	{"2131", "2131", 15, 15}, // JCB
+	{"2200", "2205", 16, 19}, // Mir, Borica
 	{"2221", "2720", 16, 16}, // Mastercard
 	{"300", "305", 14, 19},   // Diners Club
-	{"309", "309", 14, 19},
-	{"34", "34", 15, 15}, // American Express
+	{"309", "31", 14, 19},    // and T-Union
+	{"34", "34", 15, 15},     // American Express
 	{"37", "37", 15, 15},
 	{"3528", "3589", 16, 19}, // JCB
 	{"36", "36", 14, 19},     // Diners Club
 	{"38", "39", 14, 19},
-	{"4", "4", 13, 19},       // Visa
-	{"50", "50", 12, 19},     // Maestro
-	{"51", "55", 16, 16},     // Mastercard
-	{"56", "69", 12, 19},     // Maestro, Discover, UnionPay and others
-	{"81", "81", 16, 19},     // UnionPay
-	{"9792", "9792", 16, 16}, // Troy
+	{"4", "4", 13, 19},   // Visa
+	{"50", "50", 12, 19}, // Maestro
+	{"51", "55", 16, 16}, // Mastercard
+	{"56", "69", 12, 19}, // Maestro, Discover, UnionPay and others
+	{"8", "9", 15, 19},   // domestic networks: RuPay, Humo, Uzcard, Napas, Troy and others
 }
 
 func iban(s string) bool { return idnumber.IBAN([]byte(strings.ToUpper(s))) }

@@ -7,11 +7,7 @@ import (
 )
 
 // Told is what a text tells: a value, or bounds of one.
-type Told[T any] struct {
-	From, To T
-	// All: the text holds nothing besides.
-	All bool
-}
+type Told[T any] struct{ From, To T }
 
 // maxYears bounds how far the days may be apart that a text may mean.
 const maxYears = 11
@@ -30,7 +26,7 @@ func Days(text string, today time.Time) (t Told[time.Time], ok bool) {
 		}
 		ok = true
 	}
-	links, dated := 0, false
+	dated := false
 	for i := 0; i < len(tokens); {
 		days, n := DayAt(tokens, i)
 		dated = dated || n > 0
@@ -44,11 +40,7 @@ func Days(text string, today time.Time) (t Told[time.Time], ok bool) {
 				add(at, at)
 			}
 		}
-		if n == 0 && linking[tokens[i].Text] {
-			links++
-		}
 		i += max(n, 1)
-		t.All = ok && n+links == len(tokens)
 	}
 	if dated || slices.ContainsFunc(tokens, func(t Token) bool { return !birthish(t.Text) }) {
 		return t, ok && t.To.Before(t.From.AddDate(maxYears, 0, 0))
@@ -151,7 +143,7 @@ func Amounts(text string) (t Told[int], ok bool) {
 		v, n := AmountAt(tokens, i)
 		if n > 0 && v >= leastAmount {
 			if !ok {
-				t = Told[int]{v, v, n == len(tokens)}
+				t = Told[int]{v, v}
 			}
 			t.From, t.To, ok = min(t.From, v), max(t.To, v), true
 		}
