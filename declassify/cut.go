@@ -193,8 +193,7 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 			a.label = from + s.Label
 			l := &labels[a.label]
 			a.fields, a.any, a.Field, a.sure = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field, slices.Contains(s.Only, l.Field)
-			a.canon, a.told = r.canonical(s.Start, s.End, l.Field), k.rules.Told(l.Field, a.text)
-			a.strict = k.others(r.Matches, l.Field, s.Start, s.End)
+			a.canon, a.told, a.strict = r.canonical(s.Start, s.End, l.Field), k.rules.Told(l.Field, a.text), k.others(r.Matches, l.Field, s.Start, s.End)
 			if !a.any && !slices.Contains(s.Only, l.Field) {
 				a.why, a.Field = rule.Mislabelled, Unknown
 			}
@@ -237,15 +236,14 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 			a.trust(l, distrust)
 		}
 	}
+	a.match, a.strict = len(r.Matches) > 0, k.others(r.Matches, field, 0, len(p.Text))
 	for _, m := range r.Matches {
-		a.match = true
 		if m.Field == rubric.AnyField {
 			a.any = true
-			continue
+		} else {
+			a.fields = append(a.fields, m.Field)
 		}
-		a.fields = append(a.fields, m.Field)
 	}
-	a.strict = k.others(r.Matches, field, 0, len(p.Text))
 	if a.token == "" {
 		a.canon = r.canonical(0, len(a.text), field)
 	}

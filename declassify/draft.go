@@ -16,6 +16,7 @@ import (
 	"github.com/margaydev/margay/declassify/rule"
 	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/declassify/shown"
+	"github.com/margaydev/margay/declassify/span"
 	"github.com/margaydev/margay/declassify/terms"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
@@ -65,7 +66,7 @@ const maxRounds = 64
 func (v *Verification) Draft(c *Candidate, rules Rules, past *Past, s *charge.State) (*Draft, error) {
 	in := informed{rules, known.NewFinder(&past.Seen, rules.Fields())}
 	d := &Draft{
-		cutter: cutter{c: c, rules: in, known: in.known, lost: past.Seen.Lost(), screen: screen{by: v.cfg.Screener, ctx: context.Background()}, class: c.Tool.Class.Known(), fields: rules.Fields()},
+		cutter: cutter{c: c, rules: in, known: in.known, lost: past.Seen.Lost(), screen: screen{by: v.cfg.Screener, ctx: context.Background(), seen: map[string][]span.Place{}}, class: c.Tool.Class.Known(), fields: rules.Fields()},
 		v:      v, before: &past.Shown, seen: &past.Seen, s: s, hashes: terms.Hashes(rules.Hashes()), r: &Release{}, clock: lap{time.Now()},
 	}
 	for i := range c.Parts {

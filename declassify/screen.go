@@ -43,9 +43,6 @@ func (k *cutter) screened(part int, text string, spans []span.Span) []span.Span 
 		if found, err = s.by.Clear(s.ctx, masked.Text); err != nil {
 			found = nil
 		}
-		if s.seen == nil {
-			s.seen = map[string][]span.Place{}
-		}
 		s.seen[masked.Text] = found
 	}
 	places := make([]span.Place, len(found))

@@ -31,14 +31,16 @@ type Part struct {
 	Columns map[string]Column
 
 	find finder
-	told teller // nil where texts do not tell values
+	// Told returns bounds of the value that a text tells, as the part's own values are
+	// written: a date in words, an age, an amount in a sentence, a listed value among other
+	// words. It reports false if the text tells none.
+	Told func(text string, today time.Time) (spoken.Told[string], bool)
 
-	codes func(value string) []string // nil where values are not listed
+	// Codes returns the codes of all values of a table that lists a value; nil if it does
+	// not. They are those of all values, so that what is withheld by them does not say
+	// which value is known. They must not be changed.
+	Codes func(value string) []string
 }
-
-// teller returns bounds of the value that a text tells in other words, as the part's own
-// values are written. It reports false if it tells none.
-type teller func(text string, today time.Time) (spoken.Told[string], bool)
 
 // finder returns the atom that a value is in and the value's normal form. It
 // reports false for a value that the part does not have.
@@ -54,25 +56,6 @@ type Column struct {
 // have the same one. It reports false for a value that the part does not have.
 func (p *Part) Find(value string) (atom int, normal string, ok bool) { return p.find(value) }
 
-// Told returns bounds of the value that a text tells: a date in words, an age, an amount
-// in a sentence, a listed value among other words.
-func (p *Part) Told(text string, today time.Time) (t spoken.Told[string], ok bool) {
-	if p.told == nil {
-		return t, false
-	}
-	return p.told(text, today)
-}
-
-// Codes returns the codes of all values of a table that lists a value; nil if none does.
-// They are those of all values, so that what is withheld by them does not say which value
-// is known. They must not be changed.
-func (p *Part) Codes(value string) []string {
-	if p.codes == nil {
-		return nil
-	}
-	return p.codes(value)
-}
-
 // maxTotal bounds the sum of masses, so that sums are exact.
 const maxTotal = 1 << 62
 
@@ -80,7 +63,7 @@ var errKind = errors.New("a population is one of uniform, dates, numbers, table 
 
 // New makes a part with columns; its name is that of the Spec.
 func New(s *Spec, columns []string) (*Part, error) {
-	p := &Part{Name: s.Name, Columns: map[string]Column{}}
+	p := &Part{Name: s.Name, Columns: map[string]Column{}, Codes: func(string) []string { return nil }, Told: func(string, time.Time) (t spoken.Told[string], ok bool) { return t, false }}
 	var build func(*Spec, []string) error
 	for _, kind := range []struct {
 		is    bool

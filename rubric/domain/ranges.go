@@ -90,7 +90,7 @@ func (p *Part) dates(s *Spec, columns []string) error {
 		}
 		return month(t) - first, t.Format(time.DateOnly), true
 	}
-	p.told = func(text string, today time.Time) (spoken.Told[string], bool) {
+	p.Told = func(text string, today time.Time) (spoken.Told[string], bool) {
 		d, ok := spoken.Days(text, today)
 		return spoken.Told[string]{From: d.From.Format(time.DateOnly), To: d.To.Format(time.DateOnly)}, ok
 	}
@@ -171,7 +171,7 @@ func (p *Part) numbers(s *Spec, columns []string) error {
 		}
 		return i, strconv.FormatInt(n, 10), i >= 0
 	}
-	p.told = func(text string, _ time.Time) (spoken.Told[string], bool) {
+	p.Told = func(text string, _ time.Time) (spoken.Told[string], bool) {
 		a, ok := spoken.Amounts(text)
 		return spoken.Told[string]{From: strconv.Itoa(a.From), To: strconv.Itoa(a.To)}, ok
 	}

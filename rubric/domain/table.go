@@ -133,14 +133,14 @@ func (p *Part) table(spec *Spec, columns []string) error {
 		}
 		return rest, normal, rest >= 0 && len(ks) > 0
 	}
-	p.codes = func(v string) []string {
+	p.Codes = func(v string) []string {
 		if _, ok := index[Fold(v)]; ok && t.listsValues() {
 			return codes
 		}
 		return nil
 	}
 	if t.listsValues() || t.Key == "place" {
-		p.told = func(text string, _ time.Time) (spoken.Told[string], bool) {
+		p.Told = func(text string, _ time.Time) (spoken.Told[string], bool) {
 			k, ok := t.within(index, text)
 			return spoken.Told[string]{From: k, To: k}, ok
 		}

@@ -19,7 +19,7 @@ func (c *Chain) Told(text string, today time.Time) (t spoken.Told[string], ok bo
 }
 
 // Codes returns the codes of the values that the population lists with a value, as
-// [domain.Part.Codes] does.
+// [domain.Part] has them.
 func (c *Chain) Codes(value string) []string {
 	if len(c.pop.parts) != 1 || c.reads != nil {
 		return nil
