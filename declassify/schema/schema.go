@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/margaydev/margay/flow"
 )
@@ -41,13 +42,15 @@ type Arg struct {
 // contact are the fields that say who somebody is, to a sink that delivers to them.
 var contact = []string{"email", "legal-name", "phone"}
 
-var address = regexp.MustCompile(`^(?:[#@]?[\p{L}\p{N}._+-]{1,64}(?:@[\p{L}\p{N}.-]{1,255})?|\+?[\d ()./-]{5,24}|\p{L}[\p{L}.'’-]{0,40}(?: \p{L}[\p{L}.'’-]{0,40}){0,4})$`)
+var address = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[#@]?[\p{L}\p{N}._+-]{1,64}(?:@[\p{L}\p{N}.-]{1,255})?|\+?[\d ()./-]{5,24}|\p{L}[\p{L}.'’-]{0,40}(?: \p{L}[\p{L}.'’-]{0,40}){0,4})$`)
+})
 
 // Names reports whether an argument of a text says with a field who gets the call: the
 // text is an address, a number, a handle or a name, and nothing else. For an adversarial
 // sink none does.
 func (a *Arg) Names(field, text string, class flow.Class) bool {
-	return a.To && class <= flow.SemiTrusted && slices.Contains(contact, field) && address.MatchString(text)
+	return a.To && class <= flow.SemiTrusted && slices.Contains(contact, field) && address().MatchString(text)
 }
 
 // Arg returns the argument that a path belongs to.

@@ -149,15 +149,12 @@ func spellsText(run string) bool {
 			return true
 		}
 	}
-	upper := strings.ToUpper(run)
-	if strings.ContainsAny(run, "0189") { // not of base32
-		return false
+	upper, least, some := strings.ToUpper(run), long, usual
+	if strings.ContainsAny(run, "234567") && (upper == run || strings.ToLower(run) == run) { // few names have those digits alone
+		least, some = short, unicode.IsGraphic
 	}
 	b, _ := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(upper)
-	if strings.ContainsAny(run, "234567") && (upper == run || strings.ToLower(run) == run) { // few names have those digits alone
-		return says(b, short, unicode.IsGraphic)
-	}
-	return says(b, long, usual)
+	return !strings.ContainsAny(run, "0189") && says(b, least, some)
 }
 
 // says reports whether bytes are a text of some length with no characters but some.
