@@ -36,8 +36,8 @@ type Piece struct {
 	// fields are those that the piece may be of; all if any is set.
 	fields []string
 	any    bool
-	told   bool     // it tells a value as only such values are told
-	strict []string // others that a clause is sure of in it
+	parsed bool     // the rubrics read a value of its field in it
+	strict []string // fields of what clauses are sure of in it besides, each as often as it is there
 	typed  bool     // the whole of a typed argument
 	schema string   // its field
 	plain  bool     // in a typed argument of no field
@@ -193,7 +193,7 @@ func (k *cutter) text(i int, r *Reading, labels []evidence.Label, from, to int, 
 			a.label = from + s.Label
 			l := &labels[a.label]
 			a.fields, a.any, a.Field, a.sure = append(slices.Clone(s.Only), s.Fire...), len(s.Only) == 0, l.Field, slices.Contains(s.Only, l.Field)
-			a.canon, a.told, a.strict = r.canonical(s.Start, s.End, l.Field), k.rules.Told(l.Field, a.text), k.others(r.Matches, l.Field, s.Start, s.End)
+			a.canon, a.parsed, a.strict = r.canonical(s.Start, s.End, l.Field), k.rules.Mentions(l.Field, a.text), k.others(r.Matches, l.Field, s.Start, s.End)
 			if !a.any && !slices.Contains(s.Only, l.Field) {
 				a.why, a.Field = rule.Mislabelled, Unknown
 			}
@@ -250,11 +250,13 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 	k.add(a)
 }
 
-// others are the fields of which clauses are surely right within a place, besides one.
+// others are the fields of values of which a clause is sure, within a place that is of
+// another field: one for each of a field's values that do not overlap.
 func (k *cutter) others(all []rubric.Match, field string, start, end int) (out []string) {
-	for _, m := range all {
-		if m.Field != rubric.AnyField && m.Field != field && m.Start >= start && m.End <= end && k.rules.Only(m) && (m.Clause != known.Clause || !schema.MadeOf(field, m.Field)) {
-			out = append(out, m.Field)
+	ends := map[string]int{}
+	for _, m := range slices.SortedFunc(slices.Values(all), func(a, b rubric.Match) int { return a.Start - b.Start }) {
+		if m.Field != rubric.AnyField && m.Field != field && m.Start >= max(start, ends[m.Field]) && m.End <= end && k.rules.Only(m) && (m.Clause != known.Clause || !schema.MadeOf(field, m.Field)) {
+			out, ends[m.Field] = append(out, m.Field), m.End
 		}
 	}
 	return out

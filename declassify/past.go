@@ -73,7 +73,7 @@ func (d *Draft) sight() {
 			r.Names = d.c.Names.Find(p.Text)
 		}
 		if n := r.whole(p.Text); n == nil || n.Value != "" && n.Field == r.Arg.Field {
-			d.see(r.Arg.Field, r.value(p.Text))
+			d.seen.See(known.Value{Field: r.Arg.Field, Text: r.value(p.Text)})
 		}
 	}
 }
@@ -82,14 +82,7 @@ func (d *Draft) sight() {
 func (d *Draft) Remember() {
 	for i := range d.pieces {
 		if a := &d.pieces[i]; a.sure && !a.named && a.canon == "" {
-			d.see(a.Field, a.text)
+			d.seen.See(known.Value{Field: a.Field, Text: a.text})
 		}
-	}
-}
-
-// see notes a value, and the codes of all such values.
-func (d *Draft) see(field, text string) {
-	for _, s := range append([]string{text}, d.rules.Codes(field, text)...) {
-		d.seen.See(known.Value{Field: field, Text: s})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/rule"
+	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
@@ -59,7 +60,7 @@ func (a *Piece) admissible(k *cutter) {
 // all reports whether an operator is admissible for every field that an atom
 // may be of.
 func (k *cutter) all(a *Piece, op rubric.Op) bool {
-	if op.Kind == rubric.Generalize && (!a.any || a.told) {
+	if op.Kind == rubric.Generalize && (!a.any || a.parsed) {
 		// Only a cell of the field's own hierarchy is shown, in the rubrics'
 		// words: nothing else of the text.
 		return true
@@ -137,14 +138,18 @@ func (a *Piece) cost(rules Prices) flow.Bits {
 	if a.Field == Unknown {
 		most = 0
 	}
+	// A value that holds others discloses all of them.
+	apart := func(f string) bool { return rules.Root(f) != rules.Root(a.Field) && !schema.MadeOf(a.Field, f) }
 	for _, f := range a.fields {
-		if op.Kind == rubric.Generalize && (!a.any || a.told) {
+		if op.Kind == rubric.Generalize && (!a.any || a.parsed) {
 			break // a cell of the field's own hierarchy
 		}
-		most = max(most, rules.Cost(f, op))
+		if op.Kind != rubric.Identity || !apart(f) || !slices.Contains(a.strict, f) {
+			most = max(most, rules.Cost(f, op))
+		}
 	}
-	for i, f := range a.strict { // a value that holds several discloses all of them
-		if op.Kind == rubric.Identity && rules.Group(f) != rules.Group(a.Field) && !slices.Contains(a.strict[:i], f) {
+	for _, f := range a.strict {
+		if op.Kind == rubric.Identity && apart(f) {
 			most += rules.Cost(f, op)
 		}
 	}

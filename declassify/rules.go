@@ -52,11 +52,9 @@ type Values interface {
 	// Generalize returns a value's name at a level, 0 for the value itself. An
 	// error says that the value is outside of the field's population.
 	Generalize(field string, level int, value string) (string, error)
-	// Told reports whether a text tells a value of a field in a way that only
-	// such values are told: a date or an age, an amount, a listed value.
-	Told(field, text string) bool
-	// Codes returns the codes of all listed values, if a value is one of them.
-	Codes(field, value string) []string
+	// Mentions reports whether a text has a value of a field in words: a date or
+	// an age, an amount, a listed value.
+	Mentions(field, text string) bool
 	// Fill fills a template from non-secret task fields.
 	Fill(template string, context map[string]string) (string, error)
 	// Normal returns the form that all spellings of a value share.
@@ -81,6 +79,8 @@ type Prices interface {
 	// Group names a field's dependency component: values of fields that depend
 	// on each other are one value.
 	Group(field string) string
+	// Root names the field that a field is a view of; itself if it is none.
+	Root(field string) string
 }
 
 // Ledger commits releases; *charge.Book implements it.

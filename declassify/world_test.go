@@ -68,8 +68,7 @@ func (w *world) Match(path, text string) []rubric.Match {
 }
 
 func (w *world) Only(m rubric.Match) bool                    { return w.fields[m.Field] != nil && w.fields[m.Field].only }
-func (w *world) Codes(field, value string) []string          { return nil }
-func (w *world) Told(field, text string) bool                { return false }
+func (w *world) Mentions(field, text string) bool            { return false }
 func (w *world) Residual(path string, class flow.Class) bool { return w.residual }
 func (w *world) Screened(path string, class flow.Class) (flow.Bits, bool) {
 	return bit / 10, w.limits.Screened > 0 && class <= flow.SemiTrusted

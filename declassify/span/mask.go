@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Mask stands for a place of a text that is withheld, where a model reads the rest.
@@ -61,8 +62,8 @@ func Held(spans []Span) []Span {
 
 // Without leaves some places, in order and disjoint, out of those spans of a text that
 // are no more than text, with what between them has neither a letter, a digit nor a
-// symbol. Digits that go on where a number ends that is withheld are no such text: they
-// stay, up to the next space. It reports whether there was any.
+// symbol. If a withheld number ends in a digit and more digits follow, they stay withheld
+// up to the next space; so do digits before one. It reports whether there was any.
 func Without(text string, spans []Span, places []Place) (out []Span, some bool) {
 	for i, s := range spans {
 		for len(places) > 0 && places[0].End <= s.Start {
@@ -73,12 +74,12 @@ func Without(text string, spans []Span, places []Place) (out []Span, some bool) 
 			continue
 		}
 		at, from, to := s.Start, s.Start, s.End
-		if i > 0 && digits(text[from-1:from]) {
+		if r, _ := utf8.DecodeLastRuneInString(text[:from]); i > 0 && unicode.IsDigit(r) {
 			if n := strings.IndexFunc(text[from:to]+" ", unicode.IsSpace); digits(text[from : from+n]) {
 				from += n
 			}
 		}
-		if i+1 < len(spans) && digits(text[to:to+1]) {
+		if r, _ := utf8.DecodeRuneInString(text[to:]); i+1 < len(spans) && unicode.IsDigit(r) {
 			if n := strings.LastIndexFunc(text[from:to], unicode.IsSpace) + 1; digits(text[from+n : to]) {
 				to = from + n
 			}

@@ -2,6 +2,7 @@ package span_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -122,4 +123,32 @@ func TestNothingIsLeftOut(t *testing.T) {
 			all("the text", 0, len(text))
 		}
 	})
+}
+
+// TestDigitsGoOn: digits beside a withheld number stay withheld up to the next space, in any
+// script and on both sides.
+func TestDigitsGoOn(t *testing.T) {
+	for text, want := range map[string]string{
+		"call #1-23# now": "call  now", "no 12-#34# now": "no  now", "no 12 #34# now": "no 12  now", "#34#-56 now": " now", "#٣٤#٥٦ now": " now",
+		"#34#, now": ", now", "#34#s now": "s now", "see a#34#5": "see a",
+	} {
+		from, to := strings.Index(text, "#"), strings.LastIndex(text, "#")-1
+		plain := strings.ReplaceAll(text, "#", "")
+		spans := []span.Span{{Start: from, End: to, Label: 0, Name: -1}}
+		if from > 0 {
+			spans = slices.Insert(spans, 0, span.Span{End: from, Label: -1, Name: -1})
+		}
+		if to < len(plain) {
+			spans = append(spans, span.Span{Start: to, End: len(plain), Label: -1, Name: -1})
+		}
+		out, _ := span.Without(plain, spans, []span.Place{{0, len(plain)}})
+		got, at := "", 0
+		for _, s := range out {
+			got += plain[at:s.Start]
+			at = s.End
+		}
+		if got += plain[at:]; got != want {
+			t.Errorf("%q: %q passes, want %q", text, got, want)
+		}
+	}
 }

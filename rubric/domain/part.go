@@ -31,15 +31,10 @@ type Part struct {
 	Columns map[string]Column
 
 	find finder
-	// Told returns bounds of the value that a text tells, as the part's own values are
-	// written: a date in words, an age, an amount in a sentence, a listed value among other
-	// words. It reports false if the text tells none.
-	Told func(text string, today time.Time) (spoken.Told[string], bool)
-
-	// Codes returns the codes of all values of a table that lists a value; nil if it does
-	// not. They are those of all values, so that what is withheld by them does not say
-	// which value is known. They must not be changed.
-	Codes func(value string) []string
+	// Mention returns the range of the value that a text mentions, as the part's own values
+	// are written: a date in words, an age, an amount in a sentence, a listed value among
+	// other words. It reports false if the text mentions none.
+	Mention func(text string, today time.Time) (spoken.Range[string], bool)
 }
 
 // finder returns the atom that a value is in and the value's normal form. It
@@ -63,7 +58,7 @@ var errKind = errors.New("a population is one of uniform, dates, numbers, table 
 
 // New makes a part with columns; its name is that of the Spec.
 func New(s *Spec, columns []string) (*Part, error) {
-	p := &Part{Name: s.Name, Columns: map[string]Column{}, Codes: func(string) []string { return nil }, Told: func(string, time.Time) (t spoken.Told[string], ok bool) { return t, false }}
+	p := &Part{Name: s.Name, Columns: map[string]Column{}, Mention: func(string, time.Time) (t spoken.Range[string], ok bool) { return t, false }}
 	var build func(*Spec, []string) error
 	for _, kind := range []struct {
 		is    bool

@@ -90,9 +90,9 @@ func (p *Part) dates(s *Spec, columns []string) error {
 		}
 		return month(t) - first, t.Format(time.DateOnly), true
 	}
-	p.Told = func(text string, today time.Time) (spoken.Told[string], bool) {
+	p.Mention = func(text string, today time.Time) (spoken.Range[string], bool) {
 		d, ok := spoken.Days(text, today)
-		return spoken.Told[string]{From: d.From.Format(time.DateOnly), To: d.To.Format(time.DateOnly)}, ok
+		return spoken.Range[string]{From: d.From.Format(time.DateOnly), To: d.To.Format(time.DateOnly)}, ok
 	}
 	return nil
 }
@@ -171,9 +171,9 @@ func (p *Part) numbers(s *Spec, columns []string) error {
 		}
 		return i, strconv.FormatInt(n, 10), i >= 0
 	}
-	p.Told = func(text string, _ time.Time) (spoken.Told[string], bool) {
+	p.Mention = func(text string, _ time.Time) (spoken.Range[string], bool) {
 		a, ok := spoken.Amounts(text)
-		return spoken.Told[string]{From: strconv.Itoa(a.From), To: strconv.Itoa(a.To)}, ok
+		return spoken.Range[string]{From: strconv.Itoa(a.From), To: strconv.Itoa(a.To)}, ok
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (p *Part) table(spec *Spec, columns []string) error {
 	if len(t.Columns) == 0 || len(t.Rows) == 0 {
 		return errors.New("a table has columns and rows")
 	}
-	index, codes := map[string]int{}, []string{}
+	index := map[string]int{}
 	names := make([][]string, len(t.Rows))
 	rest := -1
 	for i, row := range t.Rows {
@@ -66,11 +66,8 @@ func (p *Part) table(spec *Spec, columns []string) error {
 				return fmt.Errorf("row %d, %s: %w", i+1, t.Columns[j], err)
 			}
 			switch {
-			case t.Columns[j] == "also":
+			case t.Columns[j] == "also", t.Columns[j] == "codes":
 				spellings = append(spellings, list...)
-				continue
-			case t.Columns[j] == "codes":
-				spellings, codes = append(spellings, list...), append(codes, list...)
 				continue
 			case list != nil:
 				return fmt.Errorf("row %d, %s: only also and codes are lists", i+1, t.Columns[j])
@@ -133,16 +130,10 @@ func (p *Part) table(spec *Spec, columns []string) error {
 		}
 		return rest, normal, rest >= 0 && len(ks) > 0
 	}
-	p.Codes = func(v string) []string {
-		if _, ok := index[Fold(v)]; ok && t.listsValues() {
-			return codes
-		}
-		return nil
-	}
 	if t.listsValues() || t.Key == "place" {
-		p.Told = func(text string, _ time.Time) (spoken.Told[string], bool) {
+		p.Mention = func(text string, _ time.Time) (spoken.Range[string], bool) {
 			k, ok := t.within(index, text)
-			return spoken.Told[string]{From: k, To: k}, ok
+			return spoken.Range[string]{From: k, To: k}, ok
 		}
 	}
 	return nil

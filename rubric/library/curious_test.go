@@ -30,9 +30,9 @@ var said = map[string]string{
 	"card-code": "cvv %s, please", "card-brand": "with %s, please", "api-key": "use %s for it", "private-key": "use %s for it", "address": "ship to %s soon",
 }
 
-// spoken are the values that those phrases are for: what is written in others
+// inPhrases are the values that those phrases are for: what is written in others
 // is no matter of a clause but of the detectors.
-var spoken = map[string]*regexp.Regexp{
+var inPhrases = map[string]*regexp.Regexp{
 	"legal-name": regexp.MustCompile(`^[A-Z][a-z]+ [A-Z][a-z]+$`), "salary": regexp.MustCompile(`^\d{3,6}$`), "location": regexp.MustCompile(`^\p{Lu}\p{Ll}{2,}$`),
 	"account-id": regexp.MustCompile(`^\d{6,20}$`), "phone": regexp.MustCompile(`^(\+|00)\d{10,14}$`), "diagnosis": regexp.MustCompile(`^[a-z ]{5,}$`),
 	"medication": regexp.MustCompile(`^[a-z]{5,}$`), "address": regexp.MustCompile(`^\d+ Oak Street, \p{Lu}\p{L}{2,18}$`),
@@ -81,7 +81,7 @@ func (y *trajectory) asked(t *rapid.T) string {
 	var out []string
 	for _, field := range rapid.SliceOfN(rapid.SampledFrom(y.rules.Fields()), 0, 3).Draw(t, "spoken of") {
 		phrase, v := said[field], y.value(t, field)
-		if re := spoken[field]; phrase == "" || v == unlisted || re != nil && !re.MatchString(v) {
+		if re := inPhrases[field]; phrase == "" || v == unlisted || re != nil && !re.MatchString(v) {
 			continue
 		}
 		if field == "payment-token" {

@@ -2,6 +2,7 @@ package library_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ import (
 	"github.com/margaydev/margay/defend/rules"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/rubric"
-	numerals "github.com/margaydev/margay/secret/spoken"
+	"github.com/margaydev/margay/rubric/library"
+	"github.com/margaydev/margay/secret/spoken"
 )
 
 // levelOf is the cell of a value at a level; empty for none.
@@ -28,9 +30,9 @@ func levelOf(r *rubric.Resolved, field string, level int, value string) string {
 	return s
 }
 
-// TestToldLevels: what is told in words is in the cell of the value that it tells, and
-// has no finer cell than it tells.
-func TestToldLevels(t *testing.T) {
+// TestMentionLevels: a value in words is in the cell of the same value, and in no finer cell
+// than the words allow.
+func TestMentionLevels(t *testing.T) {
 	r := rulesOf(t, "hr-payroll")
 	today := time.Now()
 	decades := 0
@@ -40,7 +42,7 @@ func TestToldLevels(t *testing.T) {
 		if d.AddDate(age, 0, 0).After(today) {
 			age--
 		}
-		ageSaid := strings.Join(numerals.InWords(age), "-")
+		ageSaid := strings.Join(spoken.InWords(age), "-")
 		for text, exact := range map[string]bool{
 			d.Format("the 2 January, in the year 2006"): true, d.Format("01/02/2006"): false, d.Format("born in 2006"): false,
 			"I turned " + ageSaid: false, fmt.Sprint(age, " years old"): false, fmt.Sprintf("a child of the %ds", d.Year()/10*10): false,
@@ -68,9 +70,9 @@ func TestToldLevels(t *testing.T) {
 	for n := 1000; n < 349_000; n += 700 {
 		for level := 1; level <= len(r.LevelNames("salary")); level++ {
 			want := levelOf(r, "salary", level, fmt.Sprint(n))
-			words := strings.Join(numerals.InWords(n/1000), " ") + " thousand"
+			words := strings.Join(spoken.InWords(n/1000), " ") + " thousand"
 			if n%1000 > 0 {
-				words += " " + strings.Join(numerals.InWords(n%1000), " ")
+				words += " " + strings.Join(spoken.InWords(n%1000), " ")
 			}
 			if got := levelOf(r, "salary", level, "about "+words+" dollars before tax"); got != want {
 				t.Fatalf("%s at level %d: %q, want %q", words, level, got, want)
@@ -91,10 +93,10 @@ func TestToldLevels(t *testing.T) {
 	}
 }
 
-// told is a defender that labels some words of texts, which no clause matches.
-type told map[string]string // fields, by what tells them
+// labelled is a defender that labels some words of texts.
+type labelled map[string]string // fields, by words
 
-func (d told) Evidence(_ context.Context, r *declassify.Request) ([]byte, error) {
+func (d labelled) Evidence(_ context.Context, r *declassify.Request) ([]byte, error) {
 	ev := evidence.Statement{Context: r.Context}
 	for i := range r.Parts {
 		for said, field := range d {
@@ -109,9 +111,9 @@ func (d told) Evidence(_ context.Context, r *declassify.Request) ([]byte, error)
 	return rules.Planned(r, ev)
 }
 
-// TestToldReleases: of words that tell a value, a curious sink gets the level alone, at
-// its cost; of words that tell none, nothing.
-func TestToldReleases(t *testing.T) {
+// TestMentionReleases: of words that mention a value, a curious sink gets the level alone, at
+// its cost; of other words, nothing.
+func TestMentionReleases(t *testing.T) {
 	for _, c := range []struct {
 		field, said, want string
 	}{
@@ -127,7 +129,7 @@ func TestToldReleases(t *testing.T) {
 		{"account-id", "one hundred and eleven grand", ""},
 	} {
 		r := rulesOf(t, "hr-payroll")
-		v, _ := verifierWith(t, r, told{c.said: c.field})
+		v, _ := verifierWith(t, r, labelled{c.said: c.field})
 		got, err := v.Release(t.Context(), declassify.Candidate{
 			Trajectory: "t", Decision: "d", Tool: schema.Tool{Name: "ask", Action: "hr-payroll", Sink: "planner", Class: flow.SemiTrusted, Channel: flow.ChannelTool, Args: []schema.Arg{{Path: "query", Free: true}}},
 			Parts: []declassify.Part{{Path: "query", Text: "Which plan? " + c.said + ", and no car."}},
@@ -178,9 +180,9 @@ func releaseOf(t *testing.T, v *declassify.Verifier, action string, class flow.C
 	return r.Parts()[0].Text, r.Entry.Charge
 }
 
-// TestToldIsNotRaw: a text that tells a value is not sent as it is, whatever it says
-// besides, unless it is a date in numbers.
-func TestToldIsNotRaw(t *testing.T) {
+// TestMentionIsNotRaw: a text that mentions a value is not sent as it is, whatever else is
+// in it, unless it is a date in numbers.
+func TestMentionIsNotRaw(t *testing.T) {
 	v, _ := verifierWith(t, rulesOf(t, "hr-payroll"), rules.Defender{})
 	hidden := strings.Map(func(r rune) rune { return 0xe0000 + r }, "password hunter2")
 	for text, field := range map[string]string{
@@ -220,31 +222,74 @@ func TestOneValueOneName(t *testing.T) {
 	})
 }
 
-// TestCodesTellNoValue: which code of an illness is withheld does not say which is known.
-func TestCodesTellNoValue(t *testing.T) {
-	var seen []string
-	for _, ill := range []string{"type 2 diabetes", "asthma"} {
-		v, _ := verifierWith(t, rulesOf(t, "hr-payroll"), rules.Defender{})
-		releaseOf(t, v, "hr-payroll", flow.SemiTrusted, schema.Arg{Path: "d", Field: "diagnosis"}, ill)
-		got, _ := releaseOf(t, v, "hr-payroll", flow.SemiTrusted, schema.Arg{Path: "query"}, "the codes I10, J45, E11, F32, B20 and page 11 (e)")
-		seen = append(seen, got)
+// TestSeveralSecretsAddUp: a text that a label or a clause takes for one value pays for all
+// the values in it.
+func TestSeveralSecretsAddUp(t *testing.T) {
+	cost := func(r *rubric.Resolved, f string) flow.Bits { return r.Cost(f, rubric.Op{Kind: rubric.Identity}) }
+	raw := 0
+	for _, action := range []string{"e-commerce", "financial-onboarding", "tax-filing", "travel-booking"} {
+		r := rulesOf(t, action)
+		for _, more := range []string{"; and (415) 555-0100", "; (415) 555-0100 or (415) 555-0199"} {
+			text := "5 Rue X, Paris" + more
+			phones := flow.Bits(strings.Count(more, "(415)"))
+			for _, arg := range []schema.Arg{{Path: "address", Free: true}, {Path: "address", Field: "address"}} {
+				v, _ := verifierWith(t, r, labelled{text: "address"})
+				got, charged := releaseOf(t, v, action, flow.RequiredService, arg, text)
+				if got != text {
+					continue
+				}
+				if raw++; charged < cost(r, "address")+phones*cost(r, "phone") {
+					t.Errorf("%s, %+v: %q for %v", action, arg, got, charged)
+				}
+			}
+		}
 	}
-	if seen[0] != seen[1] || strings.Contains(seen[0], "E11") {
-		t.Errorf("%q", seen)
+	if raw == 0 {
+		t.Error("nothing went out as it is")
+	}
+	r := rulesOf(t, "medical-records")
+	v, _ := verifierWith(t, r, labelled{"type 2 diabetes, call (415) 555-0100": "diagnosis"})
+	if got, charged := releaseOf(t, v, "medical-records", flow.RequiredService, schema.Arg{Path: "diagnosis", Free: true}, "type 2 diabetes, call (415) 555-0100"); strings.Contains(got, "0100") && charged < cost(r, "diagnosis")+cost(r, "phone") {
+		t.Errorf("%q for %v", got, charged)
 	}
 }
 
-// TestSeveralSecretsAddUp: a text that a clause takes for one value pays for all that it
-// holds, or does not go out as it is.
-func TestSeveralSecretsAddUp(t *testing.T) {
-	for action, class := range map[string]flow.Class{"travel-booking": flow.RequiredService, "hr-payroll": flow.RequiredService, "payments": flow.RequiredService} {
-		r := rulesOf(t, action)
-		text := "5 Rue X, Paris; passport no. K1234567; and (415) 555-0100"
-		v, _ := verifierWith(t, r, told{text: "address"})
-		got, charged := releaseOf(t, v, action, class, schema.Arg{Path: "address", Free: true}, text)
-		least := r.Cost("address", rubric.Op{Kind: rubric.Identity}) + r.Cost("phone", rubric.Op{Kind: rubric.Identity})
-		if got == text && charged < least {
-			t.Errorf("%s: raw, for %v of %v", action, charged, least)
+// TestAgesByTheClock: an age is one of the day that the registry's clock has, and two texts
+// with the same range are one value.
+func TestAgesByTheClock(t *testing.T) {
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	at := func(year int) *rubric.Resolved {
+		reg := rubric.NewRegistry(rubric.Config{Keys: []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}, Now: func() time.Time { return time.Date(year, 12, 31, 0, 0, 0, 0, time.UTC) }})
+		one, err := library.Rubric("hr-payroll")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reg.Add("hr-payroll", rubric.Sign(one, key)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := reg.Resolve(rubric.Query{Action: "hr-payroll", Tool: "ask", Sink: "desk", Channel: flow.ChannelTool, Class: flow.SemiTrusted})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for year, want := range map[int]string{2026: "1950s", 2016: "1940s"} {
+		r := at(year)
+		if got := levelOf(r, "dob", 4, "I am 73"); got != want {
+			t.Errorf("%d: %q, want %q", year, got, want)
+		}
+		if a, b := r.Normal("dob", "I am 73"), r.Normal("dob", "seventy-three years old"); a != b || a == r.Normal("dob", "I am 74") {
+			t.Errorf("%d: %q and %q", year, a, b)
+		}
+	}
+}
+
+// TestMentionedIllness: a listed value is found among other words.
+func TestMentionedIllness(t *testing.T) {
+	r := rulesOf(t, "medical-records")
+	for text, as := range map[string]string{"my asthma is back": "asthma", "E11, since 2019": "type 2 diabetes"} {
+		if got, want := levelOf(r, "diagnosis", 1, text), levelOf(r, "diagnosis", 1, as); got != want || got == "" {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

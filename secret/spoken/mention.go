@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Told is what a text tells: a value, or bounds of one.
-type Told[T any] struct{ From, To T }
+// Range is the least and the greatest value that a text can mean.
+type Range[T any] struct{ From, To T }
 
 // maxYears bounds how far the days may be apart that a text may mean.
 const maxYears = 11
 
-// Days returns the first and the last day on which somebody may be born of whom a text
-// tells a date, the age on a day, or the year or decade of birth. It reports false if the
-// text tells none, or several that are far apart.
-func Days(text string, today time.Time) (t Told[time.Time], ok bool) {
+// Days returns the first and the last day of birth of a person of whom a text
+// has a date, the age on a day, or the year or decade of birth. It reports false if the
+// text has none, or several that are far apart.
+func Days(text string, today time.Time) (t Range[time.Time], ok bool) {
 	tokens := Tokens(text)
 	add := func(from, to time.Time) {
 		if !ok || from.Before(t.From) {
@@ -63,7 +63,7 @@ func Days(text string, today time.Time) (t Told[time.Time], ok bool) {
 			add(first, date(v+9, 12, 31))
 		case v >= 1000:
 			add(first, date(v, 12, 31))
-		case v > 0 && v <= 120:
+		case v > 0 && v <= 120 && (has("turned") || !has("last", "was", "were", "been")):
 			if has("next") {
 				v--
 			}
@@ -129,12 +129,12 @@ func yearsAt(tokens []Token, i int) (v, n int, decade bool) {
 	return v, n, false
 }
 
-// leastAmount is below every amount that is told from other numbers.
+// leastAmount is the least number that is read as an amount.
 const leastAmount = 1000
 
-// Amounts returns the least and the greatest amount that a text tells, in whole units. It
+// Amounts returns the least and the greatest amount in a text, in whole units. It
 // reports false if there is none, or if it is for less than a year.
-func Amounts(text string) (t Told[int], ok bool) {
+func Amounts(text string) (t Range[int], ok bool) {
 	tokens := Tokens(text)
 	for i := 0; i < len(tokens); {
 		if spans[tokens[i].Text] {
@@ -143,7 +143,7 @@ func Amounts(text string) (t Told[int], ok bool) {
 		v, n := AmountAt(tokens, i)
 		if n > 0 && v >= leastAmount {
 			if !ok {
-				t = Told[int]{v, v}
+				t = Range[int]{v, v}
 			}
 			t.From, t.To, ok = min(t.From, v), max(t.To, v), true
 		}
@@ -153,4 +153,4 @@ func Amounts(text string) (t Told[int], ok bool) {
 }
 
 // spans are times shorter than a year.
-var spans = map[string]bool{"month": true, "monthly": true, "week": true, "weekly": true, "day": true, "daily": true, "hour": true, "hourly": true, "quarter": true, "fortnight": true, "months": true, "hr": true, "mo": true}
+var spans = map[string]bool{"month": true, "monthly": true, "week": true, "weekly": true, "day": true, "daily": true, "hour": true, "hourly": true, "quarter": true, "fortnight": true, "months": true, "hr": true, "mo": true, "pcm": true, "pm": true, "biweekly": true, "period": true, "x": true, "times": true}

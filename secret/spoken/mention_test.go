@@ -94,7 +94,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-func FuzzTold(f *testing.F) {
+func FuzzMentions(f *testing.F) {
 	f.Add("the thirtieth of August, nineteen fifty-two")
 	f.Add("in her fifties, 85.5k, 12/03/84 and 101")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -9,35 +9,26 @@ import (
 	"github.com/margaydev/margay/secret/spoken"
 )
 
-// Told returns bounds of the value that a text tells, as [domain.Part.Told] does. A
+// Mention returns the range of the value that a text mentions, as [domain.Part] does. A
 // product, and a field that reads a part of another one's values, have none.
-func (c *Chain) Told(text string, today time.Time) (t spoken.Told[string], ok bool) {
-	if len(c.pop.parts) != 1 || c.reads != nil || len(text) > maxTold {
+func (c *Chain) Mention(text string, today time.Time) (t spoken.Range[string], ok bool) {
+	if len(c.pop.parts) != 1 || c.reads != nil || len(text) > maxMention {
 		return t, false
 	}
-	return c.pop.parts[0].Told(text, today)
+	return c.pop.parts[0].Mention(text, today)
 }
 
-// Codes returns the codes of the values that the population lists with a value, as
-// [domain.Part] has them.
-func (c *Chain) Codes(value string) []string {
-	if len(c.pop.parts) != 1 || c.reads != nil {
-		return nil
-	}
-	return c.pop.parts[0].Codes(value)
-}
-
-// maxTold bounds the bytes of a text in which a value is told.
-const maxTold = 256
+// maxMention bounds the bytes of a text that mentions a value.
+const maxMention = 256
 
 // plainDate matches a date that holds nothing besides.
-var plainDate = regexp.MustCompile(`^\d{1,4}([/.-])\d{1,2}[/.-]\d{1,4}$`)
+var plainDate = regexp.MustCompile(`^\d{1,4}(?:/\d{1,2}/|\.\d{1,2}\.|-\d{1,2}-)\d{1,4}$`)
 
-// LabelOf is the text for the value that a text tells at a level that does not
-// distinguish its bounds. At level 0 it is the text, if that is a date of numbers: words
-// could say something besides. It wraps ErrOutside.
+// LabelOf is the name of the value that a text mentions, at a level that does not
+// distinguish the ends of its range. At level 0 it is the text, but for nothing other than
+// a date in numbers: words could carry something else. It wraps ErrOutside.
 func (c *Chain) LabelOf(level int, text string, today time.Time) (string, error) {
-	t, ok := c.Told(text, today)
+	t, ok := c.Mention(text, today)
 	if !ok || level == 0 && !plainDate.MatchString(text) {
 		return "", ErrOutside
 	}
@@ -53,7 +44,7 @@ func (c *Chain) LabelOf(level int, text string, today time.Time) (string, error)
 }
 
 // Normal returns a value's normal form: the same for values that differ only in how they
-// are written or told, and that have the same names at all levels. A value outside of the
+// are written or mentioned, and that have the same names at all levels. A value outside of the
 // population is folded.
 func (c *Chain) Normal(value string, today time.Time) string {
 	if len(value) > MaxValue {
@@ -62,7 +53,7 @@ func (c *Chain) Normal(value string, today time.Time) string {
 	if atoms, normal, err := c.find(value); err == nil {
 		return fmt.Sprint(normal, " ", atoms)
 	}
-	switch t, ok := c.Told(value, today); {
+	switch t, ok := c.Mention(value, today); {
 	case ok && t.From != t.To:
 		return "from " + t.From + " to " + t.To
 	case ok:
