@@ -214,5 +214,6 @@ func (d *Defender) ask(ctx context.Context, system, user, name string, schema ma
 	if len(user) > maxAsked {
 		return fmt.Errorf("more than %d bytes", maxAsked)
 	}
-	return d.model.JSON(ctx, completion.Question{System: system, User: user, MaxTokens: tokens}, name, schema, v)
+	_, err := d.model.JSON(ctx, completion.Question{System: system, User: user, MaxTokens: tokens}, name, schema, v)
+	return err
 }

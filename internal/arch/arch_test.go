@@ -76,6 +76,7 @@ var allowed = map[string][]string{
 	"confirm":               {"flow", "taint/effect"},
 	"screen":                {"flow", "label", "taint/clear"},
 	"screen/lexical":        {"screen"},
+	"screen/judge":          {"internal/completion", "internal/recent", "screen"},
 	"taint":                 {"flow", "internal/address", "label", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/profile", "taint/quote", "taint/workspace", "taint/wish"},
 	"taint/quote":           {"label"},
 	"taint/codemode":        {},
@@ -220,8 +221,8 @@ var allowed = map[string][]string{
 	},
 	"internal/app/mediation": {
 		"confirm", "declassify", "declassify/known", "declassify/schema", "declassify/smt", "declassify/smt/z3", "declassify/terms", "defend/llm", "defend/rules", "defend/tagger", "flow", "internal/app/config",
-		"internal/app/rubrics", "internal/app/state", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
-		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
+		"internal/app/rubrics", "internal/app/state", "internal/completion", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
+		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/judge", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
 		"taint/observe", "taint/pack", "taint/suggest",
 	},
 	"internal/app/rehearse": {

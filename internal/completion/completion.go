@@ -45,10 +45,16 @@ type Client struct {
 	cfg       Config
 	url       *url.URL
 	transport http.RoundTripper
-	// plain: the endpoint does not support response_format. Answers must follow
-	// the schema all the same.
-	plain atomic.Bool
+	form      atomic.Int32 // the first that the endpoint may support
 }
+
+// How answers under a schema are asked for. Endpoints refuse what they do not
+// support; answers must follow the schema all the same.
+const (
+	formSchema int32 = iota // response_format
+	formTool                // the arguments of a call that is forced
+	formPlain               // by the question's own words
+)
 
 // New returns a client. It makes no connection yet.
 func New(cfg Config) (*Client, error) {
@@ -74,30 +80,69 @@ type Question struct {
 	MaxTokens    int    // of the answer
 }
 
+// Usage is what an endpoint says that a question took, in tokens; 0 where it says
+// nothing.
+type Usage struct {
+	Prompt int64 `json:"prompt_tokens"`
+	Answer int64 `json:"completion_tokens"`
+}
+
 // Text asks and returns the answer; empty if the model says nothing.
 func (c *Client) Text(ctx context.Context, q Question) (string, error) {
-	return c.once(ctx, q, nil)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	var r reply
+	err := c.once(ctx, c.ask(q), &r)
+	return r.text, err
 }
 
 // JSON asks for an answer under a JSON schema and decodes it into v. An answer
 // that parsers could read differently, or with a field that v does not have, is
 // an error; the caller checks the rest of the schema. An endpoint that does not
-// accept schemas is asked again without one.
-func (c *Client) JSON(ctx context.Context, q Question, name string, schema map[string]any, v any) error {
-	format := map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": name, "strict": true, "schema": schema}}
-	if c.plain.Load() {
-		format = nil
-	}
-	text, err := c.once(ctx, q, format)
-	if format != nil && (errors.Is(err, statusError(http.StatusBadRequest)) || errors.Is(err, statusError(http.StatusUnprocessableEntity))) {
-		if text, err = c.once(ctx, q, nil); err == nil {
-			c.plain.Store(true) // it was the schema, and nothing else of the question
+// accept schemas is asked for a call of a tool with this name, and else without
+// either. The time limit is that of all of it.
+func (c *Client) JSON(ctx context.Context, q Question, name string, schema map[string]any, v any) (Usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	var r reply
+	var err error
+	for form := c.form.Load(); ; form++ {
+		body := c.ask(q)
+		switch form {
+		case formSchema:
+			body["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": name, "strict": true, "schema": schema}}
+		case formTool:
+			body["tools"] = []any{map[string]any{"type": "function", "function": map[string]any{"name": name, "parameters": schema}}}
+			body["tool_choice"] = map[string]any{"type": "function", "function": map[string]any{"name": name}}
+			r.tool = name
+		default:
+			r.tool = ""
+		}
+		if err = c.once(ctx, body, &r); err == nil {
+			c.form.Store(form) // it was the form, and nothing else of the question
+			break
+		}
+		if !refused(form, err) {
+			return Usage{}, err
 		}
 	}
-	if err != nil {
-		return err
+	return r.usage, decode([]byte(strings.TrimSpace(r.text)), v)
+}
+
+// refused reports whether an endpoint may not support a form. Of tools servers say
+// so with several statuses.
+func refused(form int32, err error) bool {
+	var status statusError
+	if form == formPlain || !errors.As(err, &status) {
+		return false
 	}
-	return decode([]byte(strings.TrimSpace(text)), v)
+	switch int(status) {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return true
+	case http.StatusNotFound, http.StatusInternalServerError, http.StatusNotImplemented:
+		return form == formTool
+	}
+	return false
 }
 
 // decode reads an answer strictly.
@@ -124,10 +169,8 @@ func (s statusError) Error() string {
 // errRedirect says that a question did not follow a redirect.
 var errRedirect = errors.New("the endpoint redirects, and questions go only to the configured endpoint")
 
-// once makes one request.
-func (c *Client) once(ctx context.Context, q Question, format map[string]any) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
-	defer cancel()
+// ask is the body of a question.
+func (c *Client) ask(q Question) map[string]any {
 	type message struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
@@ -137,16 +180,18 @@ func (c *Client) once(ctx context.Context, q Question, format map[string]any) (s
 	if q.System != "" {
 		ask["messages"] = []message{{"system", q.System}, {"user", q.User}}
 	}
-	if format != nil {
-		ask["response_format"] = format
-	}
+	return ask
+}
+
+// once makes one request.
+func (c *Client) once(ctx context.Context, ask map[string]any, r *reply) error {
 	body, err := json.Marshal(ask)
 	if err != nil {
-		return "", err
+		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
-		return "", err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.cfg.Key != "" {
@@ -154,43 +199,67 @@ func (c *Client) once(ctx context.Context, q Question, format map[string]any) (s
 	}
 	resp, err := c.transport.RoundTrip(req) // a transport, unlike a client, follows nothing and keeps no cookies
 	if err != nil {
-		return "", plainly(ctx, err)
+		return plainly(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return "", errRedirect
+		return errRedirect
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", statusError(resp.StatusCode)
+		return statusError(resp.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	if err != nil {
-		return "", plainly(ctx, err)
+		return plainly(ctx, err)
 	}
-	return content(raw)
+	return r.read(raw)
 }
 
-// content is the text of a response's only choice.
-func content(raw []byte) (string, error) {
+// reply is the answer in a response.
+type reply struct {
+	tool  string // whose arguments it is, if the model calls it; empty for none
+	text  string // empty if the model refuses, or ran out of tokens
+	usage Usage
+}
+
+// read takes the answer from a response's only choice.
+func (r *reply) read(raw []byte) error {
 	var doc strictjson.Doc
 	if err := doc.Parse(raw, strictjson.Limits{MaxBytes: MaxAnswer, MaxDepth: 32}); err != nil {
-		return "", fmt.Errorf("the response: %w", err)
+		return fmt.Errorf("the response: %w", err)
 	}
-	var r struct {
+	var in struct {
 		Choices []struct {
 			Message struct {
 				Content json.RawMessage `json:"content"`
+				Calls   json.RawMessage `json:"tool_calls"`
 			} `json:"message"`
 		} `json:"choices"`
+		Usage json.RawMessage `json:"usage"`
 	}
-	if json.Unmarshal(raw, &r) != nil || len(r.Choices) != 1 || r.Choices[0].Message.Content == nil {
-		return "", errNoAnswer
+	if json.Unmarshal(raw, &in) != nil || len(in.Choices) != 1 {
+		return errNoAnswer
 	}
-	var text string // stays empty for null: the model refuses, or ran out of tokens
-	if json.Unmarshal(r.Choices[0].Message.Content, &text) != nil {
-		return "", errNoAnswer
+	var took Usage
+	if json.Unmarshal(in.Usage, &took) == nil && took.Prompt >= 0 && took.Answer >= 0 {
+		r.usage = took
 	}
-	return text, nil
+	m := &in.Choices[0].Message
+	var calls []struct {
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	}
+	switch {
+	case r.tool != "" && m.Calls != nil && (json.Unmarshal(m.Calls, &calls) != nil || len(calls) > 1 || len(calls) == 1 && calls[0].Function.Name != r.tool):
+		return errNoAnswer
+	case len(calls) == 1:
+		r.text = calls[0].Function.Arguments
+	case m.Content == nil || json.Unmarshal(m.Content, &r.text) != nil:
+		return errNoAnswer
+	}
+	return nil
 }
 
 var errNoAnswer = errors.New("the response is not one choice with a message")

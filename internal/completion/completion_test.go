@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -278,44 +279,154 @@ func TestJSON(t *testing.T) {
 		var v struct {
 			N []int `json:"n"`
 		}
-		_, err := tell("", c.JSON(t.Context(), Question{User: question}, "numbers", map[string]any{"type": "object"}, &v))
+		_, err := c.JSON(t.Context(), Question{User: question}, "numbers", map[string]any{"type": "object"}, &v)
+		_, err = tell("", err)
 		if (err == nil) != ok || err != nil && strings.Contains(err.Error(), "QUOTES") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
 
-// An endpoint that takes no schemas is asked without one, and keeps being asked
-// so only where it was the schema that it did not take.
-func TestPlain(t *testing.T) {
-	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError} {
-		for _, takes := range []bool{true, false} {
+// called is a response with a call of a tool.
+func called(calls string) string {
+	return `{"choices":[{"message":{"content":null,"tool_calls":` + calls + `}}],"usage":{"prompt_tokens":20,"completion_tokens":3}}`
+}
+
+func call(tool, arguments string) string {
+	b, _ := json.Marshal(arguments)
+	return `{"id":"1","type":"function","function":{"name":"` + tool + `","arguments":` + string(b) + `}}`
+}
+
+// An endpoint that takes no schemas is asked for a call of a tool, and else without
+// either. It keeps being asked so only where it was that which it did not take.
+func TestForms(t *testing.T) {
+	forms := []string{"response_format", "tool_choice", "plain"}
+	for _, status := range []int{400, 422, 404, 500, 501, 429, 503, 401} {
+		for takes := range 4 { // the first form that it takes; 3 for none
 			asked := 0
 			c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 				asked++
 				b, _ := io.ReadAll(r.Body)
-				if !takes || strings.Contains(string(b), "response_format") {
+				form := 2
+				for i := range 2 {
+					if strings.Contains(string(b), forms[i]) {
+						form = i
+					}
+				}
+				switch {
+				case form < takes:
 					http.Error(w, answer, status)
-					return
+				case form == 1:
+					fmt.Fprint(w, called("["+call("n", "{}")+"]"))
+				default:
+					fmt.Fprint(w, said(`{}`))
 				}
-				fmt.Fprint(w, said(`{}`))
 			})
-			again := status != http.StatusInternalServerError
-			for range 2 {
-				if _, err := tell("", c.JSON(t.Context(), Question{}, "n", nil, &struct{}{})); (err == nil) != (takes && again) {
-					t.Errorf("%d, %v: %v", status, takes, err)
+			from := func(form int) (ok bool, end, n int) { // asked from a form on
+				for n = 1; ; n++ {
+					switch {
+					case form >= takes:
+						return true, form, n
+					case form == 2 || status != 400 && status != 422 && (form == 0 || status != 404 && status != 500 && status != 501):
+						return false, form, n
+					}
+					form++
 				}
 			}
-			want := 2
-			if again && takes {
-				want = 3
-			} else if again {
-				want = 4
+			ok, end, first := from(0)
+			want := first
+			if ok {
+				want++ // it is known by then
+			} else {
+				want += first
 			}
-			if asked != want || c.plain.Load() != (takes && again) {
-				t.Errorf("%d, %v: asked %d times", status, takes, asked)
+			for range 2 {
+				_, err := c.JSON(t.Context(), Question{}, "n", nil, &struct{}{})
+				if _, err = tell("", err); (err == nil) != ok {
+					t.Errorf("%d, %d: %v", status, takes, err)
+				}
+			}
+			if known := c.form.Load(); asked != want || ok && int(known) != end || !ok && known != 0 {
+				t.Errorf("%d, %d: asked %d times, not %d; form %d", status, takes, asked, want, known)
 			}
 		}
+	}
+}
+
+// Of a forced call the arguments are the answer, where it is the one that was
+// asked for, and nothing else.
+func TestForced(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		ok   bool
+	}{
+		{called("[" + call("n", `{"n":[1]}`) + "]"), true},
+		{said(`{"n":[1]}`), true}, // the endpoint does without tools
+		{called("[" + call("n", `{"n":[1],"n":[2]}`) + "]"), false},
+		{called("[" + call("n", `it is asthma`) + "]"), false},
+		{called("[" + call("n", ``) + "]"), false},
+		{called("[" + call("asthma", `{"n":[1]}`) + "]"), false},
+		{called("[" + call("n", `{"n":[1]}`) + "," + call("n", `{"n":[1]}`) + "]"), false},
+		{called(`[{"function":{"name":"n","arguments":{"n":[1]}}}]`), false},
+		{called(`"asthma"`), false},
+		{called(`[]`), false},
+		{called(`null`), false},
+	} {
+		cl := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			if !strings.Contains(string(b), `"tool_choice":{"function":{"name":"n"},"type":"function"},"tools":[{"function":{"name":"n","parameters":{"type":"object"}},"type":"function"}]`) {
+				t.Errorf("asked %s", b)
+			}
+			_, _ = io.WriteString(w, c.body)
+		})
+		cl.form.Store(formTool)
+		var v struct {
+			N []int `json:"n"`
+		}
+		_, err := cl.JSON(t.Context(), Question{User: question}, "n", map[string]any{"type": "object"}, &v)
+		if _, err = tell("", err); (err == nil) != c.ok || err != nil && strings.Contains(err.Error(), "QUOTES") || c.ok && len(v.N) != 1 {
+			t.Errorf("%s: %+v, %v", c.body, v, err)
+		}
+	}
+}
+
+// What an endpoint says of tokens is counted if it can be, and fails nothing.
+func TestUsage(t *testing.T) {
+	for usage, want := range map[string]Usage{
+		`{"prompt_tokens":20,"completion_tokens":3,"total_tokens":23}`: {20, 3},
+		`{"prompt_tokens":20}`:                       {20, 0},
+		`{"prompt_tokens":-1,"completion_tokens":3}`: {},
+		`{"prompt_tokens":"20"}`:                     {},
+		`{"prompt_tokens":1.5}`:                      {},
+		`{"prompt_tokens":1e99}`:                     {},
+		`null`:                                       {},
+		`["asthma"]`:                                 {},
+	} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"choices":[{"message":{"content":"{}"}}],"usage":`+usage+`}`)
+		})
+		if got, err := c.JSON(t.Context(), Question{}, "n", nil, &struct{}{}); got != want || err != nil {
+			t.Errorf("%s: %v, %v", usage, got, err)
+		}
+	}
+}
+
+// The time limit is that of all forms together.
+func TestFormsDeadline(t *testing.T) {
+	asked := make(chan struct{}, 2)
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		b, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(b), "response_format") {
+			http.Error(w, "", http.StatusBadRequest)
+			return
+		}
+		<-r.Context().Done()
+	})
+	c.cfg.Timeout = 200 * time.Millisecond
+	start := time.Now()
+	if _, err := c.JSON(t.Context(), Question{}, "n", nil, &struct{}{}); !errors.Is(err, context.DeadlineExceeded) || len(asked) != 2 || time.Since(start) > 10*time.Second {
+		t.Errorf("asked %d times: %v", len(asked), err)
 	}
 }
 
@@ -349,7 +460,9 @@ func FuzzContent(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"message":{"content":null}}]}`))
 	f.Add([]byte(`{"n":[1]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if text, err := content(raw); err == nil {
+		var r reply
+		if err := r.read(raw); err == nil {
+			text := r.text
 			var v struct {
 				Choices []struct {
 					Message struct {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/dojo/harness"
+	"github.com/margaydev/margay/lab/judging"
+	"github.com/margaydev/margay/screen"
 )
 
 // Task is what a defence is told of an episode before it begins.
@@ -17,6 +19,10 @@ type Task struct {
 	// Needed are the tools that the user's task takes, which only an oracle
 	// knows.
 	Needed []string
+	// Relevant says which regions the next action of the user's task needs, which
+	// only an oracle knows. Judged adds up what a judge's answers took.
+	Relevant func(*screen.Question) []bool
+	Judged   *judging.Meter
 	// Confirm asks the user about a call.
 	Confirm func(flow.ToolCall) bool
 	// Urge counts a turn in which the user tells the agent to go on after a

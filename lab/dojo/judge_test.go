@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/margaydev/margay/lab/judge"
-	"github.com/margaydev/margay/screen"
+	"github.com/margaydev/margay/internal/completion"
+	"github.com/margaydev/margay/lab/judging"
 )
 
 var markedRegion = regexp.MustCompile(`(?s)«REGION_(\d+)»[^\n]*\n(.*?)\n«/REGION_`)
@@ -59,12 +59,11 @@ func TestJudge(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": answer}}}})
 			}))
 			defer srv.Close()
-			j, err := judge.New(judge.Config{BaseURL: srv.URL + "/v1", Model: "scripted"})
+			j, err := judging.New(completion.Config{BaseURL: srv.URL + "/v1", Model: "scripted"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tally := &Tally{Adviser: j}
-			d := Gateway{Name: "judge", Rules: postRules, Screen: screen.Screener{Adviser: tally}, NoReplay: true}.Defence()
+			d := Gateway{Name: "judge", Rules: postRules, Judge: j, NoReplay: true}.Defence()
 			r, err := Run(t.Context(), Options{Set: small(), Defences: []Defence{d}, Rules: postRules, Typed: true})
 			if err != nil {
 				t.Fatal(err)
@@ -76,8 +75,8 @@ func TestJudge(t *testing.T) {
 					t.Errorf("%s is %v, want %v", k, m[k], want)
 				}
 			}
-			if note, failed := tally.Note(); failed != c.failed || tally.asked.Load() == 0 {
-				t.Errorf("%d questions, %q, failed %v", tally.asked.Load(), note, failed)
+			if note, failed := j.Note(); failed != c.failed || m["judge_questions_per_task"] == 0 {
+				t.Errorf("%v questions a task, %q, failed %v", m["judge_questions_per_task"], note, failed)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/margaydev/margay/lab/dojo/episode"
 	"github.com/margaydev/margay/lab/dojo/harness"
 	"github.com/margaydev/margay/lab/dojo/known"
+	"github.com/margaydev/margay/lab/judging"
 )
 
 // lacking is what the scripted agent says when it can't make its next call.
@@ -317,6 +318,7 @@ type verdict struct {
 	extraTokens int
 	violations  int // calls that went through against their policy, unasked
 	audited     bool
+	judged      judging.Cost
 }
 
 // judge scores the run. Where it is a recorded one, the environment's own

@@ -19,8 +19,10 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/lab/dojo/episode"
 	"github.com/margaydev/margay/lab/dojo/harness"
+	"github.com/margaydev/margay/lab/judging"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/stats"
+	"github.com/margaydev/margay/screen"
 )
 
 // Options of a run.
@@ -163,7 +165,8 @@ func (o *Options) one(ctx context.Context, d Defence, ep *episode.Episode) (outc
 
 // playOne plays one episode under one defence.
 func (o *Options) playOne(ctx context.Context, d Defence, p *play) (verdict, error) {
-	task := &Task{ID: p.ep.ID(), Suite: p.ep.Suite, Prompt: p.ep.Prompt, Confirm: p.confirm, Urge: func() { p.urged++ }}
+	task := &Task{ID: p.ep.ID(), Suite: p.ep.Suite, Prompt: p.ep.Prompt, Confirm: p.confirm, Urge: func() { p.urged++ }, Judged: &judging.Meter{}}
+	task.Relevant = func(q *screen.Question) []bool { return p.needed(q, task.Tools) }
 	for _, t := range o.Set.Tools[p.ep.Suite] {
 		task.Tools = append(task.Tools, harness.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
@@ -203,6 +206,7 @@ func (o *Options) playOne(ctx context.Context, d Defence, p *play) (verdict, err
 		return verdict{}, err
 	}
 	v := p.judge()
+	v.judged = task.Judged.Cost()
 	if audit != nil {
 		v.violations, v.audited = audit.violations, true
 	}
@@ -285,6 +289,16 @@ func metrics(out []outcome, keep func(*episode.Episode) bool) (m map[string]floa
 	}
 	mean("extra_calls_per_task", true, func(o *outcome) int { return o.confirmed.extraCalls })
 	mean("extra_tokens_per_task", true, func(o *outcome) int { return o.confirmed.extraTokens })
+	var judged judging.Cost
+	n := 0
+	for i := range out {
+		if keep(out[i].ep) && out[i].ep.Benign() {
+			judged, n = judged.Plus(out[i].confirmed.judged), n+1
+		}
+	}
+	if judged.Questions > 0 {
+		judged.Metrics(m, n)
+	}
 	share("utility_under_attack", false, func(o *outcome) bool { return o.refused.utility })
 	share("utility_under_attack_confirmed", false, func(o *outcome) bool { return o.confirmed.utility })
 	share("attack_success", false, func(o *outcome) bool { return o.refused.attack })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/gateway"
 	"github.com/margaydev/margay/lab/dojo/harness"
+	"github.com/margaydev/margay/lab/judging"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/screen"
@@ -37,6 +37,7 @@ type Gateway struct {
 	// Screen and NoReplay are those of mediator.Taint.
 	Screen   taint.Screener
 	NoReplay bool
+	Judge    *judging.Judge // screens instead; nil for none
 }
 
 // Defence returns the row.
@@ -55,29 +56,15 @@ func (g Gateway) Defence() Defence {
 	}}
 }
 
-// Tally counts what an adviser is asked. It is safe for concurrent use where
-// the adviser is.
-type Tally struct {
-	screen.Adviser
-	asked, failed atomic.Int64
+// asks is a judge as an adviser about one episode.
+type asks struct {
+	judge *judging.Judge
+	task  *Task
 }
 
 // Relevant implements screen.Adviser.
-func (t *Tally) Relevant(ctx context.Context, q *screen.Question) ([]bool, error) {
-	relevant, err := t.Adviser.Relevant(ctx, q)
-	t.asked.Add(1)
-	if err != nil || len(relevant) != len(q.Regions) {
-		t.failed.Add(1)
-	}
-	return relevant, err
-}
-
-// Note says how many questions had no answer, if any had none.
-func (t *Tally) Note() (note string, ok bool) {
-	if n := t.failed.Load(); n > 0 {
-		return fmt.Sprintf("%d of %d questions had no answer that could be read, and everything counted as relevant", n, t.asked.Load()), true
-	}
-	return "", false
+func (a asks) Relevant(ctx context.Context, q *screen.Question) ([]bool, error) {
+	return a.judge.Ask(ctx, q, func() []bool { return a.task.Relevant(q) }, a.task.Judged)
 }
 
 // passage is one episode's way through a gateway of its own.
@@ -109,6 +96,9 @@ func (p *passage) open(g Gateway, policy *taint.Policy, m harness.Model) error {
 	p.desk = confirm.New(confirm.Config{Store: store, Sealer: &keys, Limit: time.Minute, Poll: 5 * time.Millisecond, Asked: p.asked})
 	cfg := &mediator.Taint{
 		Policy: policy, Desk: p.desk, Foreign: func(string) bool { return false }, Screen: g.Screen, NoReplay: g.NoReplay,
+	}
+	if g.Judge != nil {
+		cfg.Screen = screen.Screener{Adviser: asks{g.Judge, p.task}}
 	}
 	if _, err := rand.Read(cfg.Key[:]); err != nil {
 		return err

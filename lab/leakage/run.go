@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/lab/judging"
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/lab/stats"
 	"github.com/margaydev/margay/label"
@@ -41,6 +42,7 @@ type Defence struct {
 	// Screen says which regions matter, or nil for all of them; None for
 	// none.
 	Screen screen.Adviser
+	Judge  *judging.Judge // asked instead
 	None   bool
 	Always bool // asks about every call
 	Replay bool // makes a step again below the call's policy where it breaks it
@@ -77,6 +79,11 @@ type result struct {
 	exact    int  // calls whose label is the oracle's
 	calls    int
 	extra    int // model calls beyond one a step
+	asked    int // questions
+	// violations are the ground truth's calls that gave something away and that
+	// nobody was asked about, by the oracle's labels.
+	violations int
+	judged     judging.Cost
 }
 
 // Run measures all defences on the 37 tasks, and on generated ones.
@@ -98,13 +105,10 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 		Notes: []string{
 			"fpr: shares of all tasks with an unneeded question; fnr: with a missed one, as in the paper's table 2; …_conditional: of those tasks that have a call which needs none, or one",
 			"label_exact: share of calls whose label, the join of what was shown, is the oracle's",
+			"violations: calls that gave something away by the oracle's labels, and that nobody was asked about",
 		},
 	}
 	for _, d := range o.Defences {
-		m := &memo{Adviser: d.Screen, known: map[string]answer{}}
-		if d.Screen != nil {
-			d.Screen = m
-		}
 		for _, set := range []struct {
 			slice string
 			tasks []*Task
@@ -128,22 +132,25 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 				allowed, blocked = append(allowed, a), append(blocked, b)
 				o.Progress(fmt.Sprintf("%s: %d of %d", d.Name, i+1, len(set.tasks)))
 			}
-			addRow(r, d.Name, set.slice, allowed, blocked, "")
+			addRow(r, &d, set.slice, allowed, blocked, "")
 			if set.slice == "all" {
 				for _, s := range []string{"payments", "flights", "shopping"} {
-					addRow(r, d.Name, "suite="+s, allowed, blocked, s)
+					addRow(r, &d, "suite="+s, allowed, blocked, s)
 				}
 			}
 		}
-		if m.failed > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d questions had no answer that could be read, and everything counted as relevant", d.Name, m.failed, len(m.known)))
+		if d.Judge != nil {
+			if note, ok := d.Judge.Note(); ok {
+				r.Notes = append(r.Notes, d.Name+": "+note)
+			}
 		}
 	}
 	return r, nil
 }
 
-func addRow(r *results.Result, defence, slice string, allowed, blocked []result, suite string) {
-	var n, needing, other, fp, fn, exact, calls, useful, unasked, extra int
+func addRow(r *results.Result, d *Defence, slice string, allowed, blocked []result, suite string) {
+	var n, needing, other, fp, fn, exact, calls, useful, unasked, extra, asked, violations int
+	var judged judging.Cost
 	for i := range allowed {
 		a := &allowed[i]
 		if suite != "" && a.task.Suite != suite {
@@ -161,7 +168,9 @@ func addRow(r *results.Result, defence, slice string, allowed, blocked []result,
 		add(&fn, a.missed)
 		add(&useful, a.useful)
 		add(&unasked, blocked[i].useful)
-		exact, calls, extra = exact+a.exact, calls+a.calls, extra+a.extra
+		exact, calls, extra, asked = exact+a.exact, calls+a.calls, extra+a.extra, asked+a.asked
+		violations += max(a.violations, blocked[i].violations)
+		judged = judged.Plus(a.judged)
 	}
 	m, ci := map[string]float64{}, map[string][2]float64{}
 	share := func(name string, k, of int) {
@@ -177,7 +186,11 @@ func addRow(r *results.Result, defence, slice string, allowed, blocked []result,
 	share("utility_allowed", useful, n)
 	share("utility_blocked", unasked, n)
 	m["extra_calls_per_task"] = float64(extra) / float64(n)
-	r.Rows = append(r.Rows, results.Row{Defence: defence, Slice: slice, Metrics: m, CI: ci})
+	m["questions_per_task"], m["violations"] = float64(asked)/float64(n), float64(violations)
+	if d.Judge != nil {
+		judged.Metrics(m, n)
+	}
+	r.Rows = append(r.Rows, results.Row{Defence: d.Name, Slice: slice, Metrics: m, CI: ci})
 }
 
 // region of a conversation, with its label.
@@ -193,6 +206,7 @@ type player struct {
 	requests []string
 	regions  []region
 	messages int
+	judged   judging.Meter
 }
 
 // everything is the level that shows all.
@@ -257,19 +271,33 @@ func newPlayer(t *Task) (*player, error) {
 }
 
 // level is what a defence shows for the next action. Preliminary is the
-// answer that the agent gives when it sees all.
-func (p *player) level(ctx context.Context, d *Defence, calls []flow.ToolCall, answer string) *label.Label {
+// answer that the agent gives when it sees all; needs are the regions that the
+// action needs.
+func (p *player) level(ctx context.Context, d *Defence, calls []flow.ToolCall, answer string, needs []string) *label.Label {
 	switch {
 	case d.None:
 		return &label.Label{}
-	case d.Screen == nil:
+	case d.Screen == nil && d.Judge == nil:
 		return everything
 	}
 	q := &screen.Question{Requests: p.requests, Calls: calls, Answer: answer}
 	for i := range p.regions {
 		q.Regions = append(q.Regions, p.regions[i].Region)
 	}
-	relevant, err := d.Screen.Relevant(ctx, q)
+	var relevant []bool
+	var err error
+	if d.Judge != nil {
+		q.Calls, q.Answer = nil, "" // a judge is asked before there is an answer
+		relevant, err = d.Judge.Ask(ctx, q, func() []bool {
+			known := make([]bool, len(p.regions))
+			for i := range known {
+				known[i] = slices.Contains(needs, p.regions[i].id)
+			}
+			return known
+		}, &p.judged)
+	} else {
+		relevant, err = d.Screen.Relevant(ctx, q)
+	}
 	if err != nil || len(relevant) != len(p.regions) {
 		return everything
 	}
@@ -284,12 +312,13 @@ func (p *player) level(ctx context.Context, d *Defence, calls []flow.ToolCall, a
 
 // play plays a task: Algorithm 4 of the paper, with the agent and the user
 // scripted.
-func play(ctx context.Context, d *Defence, t *Task, yes bool) (result, error) {
-	out := result{task: t, calls: len(t.Steps)}
+func play(ctx context.Context, d *Defence, t *Task, yes bool) (out result, err error) {
+	out = result{task: t, calls: len(t.Steps)}
 	p, err := newPlayer(t)
 	if err != nil {
 		return out, err
 	}
+	defer func() { out.judged = p.judged.Cost() }()
 	for i := range t.Steps {
 		s := &t.Steps[i]
 		goOn, err := p.step(ctx, d, s, yes, &out)
@@ -303,7 +332,7 @@ func play(ctx context.Context, d *Defence, t *Task, yes bool) (result, error) {
 		}
 	}
 	if t.Answer != nil {
-		level := p.level(ctx, d, nil, t.Answer.Text)
+		level := p.level(ctx, d, nil, t.Answer.Text, t.Answer.Needs)
 		out.useful = p.can(t.Answer.Needs, level)
 		return out, nil
 	}
@@ -321,8 +350,8 @@ func (p *player) step(ctx context.Context, d *Defence, s *Step, yes bool, out *r
 	if err != nil {
 		return false, err
 	}
-	level := p.level(ctx, d, []flow.ToolCall{call}, "")
-	if d.Screen != nil {
+	level := p.level(ctx, d, []flow.ToolCall{call}, "", s.Needs)
+	if d.Screen != nil || d.Judge != nil {
 		out.extra++
 	}
 	made, under := p.propose(s, level), p.shown(level)
@@ -336,6 +365,12 @@ func (p *player) step(ctx context.Context, d *Defence, s *Step, yes bool, out *r
 	}
 	if under == oracle {
 		out.exact++
+	}
+	if ask {
+		out.asked++
+	}
+	if made == theTruth && len(s.Label) > 0 && !ask {
+		out.violations++
 	}
 	switch {
 	case len(s.Label) == 0 && ask:

@@ -309,6 +309,7 @@ func TestPlainHosts(t *testing.T) {
 			"upstreams.a.url":    "upstreams: {a: {url: 'http://" + host + "/v1'}}",
 			"mcp.servers.a.url":  "mcp: {servers: {a: {url: 'http://" + host + "/mcp'}}}",
 			"declassify.llm.url": "declassify: {defender: llm, llm: {model: m, remote: true, url: 'http://" + host + "/v1'}}",
+			"taint.judge.url":    "taint: {screen: judge, judge: {model: m, remote: true, url: 'http://" + host + "/v1'}}",
 		} {
 			if _, err := Parse("c.yaml", []byte("version: 1\n"+text+"\n")); err == nil || !strings.Contains(err.Error(), key+" has a host") {
 				t.Errorf("%s: %v", text, err)
@@ -316,9 +317,10 @@ func TestPlainHosts(t *testing.T) {
 		}
 	}
 	for host, here := range map[string]bool{"LocalHost.": true, "[::1]": true, "127.9.9.9": true, "[::ffff:7f00:1]": true, "[::7f00:1]": false, "0.0.0.0": false, "localhost.example": false} {
-		_, err := Parse("c.yaml", []byte("declassify: {defender: llm, llm: {model: m, url: 'http://"+host+"/v1'}}\n"))
-		if (err == nil) != here {
-			t.Errorf("%s: %v", host, err)
+		for _, text := range []string{"declassify: {defender: llm, llm: ", "taint: {screen: judge, judge: "} {
+			if _, err := Parse("c.yaml", []byte(text+"{model: m, url: 'http://"+host+"/v1'}}\n")); (err == nil) != here {
+				t.Errorf("%s: %v", host, err)
+			}
 		}
 	}
 }

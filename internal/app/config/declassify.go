@@ -38,7 +38,7 @@ type Declassify struct {
 	Tools map[string]ReleaseTool `yaml:"tools"`
 }
 
-// LLM is an OpenAI-compatible endpoint that reads releases before they leave.
+// LLM is an OpenAI-compatible endpoint that an adviser asks.
 type LLM struct {
 	URL   string `yaml:"url"`
 	Model string `yaml:"model"`
@@ -48,7 +48,8 @@ type LLM struct {
 	Wait   Duration `yaml:"wait"` // longest wait for an answer
 }
 
-func (l *LLM) check() error {
+// check checks the endpoint at a key, which reads something.
+func (l *LLM) check(key, reads string) error {
 	u, err := url.Parse(l.URL)
 	if err != nil {
 		u = &url.URL{}
@@ -56,14 +57,11 @@ func (l *LLM) check() error {
 	return first(
 		mistake{
 			u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || l.Model == "",
-			"declassify.llm", "declassify.llm needs the url of an endpoint, without credentials, and a model", "such as url: http://127.0.0.1:8080/v1",
+			key, key + " needs the url of an endpoint, without credentials, and a model", "such as url: http://127.0.0.1:8080/v1",
 		},
-		mistake{address.Odd(u.Hostname()), "declassify.llm.url", "declassify.llm.url has a host that programs read differently", plainHost},
-		mistake{
-			!l.Remote && !address.Here(u.Hostname()), "declassify.llm.url", "declassify.llm.url is not on this machine, and the defender reads everything that is about to leave",
-			"set declassify.llm.remote if it may",
-		},
-		mistake{l.Wait.Value() <= 0, "declassify.llm.wait", "declassify.llm.wait must be a duration such as 20s", ""},
+		mistake{address.Odd(u.Hostname()), key + ".url", key + ".url has a host that programs read differently", plainHost},
+		mistake{!l.Remote && !address.Here(u.Hostname()), key + ".url", key + ".url is not on this machine, and " + reads, "set " + key + ".remote if it may"},
+		mistake{l.Wait.Value() <= 0, key + ".wait", key + ".wait must be a duration such as 20s", ""},
 	)
 }
 
@@ -98,7 +96,7 @@ type ReleaseTool struct {
 
 func (d *Declassify) check() (err error) {
 	if d.Defender == "llm" {
-		err = d.LLM.check()
+		err = d.LLM.check("declassify.llm", "the defender reads everything that is about to leave")
 	}
 	bad := func(pattern string) bool {
 		_, err := path.Match(pattern, "")

@@ -99,7 +99,7 @@ func (rb *Rulebook) Declassify(ctx context.Context, c *config.Config, st *state.
 		vc.Models = []charge.Model{{Name: "rules", Version: rules.Version}, {Name: "tagger", Version: m.Hash()}}
 	}
 	if cfg.Defender == "llm" {
-		d, err := llm.New(llm.Config{BaseURL: cfg.LLM.URL, Model: cfg.LLM.Model, Key: cfg.LLM.Key, Remote: cfg.LLM.Remote, Timeout: cfg.LLM.Wait.Value()})
+		d, err := llm.New(endpoint(&cfg.LLM))
 		if err != nil {
 			return nil, problem.Usage(declassifyHint, "declassify.llm: %w", err)
 		}

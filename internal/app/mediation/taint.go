@@ -3,20 +3,26 @@
 package mediation
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/margaydev/margay/confirm"
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/internal/app/state"
+	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/screen"
+	"github.com/margaydev/margay/screen/judge"
 	"github.com/margaydev/margay/screen/lexical"
 	"github.com/margaydev/margay/taint"
 	"github.com/margaydev/margay/taint/effect"
@@ -27,7 +33,7 @@ import (
 
 // Taint is how to check tool calls by what may influence them; nil if they are not
 // checked.
-func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*mediator.Taint, error) {
+func Taint(c *config.Config, st *state.State, asked func(*confirm.Question), log *slog.Logger) (*mediator.Taint, error) {
 	if c.Taint.Mode == "off" {
 		return nil, nil //nolint:nilnil // no labels are not an error
 	}
@@ -58,8 +64,37 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question)) (*m
 		t.Screen = taint.ScreenNone{}
 	case "lexical":
 		t.Screen = screen.Screener{Adviser: lexical.Screener{}}
+	case "judge":
+		j, err := judge.New(judge.Config{Config: endpoint(&c.Taint.Judge), Asked: logJudge(log)})
+		if err != nil {
+			return nil, problem.Usage(taintHint, "taint.judge: %w", err)
+		}
+		t.Screen = screen.Screener{Adviser: j}
 	}
 	return t, nil
+}
+
+// endpoint is one that a configuration names.
+func endpoint(l *config.LLM) completion.Config {
+	return completion.Config{BaseURL: l.URL, Model: l.Model, Key: l.Key, Remote: l.Remote, Timeout: l.Wait.Value()}
+}
+
+// logJudge writes failures of the judge to the log, of many fewer and fewer, and
+// what its answers took. Nothing of the conversation is in either.
+func logJudge(log *slog.Logger) func(judge.Asked) {
+	var failed atomic.Int64
+	return func(a judge.Asked) {
+		ms := a.Took.Milliseconds()
+		switch {
+		case errors.Is(a.Err, context.Canceled): // the client has gone
+		case a.Err == nil:
+			log.Debug("the judge answered", "ms", ms, "known", a.Known, "prompt_tokens", a.Usage.Prompt, "answer_tokens", a.Usage.Answer)
+		default:
+			if n := failed.Add(1); n&(n-1) == 0 {
+				log.Warn("the judge failed: the model is shown everything, and more calls may ask", "error", a.Err, "ms", ms, "count", n)
+			}
+		}
+	}
 }
 
 // Suggest proposes what a tool does that nothing is known of. It is the suggested

@@ -100,5 +100,17 @@ func checkLoop(c *config.Config, addr string) error {
 			return problem.Usage("name the model API with --upstream; OPENAI_BASE_URL and ANTHROPIC_BASE_URL count where nothing else names one", "the upstream %s is this gateway itself", ups[name].URL)
 		}
 	}
+	// Beyond the gateway nobody holds an endpoint to this machine.
+	for _, e := range []struct {
+		key, url string
+		asked    bool
+	}{
+		{"taint.judge.url", c.Taint.Judge.URL, c.Taint.Screen == "judge"},
+		{"declassify.llm.url", c.Declassify.LLM.URL, c.Declassify.Defender == "llm"},
+	} {
+		if e.asked && same(addr, e.url) {
+			return problem.Usage("name the address of the model itself", "%s is this gateway itself", e.key)
+		}
+	}
 	return nil
 }

@@ -34,7 +34,7 @@ func newEngines(ctx context.Context, c *config.Config, st *state.State, log *slo
 	if e.base.Rules, err = state.Rules(c); err != nil {
 		return nil, nil, err
 	}
-	if e.base.Taint, err = mediation.Taint(c, st, asked); err != nil {
+	if e.base.Taint, err = mediation.Taint(c, st, asked, log); err != nil {
 		return nil, nil, err
 	}
 	held, err := mediation.OpenRulebook(c, log)

@@ -37,7 +37,7 @@ func TestServeLabels(t *testing.T) {
 	c := config.Default()
 	c.Taint.Mode = "on"
 	family := flow.TrajectoryID(flow.NewID())
-	taints, err := mediation.Taint(c, st, nil)
+	taints, err := mediation.Taint(c, st, nil, log)
 	if err != nil {
 		t.Fatal(err)
 	}

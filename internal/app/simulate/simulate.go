@@ -3,6 +3,7 @@ package simulate
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -167,7 +168,10 @@ const workers = 2
 func (f *flags) count(ctx context.Context, c *config.Config, name string, all []*recorded.Session) (*counted, int, error) {
 	on := *c
 	on.Taint.Mode, on.Observe = "on", false
-	base, err := mediation.Taint(&on, &state.State{Store: memory.New(), Keys: keys}, nil)
+	if on.Taint.Screen == "judge" {
+		on.Taint.Screen = "all" // no endpoint is sent what was recorded: it is as if the judge failed
+	}
+	base, err := mediation.Taint(&on, &state.State{Store: memory.New(), Keys: keys}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, 0, err
 	}

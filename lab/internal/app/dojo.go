@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,10 +12,9 @@ import (
 	"github.com/margaydev/margay/lab/dojo"
 	"github.com/margaydev/margay/lab/dojo/episode"
 	"github.com/margaydev/margay/lab/firstuse"
-	"github.com/margaydev/margay/lab/judge"
+	"github.com/margaydev/margay/lab/judging"
 	"github.com/margaydev/margay/lab/report"
 	"github.com/margaydev/margay/lab/results"
-	"github.com/margaydev/margay/screen"
 	"github.com/margaydev/margay/screen/lexical"
 	"github.com/margaydev/margay/taint"
 	"github.com/margaydev/margay/taint/act"
@@ -24,10 +24,10 @@ import (
 
 // dojoOptions are those of the suite dojo alone.
 type dojoOptions struct {
-	defences, suites  []string
-	typed             bool
-	judge, judgeModel string
-	packs, labels     string
+	defences, suites []string
+	typed            bool
+	judged           judgeOptions
+	packs, labels    string
 }
 
 var dojoSuites = []string{"workspace", "travel", "banking", "slack"}
@@ -47,7 +47,7 @@ func dojoFlags(c *cobra.Command, o *options) {
 	c.Flags().BoolVar(&d.typed, "typed", true, "also with the injected texts in typed fields")
 	c.Flags().StringVar(&d.packs, "packs", packsDefault, "default, or none: no pack describes the tools, and the user has said what they do")
 	c.Flags().StringVar(&d.labels, "labels", "agentdojo", "what the user says of tools that no pack describes: a `file`, or "+strings.Join(firstuse.Names(), ", "))
-	judgeFlags(c, &d.judge, &d.judgeModel)
+	judgeFlags(c, &d.judged)
 }
 
 func checkDojo(o *options) error {
@@ -56,8 +56,8 @@ func checkDojo(o *options) error {
 			return usage("suites are "+strings.Join(dojoSuites, " "), "unknown suite %q", s)
 		}
 	}
-	if o.dojo.judge != "" && o.dojo.judgeModel == "" {
-		return usage("give --judge-model, too", "--judge names no model")
+	if err := o.dojo.judged.check(); err != nil {
+		return err
 	}
 	if p := o.dojo.packs; p != packsDefault && p != packsNone {
 		return usage("packs are "+packsDefault+" or "+packsNone, "unknown packs %q", p)
@@ -108,9 +108,8 @@ func dojoRules(suites []string) (dojo.Rules, error) {
 	}, nil
 }
 
-// dojoRows are the defences, notes about them, and what counts the judge's
-// answers, nil where there is none.
-func dojoRows(o *options, rules dojo.Rules) (rows []dojo.Defence, judged *dojo.Tally, notes []string, err error) {
+// dojoRows are the defences, the judges among them by their names, and notes.
+func dojoRows(o *options, rules dojo.Rules) (rows []dojo.Defence, judges map[string]*judging.Judge, notes []string, err error) {
 	rows = []dojo.Defence{dojo.Undefended(), dojo.ToolFilter(), dojo.Confirm()}
 	if rules != nil {
 		rows = append(
@@ -121,25 +120,18 @@ func dojoRows(o *options, rules dojo.Rules) (rows []dojo.Defence, judged *dojo.T
 			dojo.Gateway{Name: "replay", Rules: rules}.Defence(),
 		)
 		notes = append(notes, "none, all, replay and judge run through the gateway over loopback; lexical, which needs a preliminary answer, makes its steps in this process")
-		switch {
-		case o.dojo.judge == "":
-			notes = append(notes, "judge skipped: no endpoint configured")
-		case o.quick:
-			notes = append(notes, "judge skipped: a quick run asks none")
-		default:
-			j, err := judge.New(endpoint(o.dojo.judge, o.dojo.judgeModel))
-			if err != nil {
-				return nil, nil, nil, err
-			}
-			judged = &dojo.Tally{Adviser: j}
-			rows = append(rows, dojo.Gateway{Name: judgeName, Rules: rules, Screen: screen.Screener{Adviser: judged}, NoReplay: true}.Defence())
-			notes = append(notes, "judge: "+o.dojo.judgeModel)
+		var names, more []string
+		judges, names, more, err = o.dojo.judged.open(o.quick, o.seed)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		notes = append(notes, more...)
+		for _, name := range names {
+			rows = append(rows, dojo.Gateway{Name: name, Rules: rules, Judge: judges[name], NoReplay: true}.Defence())
 		}
 	}
-	if only := o.dojo.defences; len(only) > 0 {
-		rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !slices.Contains(only, d.Name) })
-	}
-	return rows, judged, notes, nil
+	rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !asksFor(o.dojo.defences, d.Name) })
+	return rows, judges, notes, nil
 }
 
 func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
@@ -159,10 +151,11 @@ func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure,
 	if o.dojo.packs == packsNone {
 		rules, missing = rulesWithout(o.dojo.labels)
 	}
-	rows, judged, notes, err := dojoRows(o, rules)
+	rows, judges, notes, err := dojoRows(o, rules)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer closeAll(judges)
 	if missing != nil {
 		notes = append(notes, strings.Join(dojoLabelled, ", ")+" are left out: "+missing.Error())
 	}
@@ -175,9 +168,9 @@ func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		return nil, nil, err
 	}
 	r.Notes = append(r.Notes, notes...)
-	if judged != nil {
-		if note, ok := judged.Note(); ok {
-			r.Notes = append(r.Notes, "judge: "+note)
+	for _, name := range slices.Sorted(maps.Keys(judges)) {
+		if note, ok := judges[name].Note(); ok {
+			r.Notes = append(r.Notes, name+": "+note)
 		}
 	}
 	return r, nil, nil

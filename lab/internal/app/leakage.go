@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/completion"
-	"github.com/margaydev/margay/lab/judge"
+	"github.com/margaydev/margay/lab/judging"
 	"github.com/margaydev/margay/lab/leakage"
 	"github.com/margaydev/margay/lab/report"
 	"github.com/margaydev/margay/lab/results"
@@ -19,11 +19,18 @@ import (
 
 // leakageOptions are those of the suite leakage alone.
 type leakageOptions struct {
-	defences          []string
-	judge, judgeModel string
+	defences []string
+	judged   judgeOptions
 }
 
 const judgeName = "judge"
+
+// judgeOptions name judges: one behind an endpoint, and scripted ones by their
+// errors.
+type judgeOptions struct {
+	url, model string
+	errors     []string
+}
 
 func leakageNames() []string {
 	var out []string
@@ -37,14 +44,15 @@ func leakageFlags(c *cobra.Command, o *options) {
 	l := &o.leakage
 	c.Flags().IntVar(&o.n, "n", 222, "generated tasks, besides the 37; 0 for none")
 	c.Flags().StringSliceVar(&l.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(leakageNames(), " "))
-	judgeFlags(c, &l.judge, &l.judgeModel)
+	judgeFlags(c, &l.judged)
 }
 
 // judgeFlags are those that name the endpoint of a judge.
-func judgeFlags(c *cobra.Command, url, model *string) {
-	c.Flags().StringVar(url, "judge", os.Getenv("MARGAY_JUDGE_URL"), "base `URL` of an OpenAI-compatible API for the row judge (default $MARGAY_JUDGE_URL)")
+func judgeFlags(c *cobra.Command, o *judgeOptions) {
+	c.Flags().StringVar(&o.url, "judge", os.Getenv("MARGAY_JUDGE_URL"), "base `URL` of an OpenAI-compatible API for the row judge (default $MARGAY_JUDGE_URL)")
 	c.Flags().Lookup("judge").DefValue = ""
-	c.Flags().StringVar(model, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
+	c.Flags().StringVar(&o.model, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
+	c.Flags().StringSliceVar(&o.errors, "judge-errors", nil, "rows of scripted judges that know what is needed and err at these `rates`: all pairs of 0,0.1, or single ones as EXTRA:MISSED")
 }
 
 // endpoint is one that flags name, wherever it is: benchmarks have no secrets
@@ -53,7 +61,66 @@ func endpoint(url, model string) completion.Config {
 	return completion.Config{BaseURL: url, Model: model, Key: os.Getenv("MARGAY_JUDGE_KEY"), Remote: true, Timeout: 5 * time.Minute}
 }
 
+// check holds the rates to what there is.
+func (o *judgeOptions) check() error {
+	if o.url != "" && o.model == "" {
+		return usage("give --judge-model, too", "--judge names no model")
+	}
+	if _, err := judging.Pairs(o.errors); err != nil {
+		return usage("such as --judge-errors 0,0.05 or --judge-errors 0.05:0.1", "--judge-errors: %w", err)
+	}
+	return nil
+}
+
+// open opens the judges, by the names of their rows, and says what is left out.
+func (o *judgeOptions) open(quick bool, seed uint64) (all map[string]*judging.Judge, names, notes []string, err error) {
+	all = map[string]*judging.Judge{}
+	switch {
+	case o.url == "":
+		notes = append(notes, "judge skipped: no endpoint configured")
+	case quick:
+		notes = append(notes, "judge skipped: a quick run asks none")
+	default:
+		j, err := judging.New(endpoint(o.url, o.model))
+		if err != nil {
+			return nil, nil, nil, usage("give --judge and --judge-model", "%w", err)
+		}
+		all[judgeName], names = j, append(names, judgeName)
+		notes = append(notes, "judge: "+o.model)
+	}
+	pairs, err := judging.Pairs(o.errors)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, e := range pairs {
+		j, err := judging.Script(e, seed)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		all[e.Name()], names = j, append(names, e.Name())
+	}
+	if len(pairs) > 0 {
+		notes = append(notes, "judge:EXTRA,MISSED: a scripted judge that knows what is needed, and errs in each region at these rates, in percent")
+	}
+	return all, names, notes, nil
+}
+
+// closeAll ends scripted judges.
+func closeAll(all map[string]*judging.Judge) {
+	for _, j := range all {
+		_ = j.Close()
+	}
+}
+
+// asksFor reports whether a row is asked for. Scripted judges always are.
+func asksFor(only []string, name string) bool {
+	return len(only) == 0 || slices.Contains(only, name) || strings.HasPrefix(name, judgeName+":")
+}
+
 func checkLeakage(o *options) error {
+	if err := o.leakage.judged.check(); err != nil {
+		return err
+	}
 	return checkDefences(o.leakage.defences, leakageNames())
 }
 
@@ -75,23 +142,17 @@ func runLeakage(ctx context.Context, o *options) (*results.Result, []report.Figu
 	if o.quick {
 		l.Generated = 37
 	}
-	var notes []string
 	all := leakage.Defences(lexical.Screener{})
-	switch {
-	case o.leakage.judge == "":
-		notes = append(notes, "judge skipped: no endpoint configured")
-	case o.quick:
-		notes = append(notes, "judge skipped: a quick run asks none")
-	default:
-		j, err := judge.New(endpoint(o.leakage.judge, o.leakage.judgeModel))
-		if err != nil {
-			return nil, nil, usage("give --judge and --judge-model", "%w", err)
-		}
-		all = append(all, leakage.Defence{Name: judgeName, Screen: j})
-		notes = append(notes, "judge: "+o.leakage.judgeModel)
+	judges, names, notes, err := o.leakage.judged.open(o.quick, o.seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closeAll(judges)
+	for _, name := range names {
+		all = append(all, leakage.Defence{Name: name, Judge: judges[name]})
 	}
 	for _, d := range all {
-		if len(o.leakage.defences) == 0 || slices.Contains(o.leakage.defences, d.Name) {
+		if asksFor(o.leakage.defences, d.Name) {
 			l.Defences = append(l.Defences, d)
 		}
 	}
