@@ -127,7 +127,7 @@ func dojoRows(o *options, rules dojo.Rules) (rows []dojo.Defence, judges map[str
 		}
 		notes = append(notes, more...)
 		for _, name := range names {
-			rows = append(rows, dojo.Gateway{Name: name, Rules: rules, Judge: judges[name], NoReplay: true}.Defence())
+			rows = append(rows, dojo.Gateway{Name: o.dojo.judged.row(name), Rules: rules, Judge: judges[name], NoReplay: !o.dojo.judged.replay}.Defence())
 		}
 	}
 	rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !asksFor(o.dojo.defences, d.Name) })

@@ -89,6 +89,14 @@ func TestDojoJudgeErrors(t *testing.T) {
 		}
 		return r.Row(name, "all").Metrics
 	}
+	o.dojo.judged.replay, o.dojo.judged.errors = true, []string{"1:0"}
+	again, _, err := runDojo(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := again.Row("replay+judge:100,0", "all"); m == nil || m.Metrics["extra_calls_per_task"] <= row("judge:100,0")["extra_calls_per_task"] || m.Metrics["violations"] != 0 {
+		t.Errorf("with replay: %+v", m)
+	}
 	for name, like := range map[string]string{"judge:100,0": "all", "judge:0,100": "none"} {
 		for _, m := range []string{"utility", "utility_confirmed", "tasks_asking"} {
 			if row(name)[m] != row(like)[m] {

@@ -30,6 +30,15 @@ const judgeName = "judge"
 type judgeOptions struct {
 	url, model string
 	errors     []string
+	replay     bool // steps are made again, too
+}
+
+// row is the name of a judge's row.
+func (o *judgeOptions) row(judge string) string {
+	if o.replay {
+		return "replay+" + judge
+	}
+	return judge
 }
 
 func leakageNames() []string {
@@ -53,6 +62,7 @@ func judgeFlags(c *cobra.Command, o *judgeOptions) {
 	c.Flags().Lookup("judge").DefValue = ""
 	c.Flags().StringVar(&o.model, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
 	c.Flags().StringSliceVar(&o.errors, "judge-errors", nil, "rows of scripted judges that know what is needed and err at these `rates`: all pairs of 0,0.1, or single ones as EXTRA:MISSED")
+	c.Flags().BoolVar(&o.replay, "judge-replay", false, "with judges, make steps again too, as the gateway does with taint.screen: judge; the paper's judge asks")
 }
 
 // endpoint is one that flags name, wherever it is: benchmarks have no secrets
@@ -114,7 +124,8 @@ func closeAll(all map[string]*judging.Judge) {
 
 // asksFor reports whether a row is asked for. Scripted judges always are.
 func asksFor(only []string, name string) bool {
-	return len(only) == 0 || slices.Contains(only, name) || strings.HasPrefix(name, judgeName+":")
+	judge := strings.TrimPrefix(name, "replay+")
+	return len(only) == 0 || slices.Contains(only, name) || judge == judgeName && slices.Contains(only, judge) || strings.HasPrefix(judge, judgeName+":")
 }
 
 func checkLeakage(o *options) error {
@@ -149,7 +160,7 @@ func runLeakage(ctx context.Context, o *options) (*results.Result, []report.Figu
 	}
 	defer closeAll(judges)
 	for _, name := range names {
-		all = append(all, leakage.Defence{Name: name, Judge: judges[name]})
+		all = append(all, leakage.Defence{Name: o.leakage.judged.row(name), Judge: judges[name], Replay: o.leakage.judged.replay})
 	}
 	for _, d := range all {
 		if asksFor(o.leakage.defences, d.Name) {
