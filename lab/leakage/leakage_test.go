@@ -64,7 +64,7 @@ const small = `  - id: payments-99
 `
 
 func TestRefused(t *testing.T) {
-	s := &source{suite: "payments", tools: map[string]Tool{"look": {Own: true}, "send": {}}}
+	s := &source{of: &file{Suite: "payments", Categories: []string{"card", "address"}, Tools: map[string]Tool{"look": {Own: true}, "send": {}}}}
 	if _, err := s.parse(small); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 		"region twice":      {"id: b", "id: a", "two regions"},
 		"unknown tool":      {"call: send", "call: post", "no tool"},
 		"unknown field":     {"about: A", "abut: A", "abut"},
-		"nothing private":   {"private: card, ", "", ""},
+		"nothing private":   {"private: card, ", "", "nothing private"},
 		"neither":           {"steps:", "answer: {text: x}\n    steps:", "either"},
 		"said and called":   {"- call: look\n        result:\n          - {id: a", "- call: look\n        user: hm\n        result:\n          - {id: a", "one thing"},
 		"own call labelled": {"call: look\n        args: {}", "call: look\n        needs: [a]\n        label: [card]\n        args: {}", "gives nothing away"},

@@ -33,6 +33,8 @@ type Options struct {
 	Seed      uint64
 	Generated int // further tasks, made from the seed; 0 for none
 	Defences  []Defence
+	Name      string // of Set
+	Set       *Set   // tasks to measure instead of those that are built in; may be nil
 	Progress  func(string)
 }
 
@@ -86,22 +88,47 @@ type result struct {
 	judged     judging.Cost
 }
 
-// Run measures all defences on the 37 tasks, and on generated ones.
+// tasks are those to measure, and where they are from.
+func (o *Options) tasks() (written, generated []*Task, source string, err error) {
+	if o.Set != nil {
+		return o.Set.Tasks, nil, fmt.Sprintf("%s (SHA-256 %s), %d tasks", o.Name, o.Set.Hash, len(o.Set.Tasks)), nil
+	}
+	if written, err = Tasks(); err != nil {
+		return nil, nil, "", err
+	}
+	if generated, err = Generate(o.Generated, o.Seed); err != nil {
+		return nil, nil, "", err
+	}
+	return written, generated, fmt.Sprintf("37 tasks of lab/leakage/testdata; %d generated from them", len(generated)), nil
+}
+
+// suitesOf are the suites of tasks; the built-in ones in the paper's order.
+func suitesOf(tasks []*Task) []string {
+	out := []string{"payments", "flights", "shopping"}
+	for _, t := range tasks {
+		if !slices.Contains(out, t.Suite) {
+			out = append(out, t.Suite)
+		}
+	}
+	return slices.DeleteFunc(out, func(s string) bool {
+		return !slices.ContainsFunc(tasks, func(t *Task) bool { return t.Suite == s })
+	})
+}
+
+// Run measures all defences on the 37 tasks and on generated ones, or on those
+// of a folder.
 func Run(ctx context.Context, o Options) (*results.Result, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	written, err := Tasks()
+	written, generated, source, err := o.tasks()
 	if err != nil {
 		return nil, err
 	}
-	generated, err := Generate(o.Generated, o.Seed)
-	if err != nil {
-		return nil, err
-	}
+	names := suitesOf(written)
 	r := &results.Result{
 		Suite: "leakage", Seed: o.Seed, N: len(written), Environment: results.Here(),
-		Source: fmt.Sprintf("37 tasks of lab/leakage/testdata; %d generated from them", len(generated)),
+		Source: source,
 		Notes: []string{
 			"fpr: shares of all tasks with an unneeded question; fnr: with a missed one, as in the paper's table 2; …_conditional: of those tasks that have a call which needs none, or one",
 			"label_exact: share of calls whose label, the join of what was shown, is the oracle's",
@@ -134,7 +161,7 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 			}
 			addRow(r, &d, set.slice, allowed, blocked, "")
 			if set.slice == "all" {
-				for _, s := range []string{"payments", "flights", "shopping"} {
+				for _, s := range names {
 					addRow(r, &d, "suite="+s, allowed, blocked, s)
 				}
 			}
@@ -355,7 +382,7 @@ func (p *player) step(ctx context.Context, d *Defence, s *Step, yes bool, out *r
 		out.extra++
 	}
 	made, under := p.propose(s, level), p.shown(level)
-	ask := made != nothing && (d.Always || !p.t.tools[s.Call].Own && under != (label.Label{}))
+	ask := made != nothing && (d.Always || !p.t.of.Tools[s.Call].Own && under != (label.Label{}))
 	if d.Replay && ask && under != (label.Label{}) {
 		out.extra++
 		low := &label.Label{}

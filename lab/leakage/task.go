@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/margaydev/margay/internal/yamldoc"
 )
 
 //go:embed testdata/*.yaml
 var files embed.FS
 
-// Suites are the names of the suites, with how many tasks each has.
+// suites are the suites that are built in, with how many tasks each has.
 var suites = map[string]int{"payments": 12, "flights": 12, "shopping": 13}
 
 // Task is one task: what was said before, a request, and the calls and the
@@ -32,7 +34,7 @@ type Task struct {
 	// Vary are the names that generated tasks have others for, by kind.
 	Vary map[string][]string `yaml:"vary"`
 
-	tools map[string]Tool
+	of *file
 }
 
 // Tool is a tool of a suite.
@@ -99,18 +101,20 @@ type Answer struct {
 	Needs []string `yaml:"needs"`
 }
 
-// file is one file of tasks.
+// file is one file of tasks, in the format of docs/format/leakage-task.md.
 type file struct {
-	Suite string          `yaml:"suite"`
-	Tools map[string]Tool `yaml:"tools"`
-	Tasks []Task          `yaml:"tasks"`
+	Version    int             `yaml:"version"`
+	Suite      string          `yaml:"suite"`
+	About      string          `yaml:"about"`
+	Categories []string        `yaml:"categories"` // all that its regions may have
+	Tools      map[string]Tool `yaml:"tools"`
+	Tasks      []Task          `yaml:"tasks"`
 }
 
 // source is a task as it is written, to make others of.
 type source struct {
-	suite string
-	tools map[string]Tool
-	text  string
+	of   *file
+	text string
 }
 
 var taskStart = regexp.MustCompile(`(?m)^ {2}- id: `)
@@ -131,16 +135,16 @@ func sources() ([]source, error) {
 		if err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict()); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		at := taskStart.FindAllStringIndex(string(b), -1)
-		if len(at) != len(f.Tasks) || len(at) != suites[f.Suite] {
-			return nil, fmt.Errorf("%s: %d tasks, %d found as text, %d expected", name, len(f.Tasks), len(at), suites[f.Suite])
+		starts := taskStart.FindAllStringIndex(string(b), -1)
+		if len(starts) != len(f.Tasks) || len(starts) != suites[f.Suite] {
+			return nil, fmt.Errorf("%s: %d tasks, %d found as text, %d expected", name, len(f.Tasks), len(starts), suites[f.Suite])
 		}
-		for i := range at {
+		for i := range starts {
 			end := len(b)
-			if i+1 < len(at) {
-				end = at[i+1][0]
+			if i+1 < len(starts) {
+				end = starts[i+1][0]
 			}
-			out = append(out, source{f.Suite, f.Tools, string(b[at[i][0]:end])})
+			out = append(out, source{&f, string(b[starts[i][0]:end])})
 		}
 	}
 	return out, nil
@@ -156,7 +160,7 @@ func (s *source) parse(text string) (*Task, error) {
 		return nil, fmt.Errorf("%d tasks in one", len(ts))
 	}
 	t := &ts[0]
-	t.Suite, t.tools = s.suite, s.tools
+	t.Suite, t.of = s.of.Suite, s.of
 	if err := t.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.ID, err)
 	}
@@ -180,118 +184,153 @@ func Tasks() ([]*Task, error) {
 	return out, nil
 }
 
-// categories are all there are: those of the paper's table 3, and the
-// password, which it counts to the user's data.
-var categories = []string{
-	"balance", "password", "transactions", "friends", "profile", // payments
-	"card", "passport", "address", "itinerary", "preferences", // flights
-	"orders", "gender", // shopping, with card, address, preferences, profile
+// at puts a place of a task before an error.
+func at(err error, keys ...any) error {
+	path := make([]string, len(keys))
+	for i, k := range keys {
+		path[i] = fmt.Sprint(k)
+	}
+	return yamldoc.Where(err, path...)
+}
+
+// checking is a task being checked: the categories of each of its regions.
+type checking struct {
+	*Task
+	has     map[string][]string
+	private bool
 }
 
 // check holds a task to its form, and its oracle labels to what its calls
 // need: a label is the join of the categories of all that the call needs, and
 // of what the steps needed whose results it needs.
 func (t *Task) check() error {
-	if t.ID == "" || t.About == "" || t.Request == "" || len(t.History) == 0 {
-		return errors.New("id, about, history and request are needed")
+	for _, f := range []struct {
+		key   string
+		empty bool
+	}{{"id", t.ID == ""}, {"about", t.About == ""}, {"request", t.Request == ""}, {"history", len(t.History) == 0}} {
+		if f.empty {
+			return at(fmt.Errorf("id, about, history and request are needed; write %s", f.key), f.key)
+		}
 	}
 	if (len(t.Steps) == 0) == (t.Answer == nil) {
-		return errors.New("either steps or an answer")
+		return at(errors.New("either steps or an answer; write one of them"), "steps")
 	}
-	has := map[string][]string{} // a region's categories
-	private := false
-	add := func(id string, cats, more []string) error {
-		for _, c := range cats {
-			if !slices.Contains(categories, c) {
-				return fmt.Errorf("no category %q", c)
-			}
-		}
-		private = private || len(cats) > 0
-		if id == "" {
-			return nil
-		}
-		if has[id] != nil {
-			return fmt.Errorf("two regions %q", id)
-		}
-		has[id] = union(cats, more)
-		return nil
-	}
-	for i, turn := range t.History {
-		said := 0
-		for _, s := range []string{turn.User, turn.Assistant, turn.Call} {
-			if s != "" {
-				said++
-			}
-		}
-		if said != 1 || turn.Call == "" && (turn.Result != nil || turn.Args != nil) || turn.Call != "" && (len(turn.Result) == 0 || turn.Private != nil) {
-			return fmt.Errorf("turn %d is not one thing said or one call with its result", i+1)
-		}
-		if err := add(turn.ID, turn.Private, nil); err != nil {
-			return err
-		}
-		if _, ok := t.tools[turn.Call]; turn.Call != "" && !ok {
-			return fmt.Errorf("no tool %q", turn.Call)
-		}
-		for _, r := range turn.Result {
-			if err := checkRegion(&r); err != nil {
-				return err
-			}
-			if err := add(r.ID, r.Private, nil); err != nil {
-				return err
-			}
+	c := &checking{Task: t, has: map[string][]string{}}
+	for i := range t.History {
+		if err := c.turn(&t.History[i]); err != nil {
+			return at(err, "history", i)
 		}
 	}
-	if !private {
-		return errors.New("nothing private is in sight")
+	if !c.private {
+		return at(errors.New("nothing private is in sight; give a region of the history a category"), "history")
 	}
-	needs := func(ids []string) ([]string, error) {
-		var out []string
-		for _, id := range ids {
-			cats, ok := has[id]
-			if !ok {
-				return nil, fmt.Errorf("needs %q, which is not there", id)
-			}
-			out = union(out, cats)
-		}
-		return out, nil
-	}
-	for i, s := range t.Steps {
-		tool, ok := t.tools[s.Call]
-		if !ok {
-			return fmt.Errorf("no tool %q", s.Call)
-		}
-		label, err := needs(s.Needs)
-		if err != nil {
-			return fmt.Errorf("step %d: %w", i+1, err)
-		}
-		if !slices.Equal(label, union(nil, s.Label)) {
-			return fmt.Errorf("step %d is labelled %v and needs %v", i+1, s.Label, label)
-		}
-		if tool.Own && len(label) > 0 {
-			return fmt.Errorf("step %d gives nothing away, and is labelled %v", i+1, label)
-		}
-		for _, r := range s.Result {
-			if err := checkRegion(&r); err != nil {
-				return err
-			}
-			if err := add(r.ID, r.Private, label); err != nil {
-				return err
-			}
+	for i := range t.Steps {
+		if err := c.step(&t.Steps[i]); err != nil {
+			return at(err, "steps", i)
 		}
 	}
 	if t.Answer != nil {
-		if _, err := needs(t.Answer.Needs); err != nil {
-			return fmt.Errorf("answer: %w", err)
+		if t.Answer.Text == "" {
+			return at(errors.New("write what the user is told"), "answer", "text")
+		}
+		if _, err := c.needs(t.Answer.Needs); err != nil {
+			return at(err, "answer", "needs")
 		}
 	}
 	return nil
 }
 
-func checkRegion(r *Region) error {
-	if r.ID == "" || strings.TrimSpace(r.Text) == "" {
-		return errors.New("a region without id or text")
+// add adds a region. More are categories that it has because of the step that
+// it comes from.
+func (c *checking) add(id string, cats, more []string) error {
+	for _, cat := range cats {
+		if !slices.Contains(c.of.Categories, cat) {
+			return at(fmt.Errorf("no category %q; the file has %s", cat, strings.Join(c.of.Categories, ", ")), "private")
+		}
+	}
+	c.private = c.private || len(cats) > 0
+	if id == "" {
+		return nil
+	}
+	if c.has[id] != nil {
+		return at(fmt.Errorf("two regions %q; an id is used once in a task", id), "id")
+	}
+	c.has[id] = union(cats, more)
+	return nil
+}
+
+func (c *checking) turn(turn *Turn) error {
+	said := 0
+	for _, s := range []string{turn.User, turn.Assistant, turn.Call} {
+		if s != "" {
+			said++
+		}
+	}
+	if said != 1 || turn.Call == "" && (turn.Result != nil || turn.Args != nil) || turn.Call != "" && (len(turn.Result) == 0 || turn.Private != nil) {
+		return errors.New("not one thing said or one call with its result; write user, assistant, or call with result")
+	}
+	if err := c.add(turn.ID, turn.Private, nil); err != nil {
+		return err
+	}
+	if turn.Call == "" {
+		return nil
+	}
+	if _, err := c.tool(turn.Call); err != nil {
+		return err
+	}
+	return c.result(turn.Result, nil)
+}
+
+func (c *checking) tool(name string) (Tool, error) {
+	t, ok := c.of.Tools[name]
+	if !ok {
+		return t, at(fmt.Errorf("no tool %q; describe it under tools", name), "call")
+	}
+	return t, nil
+}
+
+func (c *checking) result(regions []Region, label []string) error {
+	for i := range regions {
+		r := &regions[i]
+		if r.ID == "" || strings.TrimSpace(r.Text) == "" {
+			return at(errors.New("a region without id or text; write both"), "result", i)
+		}
+		if err := c.add(r.ID, r.Private, label); err != nil {
+			return at(err, "result", i)
+		}
 	}
 	return nil
+}
+
+func (c *checking) step(s *Step) error {
+	tool, err := c.tool(s.Call)
+	if err != nil {
+		return err
+	}
+	label, err := c.needs(s.Needs)
+	if err != nil {
+		return at(err, "needs")
+	}
+	if !slices.Equal(label, union(nil, s.Label)) {
+		return at(fmt.Errorf("the step is labelled %v and needs %v; the label lists the categories of all that it needs", s.Label, label), "label")
+	}
+	if tool.Own && len(label) > 0 {
+		return at(fmt.Errorf("the step gives nothing away, since %s is the user's own, and is labelled %v", s.Call, label), "label")
+	}
+	return c.result(s.Result, label)
+}
+
+// needs are the categories of regions.
+func (c *checking) needs(ids []string) ([]string, error) {
+	out := []string{}
+	for _, id := range ids {
+		cats, ok := c.has[id]
+		if !ok {
+			return nil, fmt.Errorf("needs %q, which is not there; name a region that stands before", id)
+		}
+		out = union(out, cats)
+	}
+	return out, nil
 }
 
 // union of two sets of categories, sorted.

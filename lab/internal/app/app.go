@@ -33,7 +33,11 @@ func (a *app) root() *cobra.Command {
 			"The same seed gives the same figures on another machine, timings apart.",
 	}
 	for _, s := range suites() {
-		root.AddCommand(a.suiteCommand(&s))
+		c := a.suiteCommand(&s)
+		if s.lint != nil {
+			c.AddCommand(s.lint(a))
+		}
+		root.AddCommand(c)
 	}
 	root.AddCommand(a.allCommand(), a.compareCommand(), a.figuresCommand(), a.agentCommand(), a.trainCommand(), a.worldCommand(), a.rewardCommand(), demo.Command(&a.Command))
 	a.Prepare(root)

@@ -2,7 +2,10 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +24,8 @@ import (
 type leakageOptions struct {
 	defences []string
 	judged   judgeOptions
+	tasks    string
+	set      *leakage.Set
 }
 
 const judgeName = "judge"
@@ -52,6 +57,7 @@ func leakageNames() []string {
 func leakageFlags(c *cobra.Command, o *options) {
 	l := &o.leakage
 	c.Flags().IntVar(&o.n, "n", 222, "generated tasks, besides the 37; 0 for none")
+	c.Flags().StringVar(&l.tasks, "tasks", "", "`folder` of tasks instead of those, as docs/format/leakage-task.md has it")
 	c.Flags().StringSliceVar(&l.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(leakageNames(), " "))
 	judgeFlags(c, &l.judged)
 }
@@ -129,10 +135,53 @@ func asksFor(only []string, name string) bool {
 }
 
 func checkLeakage(o *options) error {
-	if err := o.leakage.judged.check(); err != nil {
+	l := &o.leakage
+	if err := l.judged.check(); err != nil {
 		return err
 	}
-	return checkDefences(o.leakage.defences, leakageNames())
+	if err := checkDefences(l.defences, leakageNames()); err != nil || l.tasks == "" {
+		return err
+	}
+	if o.nGiven && o.n > 0 {
+		return usage("leave out --n, or --tasks", "no tasks are generated from those of --tasks")
+	}
+	set, err := leakage.Open(os.DirFS(l.tasks))
+	if err != nil {
+		return failure("margay-lab leakage lint "+l.tasks+" lists every mistake", "%s: %w", l.tasks, err)
+	}
+	l.set = set
+	return nil
+}
+
+func (a *app) leakageLintCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "lint FOLDER", Short: "Find the mistakes of leakage tasks", Args: cobra.ExactArgs(1),
+		Long: "Find the mistakes in a folder of leakage tasks, with file and line, and count the tasks that disclose something and those that repeat a word of it. " +
+			"docs/format/leakage-task.md has the format.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			check := leakage.Lint(os.DirFS(args[0]))
+			if err := a.Print(check, func(w io.Writer) { printLeakageCheck(w, check) }); err != nil {
+				return err
+			}
+			if n := len(check.Mistakes); n > 0 {
+				return failure("docs/format/leakage-task.md has the format", "%s: %s", args[0], plural(n, "mistake"))
+			}
+			return nil
+		},
+	}
+}
+
+func printLeakageCheck(w io.Writer, c *leakage.Check) {
+	for _, m := range c.Mistakes {
+		fmt.Fprintln(w, m)
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintln(w, "note: "+n)
+	}
+	if c.Tasks > 0 {
+		fmt.Fprintf(w, "SHA-256 %s\n%d tasks: %d disclose something, %d of them repeat a word of it; %d make calls and disclose nothing, %d of them with words of private regions\n",
+			c.Hash, c.Tasks, c.Disclosing, c.Repeating, c.Plain, c.Near)
+	}
 }
 
 // checkDefences holds names to those that there are.
@@ -146,7 +195,10 @@ func checkDefences(given, names []string) error {
 }
 
 func runLeakage(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
-	l := leakage.Options{Seed: o.seed, Generated: o.n, Progress: o.progress}
+	l := leakage.Options{Seed: o.seed, Generated: o.n, Progress: o.progress, Set: o.leakage.set}
+	if l.Set != nil {
+		l.Name = filepath.Base(filepath.Clean(o.leakage.tasks))
+	}
 	if o.n < 0 {
 		l.Generated = 222
 	}

@@ -55,7 +55,8 @@ type suite struct {
 	flags       func(*cobra.Command, *options) // of its own; may be nil
 	check       func(*options) error           // finds mistakes in the flags; may be nil
 	run         func(context.Context, *options) (*results.Result, []report.Figure, error)
-	judge       func(*options) error // after the result was shown; may be nil
+	judge       func(*options) error      // after the result was shown; may be nil
+	lint        func(*app) *cobra.Command // a command below it; may be nil
 }
 
 func suites() []suite {
@@ -100,7 +101,7 @@ func suites() []suite {
 		},
 		{
 			name: "leakage", short: "Private data shown before: questions that a call needs, and others, under defences",
-			flags: leakageFlags, check: checkLeakage, run: runLeakage,
+			flags: leakageFlags, check: checkLeakage, run: runLeakage, lint: (*app).leakageLintCommand,
 		},
 		{
 			name: "traj", short: "500 trajectories of a world under defences: how many bits recipients learn, and which tasks succeed",
