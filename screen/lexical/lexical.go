@@ -105,6 +105,11 @@ type search struct {
 	request *text // the last of it
 	regions []*text
 	out     []bool
+
+	meant  sense             // of all that the user said
+	asked  sense             // of the last of it
+	senses map[int32][]place // of regions, by the lines of the list
+	values *values           // numbers and days of regions
 }
 
 func (s *search) value(key string, v any) {
@@ -117,6 +122,12 @@ func (s *search) value(key string, v any) {
 		for _, e := range v {
 			s.value(key, e)
 		}
+	case bool: // true says the name, false its negation
+		name := strings.Join(keyWords(key), " ")
+		if !v {
+			name = "no " + name
+		}
+		s.explain(key, words(name), nil)
 	case json.Number:
 		s.scalar(key, v.String())
 	case string:
@@ -124,10 +135,24 @@ func (s *search) value(key string, v any) {
 	}
 }
 
-// scalar explains one value, the longest runs of its words first.
+// scalar explains one value. A value that nothing explains was derived.
 func (s *search) scalar(key, v string) {
-	seq := words(v)
-	derived, found := false, false
+	_, dates := normal(v)
+	if derived, found := s.explain(key, words(v), dates); derived && !found {
+		s.refer()
+	}
+}
+
+// explain marks the regions that the words of a value are from, the longest
+// runs first. It reports whether some word is from nowhere, and whether a
+// region was found.
+func (s *search) explain(key string, seq []string, dates []date) (derived, found bool) {
+	means := make([][]meaning, len(seq))
+	known().meanings(seq, func(from, to int, m []meaning) {
+		for i := from; i <= to; i++ {
+			means[i] = append(means[i], m...)
+		}
+	})
 	for i := 0; i < len(seq); {
 		said := s.said.run(seq[i:])
 		n, where := 0, -1
@@ -144,7 +169,12 @@ func (s *search) scalar(key, v string) {
 		case said > 0 && said >= n, n == 0 && said > 0:
 			i += said
 		case n == 0:
-			derived = derived || telling(seq[i:i+1], len(seq[i]) > 1)
+			switch s.paraphrase(key, seq[i], means[i], dates) {
+			case private:
+				found = true
+			case nowhere:
+				derived = derived || telling(seq[i:i+1], len(seq[i]) > 1)
+			}
 			i++
 		default:
 			// A short number counts where the argument's name or the request
@@ -157,9 +187,7 @@ func (s *search) scalar(key, v string) {
 			i += n
 		}
 	}
-	if derived && !found {
-		s.refer()
-	}
+	return derived, found
 }
 
 // better reports whether region a explains a value of an argument rather than
@@ -196,7 +224,7 @@ func telling(run []string, named bool) bool {
 		case functionWords[w]:
 		case hasDigit(w) && (len(w) >= 3 || named):
 			return true
-		case !hasDigit(w) && len([]rune(w)) >= 4, named:
+		case !hasDigit(w) && (len([]rune(w)) >= 4 || len(w) == 3 && known().phrases[w] != nil), named:
 			return true
 		default:
 			content++
@@ -246,7 +274,7 @@ var ordinals = []string{"first", "second", "third", "fourth", "fifth"}
 // ordinal reports whether the request names the place of a region's record in
 // its list.
 func (s *search) ordinal(r int) bool {
-	list, i, ok := place(s.q.Regions[r].Field)
+	list, i, ok := listed(s.q.Regions[r].Field)
 	if !ok {
 		return false
 	}
@@ -269,15 +297,15 @@ func (s *search) lastOf(r int, list string) int {
 		if o.Message != s.q.Regions[r].Message {
 			continue
 		}
-		if of, i, ok := place(o.Field); ok && of == list {
+		if of, i, ok := listed(o.Field); ok && of == list {
 			most = max(most, i)
 		}
 	}
 	return most
 }
 
-// place splits a field such as emails[2].from: the list, and the place in it.
-func place(field string) (list string, index int, ok bool) {
+// listed splits a field such as emails[2].from: the list, and the place in it.
+func listed(field string) (list string, index int, ok bool) {
 	list, rest, _ := strings.Cut(field, "[")
 	digits, _, ok := strings.Cut(rest, "]")
 	return list, number(digits), ok

@@ -1,0 +1,161 @@
+package lexical
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// values are the numbers and days of the regions, by region.
+type values struct {
+	numbers [][]float64
+	dates   [][]date
+}
+
+// near is how many days a derived day may be from the one that it is derived
+// of.
+const near = 7
+
+// factors are what people multiply or divide amounts by: shares, months,
+// weeks, units of measure.
+var factors = []float64{2, 3, 4, 5, 6, 7, 12, 24, 30, 52, 60, 100, 1000, 0.45359237, 2.2046, 1.609344, 2.54, 30.48}
+
+func (s *search) valuesOfRegions() *values {
+	if s.values != nil {
+		return s.values
+	}
+	s.values = &values{make([][]float64, len(s.regions)), make([][]date, len(s.regions))}
+	for r, t := range s.regions {
+		_, s.values.dates[r] = normal(s.q.Regions[r].Text)
+		for _, w := range t.words {
+			if v, ok := value(w); ok && hasDigit(w) {
+				s.values.numbers[r] = append(s.values.numbers[r], v)
+			}
+		}
+	}
+	return s.values
+}
+
+// derive explains a day or a number that occurs nowhere: a day close to one of
+// a region, or on a weekday that it names; a number that is a multiple, a
+// share, a sum or another measure of its numbers; an age of somebody whose
+// birth it has.
+func (s *search) derive(key, word string, dates []date) origin {
+	switch {
+	case word[0] == 'd' && len(word) == 5:
+		return s.day(dates, date{0, number(word[1:3]), number(word[3:])})
+	case strings.Trim(word, "0123456789.") == "":
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return nowhere
+		}
+		return s.number(key, v)
+	}
+	return nowhere
+}
+
+// relative are words by which the user says a day without its date.
+var relative = set(`today tonight tomorrow yesterday week weekend month fortnight day monday tuesday wednesday thursday friday saturday sunday`)
+
+func (s *search) day(dates []date, d date) origin {
+	for w := range s.said.at {
+		if relative[w] {
+			return nowhere
+		}
+	}
+	weekday := ""
+	for _, c := range dates {
+		if c.m == d.m && c.d == d.d && c.y > 0 {
+			weekday = weekdays[4*int(at(c).Weekday()):][:3]
+		}
+	}
+	var close, named []int
+	for r := range s.regions {
+		for _, e := range s.valuesOfRegions().dates[r] {
+			apart := at(date{2001, d.m, d.d}).YearDay() - at(date{2001, e.m, e.d}).YearDay()
+			if apart = max(apart, -apart); min(apart, 365-apart) <= near {
+				close = append(close, r)
+				break
+			}
+		}
+		for w := range s.regions[r].at {
+			if weekday != "" && strings.HasPrefix(w, weekday) && strings.HasSuffix(w, "day") {
+				named = append(named, r)
+			}
+		}
+	}
+	switch {
+	case len(close) > 0:
+		return s.mark(close)
+	case len(named) > 0:
+		return s.mark(named)
+	}
+	return nowhere
+}
+
+func at(d date) time.Time { return time.Date(d.y, time.Month(d.m), d.d, 0, 0, 0, 0, time.UTC) }
+
+func (s *search) number(key string, v float64) origin {
+	var of []int
+	age := false
+	for _, w := range keyWords(key) {
+		age = age || w == "ag" || w == "year" || w == "adult" || w == "child"
+	}
+	for r, numbers := range s.valuesOfRegions().numbers {
+		sum := 0.
+		for i, n := range numbers {
+			sum += n
+			if measured(v, n) || i > 0 && alike(v, sum) && (significant(v) > 1 || s.points(r) > 0) {
+				of = append(of, r)
+				break
+			}
+		}
+		if age && v > 0 && v < 120 && s.born(r) {
+			of = append(of, r)
+		}
+	}
+	if len(of) == 0 {
+		return nowhere
+	}
+	return s.mark(of)
+}
+
+// born reports whether a region has a date or a year of birth.
+func (s *search) born(r int) bool {
+	t := s.regions[r]
+	if len(t.at["born"])+len(t.at["birth"])+len(t.at["birthday"])+len(t.at["dob"]) > 0 {
+		return true
+	}
+	for _, w := range keyWords(s.q.Regions[r].Field) {
+		if w == "birth" || w == "birthday" || w == "dob" || w == "born" || w == "birthdat" {
+			return true
+		}
+	}
+	return false
+}
+
+// measured reports whether a number is another by one of the factors. Round
+// numbers are so by chance: both need two digits that count.
+func measured(a, b float64) bool {
+	if significant(a) < 2 || significant(b) < 2 {
+		return false
+	}
+	for _, f := range factors {
+		if alike(a, b*f) || alike(b, a*f) {
+			return true
+		}
+	}
+	return false
+}
+
+// alike allows for what people round.
+func alike(a, b float64) bool {
+	d := a - b
+	return max(d, -d) <= 0.004*max(a, b) && b > 0
+}
+
+// significant counts the digits of a number between its first and last that is
+// not zero.
+func significant(v float64) int {
+	return len(strings.Trim(strings.ReplaceAll(strconv.FormatFloat(v, 'f', -1, 64), ".", ""), "0"))
+}

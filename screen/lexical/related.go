@@ -1,0 +1,221 @@
+package lexical
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed synonyms.txt
+var synonyms string
+
+// maxPhrase is how many words a phrase of the list has at most, "no" included.
+const maxPhrase = 4
+
+// side is on which side of a line a phrase stands.
+type side uint8
+
+const (
+	left side = 1 << iota
+	right
+)
+
+// meaning is a line of the list, with the side of it that a text has.
+type meaning struct {
+	line int32
+	side side
+}
+
+// list is the list of synonyms: what each phrase means, and which lines are
+// associations only.
+type list struct {
+	phrases map[string][]meaning
+	loose   []bool
+	general []bool // left is the general word
+}
+
+// known reads the list when it is first needed.
+var known = sync.OnceValue(func() *list { return parse(synonyms) })
+
+// parse reads a list. A line has phrases, separated by commas: all of one
+// meaning; behind ">" kinds of what stands before it; behind "~" what it makes
+// one think of. Phrases behind a sign do not mean each other.
+func parse(text string) *list {
+	l := &list{phrases: map[string][]meaning{}}
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		if line == "" {
+			continue
+		}
+		sign := strings.IndexAny(line, ">~")
+		heads, members := line, ""
+		if sign >= 0 {
+			heads, members = line[:sign], line[sign+1:]
+		}
+		n := int32(len(l.loose))
+		l.loose = append(l.loose, sign >= 0 && line[sign] == '~')
+		l.general = append(l.general, sign >= 0)
+		for on, phrases := range map[side]string{left: heads, right: members} {
+			for p := range strings.SplitSeq(phrases, ",") {
+				if key := strings.Join(content(words(p)), " "); key != "" {
+					l.phrases[key] = append(l.phrases[key], meaning{n, on})
+				}
+			}
+		}
+	}
+	return l
+}
+
+// content are the words of a normal form that carry meaning, and "no".
+func content(ws []string) []string {
+	return slices.DeleteFunc(slices.Clone(ws), func(w string) bool { return functionWords[w] && w != "no" })
+}
+
+// meanings calls f with each phrase of the list in a text, and the places of
+// its first and last words.
+func (l *list) meanings(ws []string, f func(from, to int, m []meaning)) {
+	var at []int
+	for i, w := range ws {
+		if !functionWords[w] || w == "no" {
+			at = append(at, i)
+		}
+	}
+	for i := range at {
+		key := ""
+		for k := i; k < len(at) && k < i+maxPhrase; k++ {
+			key += ws[at[k]]
+			if m := l.phrases[key]; m != nil {
+				f(at[i], at[k], m)
+			}
+			key += " "
+		}
+	}
+}
+
+// sense is what a text means: for each line of the list the sides it has.
+type sense map[int32]side
+
+func (l *list) senseOf(ws []string) sense {
+	out := sense{}
+	l.meanings(ws, func(_, _ int, ms []meaning) {
+		for _, m := range ms {
+			out[m.line] |= m.side
+		}
+	})
+	return out
+}
+
+// relation is how a text belongs to a phrase, the weakest first.
+type relation uint8
+
+const (
+	unrelated relation = iota
+	loosely            // one makes one think of the other
+	generally          // the text is more general than the phrase
+	same               // they mean the same, or the text is more special
+)
+
+// relates returns how a text with sides of a line belongs to a phrase that
+// means the line.
+func (l *list) relates(m meaning, on side) relation {
+	switch {
+	case on == 0 || m.side == right && on&left == 0:
+		return unrelated
+	case l.loose[m.line]:
+		return loosely
+	case m.side == right && l.general[m.line]:
+		return generally
+	}
+	return same
+}
+
+// closest returns the closest relation of a text to a phrase.
+func (l *list) closest(ms []meaning, text sense) relation {
+	best := unrelated
+	for _, m := range ms {
+		best = max(best, l.relates(m, text[m.line]))
+	}
+	return best
+}
+
+// place is a region that means something.
+type place struct {
+	region int
+	side   side
+}
+
+// meaningsOfRegions lists the regions by what they mean, when that is first
+// needed.
+func (s *search) meaningsOfRegions() map[int32][]place {
+	if s.senses != nil {
+		return s.senses
+	}
+	s.senses = map[int32][]place{}
+	for r, t := range s.regions {
+		for line, on := range known().senseOf(t.words) {
+			s.senses[line] = append(s.senses[line], place{r, on})
+		}
+	}
+	return s.senses
+}
+
+// origin is where something is from.
+type origin uint8
+
+const (
+	nowhere origin = iota
+	open           // the user, or what is trusted and public
+	private        // other regions, which were marked
+)
+
+// paraphrase explains a word that occurs nowhere by other words that mean the
+// same: first the user's, then those of regions. What the user said in more
+// general words comes after regions that say it exactly, and what one only
+// thinks of comes last.
+func (s *search) paraphrase(key, word string, ms []meaning, dates []date) origin {
+	if hasDigit(word) {
+		return s.derive(key, word, dates)
+	}
+	if len(ms) == 0 {
+		return nowhere
+	}
+	if s.meant == nil {
+		s.meant = known().senseOf(s.said.words)
+	}
+	said := known().closest(ms, s.meant)
+	if said == same {
+		return open
+	}
+	best, of := unrelated, []int(nil)
+	for _, m := range ms {
+		for _, p := range s.meaningsOfRegions()[m.line] {
+			switch r := known().relates(m, p.side); {
+			case r == unrelated || r < best:
+			case r > best:
+				best, of = r, []int{p.region}
+			default:
+				of = append(of, p.region)
+			}
+		}
+	}
+	if best <= loosely && said > unrelated {
+		return open
+	}
+	if best == unrelated {
+		return nowhere
+	}
+	return s.mark(of)
+}
+
+// mark marks regions that explain a word equally well, unless one of them is
+// trusted and public.
+func (s *search) mark(of []int) origin {
+	if slices.ContainsFunc(of, func(r int) bool { return s.q.Regions[r].Bottom }) {
+		return open
+	}
+	for _, r := range of {
+		s.out[r] = true
+	}
+	return private
+}
