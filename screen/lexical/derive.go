@@ -26,7 +26,7 @@ func (s *search) valuesOfRegions() *values {
 	}
 	s.values = &values{make([][]float64, len(s.regions)), make([][]date, len(s.regions))}
 	for r, t := range s.regions {
-		_, s.values.dates[r] = normal(s.q.Regions[r].Text)
+		_, s.values.dates[r] = dated(s.q.Regions[r].Text)
 		for _, w := range t.words {
 			if v, ok := value(w); ok && hasDigit(w) {
 				s.values.numbers[r] = append(s.values.numbers[r], v)
@@ -55,18 +55,21 @@ func (s *search) derive(key, word string, dates []date) origin {
 }
 
 // relative are words by which the user says a day without its date.
-var relative = set(`today tonight tomorrow yesterday week weekend month fortnight day monday tuesday wednesday thursday friday saturday sunday`)
+var relative = set(`today tonight tomorrow yesterday week weekend month fortnight`)
 
 func (s *search) day(dates []date, d date) origin {
-	for w := range s.said.at {
-		if relative[w] {
-			return nowhere
-		}
-	}
 	weekday := ""
 	for _, c := range dates {
 		if c.m == d.m && c.d == d.d && c.y > 0 {
 			weekday = weekdays[4*int(at(c).Weekday()):][:3]
+		}
+	}
+	onDay := func(w string) bool {
+		return weekday != "" && strings.HasPrefix(w, weekday) && (len(w) == 3 || strings.HasSuffix(w, "day"))
+	}
+	for w := range s.said.at {
+		if relative[w] || onDay(w) {
+			return open
 		}
 	}
 	var close, named []int
@@ -79,7 +82,7 @@ func (s *search) day(dates []date, d date) origin {
 			}
 		}
 		for w := range s.regions[r].at {
-			if weekday != "" && strings.HasPrefix(w, weekday) && strings.HasSuffix(w, "day") {
+			if onDay(w) {
 				named = append(named, r)
 			}
 		}
@@ -96,6 +99,11 @@ func (s *search) day(dates []date, d date) origin {
 func at(d date) time.Time { return time.Date(d.y, time.Month(d.m), d.d, 0, 0, 0, 0, time.UTC) }
 
 func (s *search) number(key string, v float64) origin {
+	for w := range s.said.at {
+		if n, ok := value(w); ok && hasDigit(w) && multiple(v, n) {
+			return open
+		}
+	}
 	var of []int
 	age := false
 	for _, w := range keyWords(key) {
@@ -105,7 +113,7 @@ func (s *search) number(key string, v float64) origin {
 		sum := 0.
 		for i, n := range numbers {
 			sum += n
-			if measured(v, n) || i > 0 && alike(v, sum) && (significant(v) > 1 || s.points(r) > 0) {
+			if measured(v, n) || i > 0 && alike(v, sum) && (significant(v) > 1 || s.points(r, nil) > 0) {
 				of = append(of, r)
 				break
 			}
@@ -137,9 +145,10 @@ func (s *search) born(r int) bool {
 // measured reports whether a number is another by one of the factors. Round
 // numbers are so by chance: both need two digits that count.
 func measured(a, b float64) bool {
-	if significant(a) < 2 || significant(b) < 2 {
-		return false
-	}
+	return significant(a) > 1 && significant(b) > 1 && multiple(a, b)
+}
+
+func multiple(a, b float64) bool {
 	for _, f := range factors {
 		if alike(a, b*f) || alike(b, a*f) {
 			return true

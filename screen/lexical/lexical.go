@@ -79,11 +79,15 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 	} else {
 		s.request = read("")
 	}
-	s.regions = make([]*text, len(q.Regions))
+	s.regions, s.having = make([]*text, len(q.Regions)), map[string][]int{}
 	for i := range q.Regions {
 		s.regions[i] = read(q.Regions[i].Text)
+		for w := range s.regions[i].at {
+			s.having[w] = append(s.having[w], i)
+		}
 	}
 	for _, c := range q.Calls {
+		s.found, s.unsaid = false, nil
 		var v any
 		d := json.NewDecoder(strings.NewReader(c.Arguments))
 		d.UseNumber()
@@ -91,9 +95,12 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 			v = c.Arguments
 		}
 		s.value("", v)
+		s.refer()
 	}
 	if q.Answer != "" {
+		s.found, s.unsaid = false, nil
 		s.scalar("", q.Answer)
+		s.refer()
 	}
 	return out, nil
 }
@@ -106,10 +113,16 @@ type search struct {
 	regions []*text
 	out     []bool
 
+	having map[string][]int // the regions that have a word
+
 	meant  sense             // of all that the user said
-	asked  sense             // of the last of it
 	senses map[int32][]place // of regions, by the lines of the list
 	values *values           // numbers and days of regions
+
+	// Of the call that is being explained: whether a region was found, and the
+	// words of its values if some are from nowhere.
+	found  bool
+	unsaid map[string]bool
 }
 
 func (s *search) value(key string, v any) {
@@ -135,11 +148,33 @@ func (s *search) value(key string, v any) {
 	}
 }
 
-// scalar explains one value. A value that nothing explains was derived.
+// scalar explains one value. A number that nothing explains was computed of
+// what the request speaks of, whatever else the call has.
 func (s *search) scalar(key, v string) {
-	_, dates := normal(v)
-	if derived, found := s.explain(key, words(v), dates); derived && !found {
-		s.refer()
+	seq, dates := dated(v)
+	derived, found := s.explain(key, seq, dates)
+	s.found = s.found || found
+	if !derived || found {
+		return
+	}
+	if slices.ContainsFunc(seq, hasDigit) {
+		s.spokenOf(nil)
+		return
+	}
+	if s.unsaid == nil {
+		s.unsaid = map[string]bool{}
+	}
+	for _, w := range seq {
+		s.unsaid[w] = true
+	}
+}
+
+// refer explains words that are from nowhere, if no region was found for their
+// call: they follow from what the request speaks of, besides what it only
+// passes on.
+func (s *search) refer() {
+	if s.unsaid != nil && !s.found {
+		s.spokenOf(s.unsaid)
 	}
 }
 
@@ -156,9 +191,9 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 	for i := 0; i < len(seq); {
 		said := s.said.run(seq[i:])
 		n, where := 0, -1
-		for r := range s.regions {
+		for _, r := range s.having[seq[i]] {
 			k := s.regions[r].run(seq[i:])
-			if k == 0 || k < n {
+			if k < n {
 				continue
 			}
 			if k > n || s.better(key, r, where) {
@@ -179,7 +214,7 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 		default:
 			// A short number counts where the argument's name or the request
 			// leads to it.
-			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where) > 0
+			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where, nil) > 0
 			if telling(seq[i:i+n], named) {
 				found = true
 				s.out[where] = s.out[where] || !s.q.Regions[where].Bottom
@@ -201,17 +236,17 @@ func (s *search) better(key string, a, b int) bool {
 	if na, nb := s.shared(key, a), s.shared(key, b); na != nb {
 		return na
 	}
-	if pa, pb := s.points(a), s.points(b); pa != pb {
+	if pa, pb := s.points(a, nil), s.points(b, nil); pa != pb {
 		return pa > pb
 	}
 	return true // a comes later
 }
 
-// shared reports whether an argument and a region's field have a word of
-// their names in common.
+// shared reports whether a region has a word of an argument's name, in its
+// field's name or in its text.
 func (s *search) shared(key string, r int) bool {
 	names := keyWords(s.q.Regions[r].Field)
-	return slices.ContainsFunc(keyWords(key), func(w string) bool { return slices.Contains(names, w) })
+	return slices.ContainsFunc(keyWords(key), func(w string) bool { return slices.Contains(names, w) || len(s.regions[r].at[w]) > 0 })
 }
 
 // telling reports whether a run of words says where it comes from: more than
@@ -233,12 +268,13 @@ func telling(run []string, named bool) bool {
 	return content > 1
 }
 
-// refer marks the regions that the request speaks of: those most spoken of.
-func (s *search) refer() {
+// spokenOf marks the regions that the request speaks of, besides some words:
+// those most spoken of.
+func (s *search) spokenOf(besides map[string]bool) {
 	best, points := 0, make([]int, len(s.regions))
 	for r := range s.regions {
 		if !s.q.Regions[r].Bottom {
-			points[r] = s.points(r)
+			points[r] = s.points(r, besides)
 			best = max(best, points[r])
 		}
 	}
@@ -251,10 +287,10 @@ func (s *search) refer() {
 
 // points counts how much the last request speaks of a region: two for a word
 // of its field's name, two for its ordinal, one for every word of it.
-func (s *search) points(r int) int {
+func (s *search) points(r int, besides map[string]bool) int {
 	n := 0
 	for _, w := range keyWords(s.q.Regions[r].Field) {
-		if len(s.request.at[w]) > 0 {
+		if len(s.request.at[w]) > 0 && !besides[w] {
 			n += 2
 		}
 	}
@@ -262,7 +298,7 @@ func (s *search) points(r int) int {
 		n += 2
 	}
 	for w := range s.regions[r].at {
-		if len(w) >= 3 && !functionWords[w] && len(s.request.at[w]) > 0 {
+		if len(w) >= 3 && !functionWords[w] && !besides[w] && len(s.request.at[w]) > 0 {
 			n++
 		}
 	}

@@ -28,7 +28,7 @@ type meaning struct {
 }
 
 // list is the list of synonyms: what each phrase means, and which lines are
-// associations only.
+// associations only. What only begins phrases means nothing.
 type list struct {
 	phrases map[string][]meaning
 	loose   []bool
@@ -58,8 +58,13 @@ func parse(text string) *list {
 		l.general = append(l.general, sign >= 0)
 		for on, phrases := range map[side]string{left: heads, right: members} {
 			for p := range strings.SplitSeq(phrases, ",") {
-				if key := strings.Join(content(words(p)), " "); key != "" {
-					l.phrases[key] = append(l.phrases[key], meaning{n, on})
+				ws := content(words(p))
+				for i := range ws {
+					key := strings.Join(ws[:i+1], " ")
+					l.phrases[key] = l.phrases[key]
+					if i == len(ws)-1 {
+						l.phrases[key] = append(l.phrases[key], meaning{n, on})
+					}
 				}
 			}
 		}
@@ -75,20 +80,26 @@ func content(ws []string) []string {
 // meanings calls f with each phrase of the list in a text, and the places of
 // its first and last words.
 func (l *list) meanings(ws []string, f func(from, to int, m []meaning)) {
-	var at []int
+	var key []byte
 	for i, w := range ws {
-		if !functionWords[w] || w == "no" {
-			at = append(at, i)
+		if functionWords[w] && w != "no" {
+			continue
 		}
-	}
-	for i := range at {
-		key := ""
-		for k := i; k < len(at) && k < i+maxPhrase; k++ {
-			key += ws[at[k]]
-			if m := l.phrases[key]; m != nil {
-				f(at[i], at[k], m)
+		key = key[:0]
+		for k, n := i, 0; k < len(ws) && n < maxPhrase; k++ {
+			if functionWords[ws[k]] && ws[k] != "no" {
+				continue
 			}
-			key += " "
+			key = append(key, ws[k]...)
+			m, begins := l.phrases[string(key)]
+			if !begins {
+				break
+			}
+			if m != nil {
+				f(i, k, m)
+			}
+			key = append(key, ' ')
+			n++
 		}
 	}
 }
@@ -153,12 +164,19 @@ func (s *search) meaningsOfRegions() map[int32][]place {
 	}
 	s.senses = map[int32][]place{}
 	for r, t := range s.regions {
-		for line, on := range known().senseOf(t.words) {
+		ws := t.words
+		if name := keyWords(s.q.Regions[r].Field); len(ws) == 1 && len(name) > 0 && answers[ws[0]] || s.born(r) {
+			ws = slices.Concat(ws, name)
+		}
+		for line, on := range known().senseOf(ws) {
 			s.senses[line] = append(s.senses[line], place{r, on})
 		}
 	}
 	return s.senses
 }
+
+// answers are values that say no more than whether a field's name holds.
+var answers = set(`yes no true false`)
 
 // origin is where something is from.
 type origin uint8
@@ -199,7 +217,7 @@ func (s *search) paraphrase(key, word string, ms []meaning, dates []date) origin
 			}
 		}
 	}
-	if best <= loosely && said > unrelated {
+	if best < loosely && said > unrelated {
 		return open
 	}
 	if best == unrelated {

@@ -2,7 +2,6 @@ package lexical
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,145 +13,292 @@ const (
 	weekdays = "sun mon tue wed thu fri sat"
 )
 
-const (
-	monthName = `(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?`
-	dayNumber = `(\d{1,2}|(?:twenty|thirty)[- ])?(st|nd|rd|th|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|seventeenth|eighteenth|nineteenth|twentieth|thirtieth)?`
-	hourName  = `(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)`
-)
-
-var (
-	isoDate  = regexp.MustCompile(`\b(\d{4})-(\d{2})-(\d{2})(?:\b|t)`)
-	dotDate  = regexp.MustCompile(`\b(\d{1,2})([./])(\d{1,2})[./](\d{4})\b`)
-	dayMonth = regexp.MustCompile(`\b` + dayNumber + `(?: day)?(?: of)? ?` + monthName + `(?:,? (\d{4}))?\b`)
-	monthDay = regexp.MustCompile(`\b` + monthName + ` (?:the )?` + dayNumber + `(?:,? (\d{4}))?\b`)
-	halfDay  = regexp.MustCompile(`\b(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.?m\b`)
-	dayTime  = regexp.MustCompile(`\b(\d{1,2}):(\d{2})(?::\d{2})?\b`)
-	pastTime = regexp.MustCompile(`\b(half|(?:a )?quarter|five|ten|twenty|twenty-five) (past|to) ` + hourName + `\b`)
-	oClock   = regexp.MustCompile(`\b` + hourName + ` ?o['’]?clock\b`)
-	midTime  = regexp.MustCompile(`\b(noon|midday|midnight)\b`)
-
-	wordPattern = regexp.MustCompile(`[\d]+(?:[.,]\d+)*[\pL\pM\pN]*|[\pL\pM\pN]+`)
-)
-
 // date is a day in a text; y is 0 where it has no year.
 type date struct{ y, m, d int }
 
-// normal is a text in small letters, with days as dMMDD whatever way they are
-// written and whatever year, and times of day as tMINUTES on a clock face.
-func normal(s string) (text string, dates []date) {
-	s = strings.ToLower(s)
-	day := func(y, m, d int) string {
-		if m < 1 || m > 12 || d < 1 || d > 31 {
-			return ""
-		}
-		dates = append(dates, date{y, m, d})
-		return fmt.Sprintf(" d%02d%02d ", m, d)
-	}
-	month := func(name string) int { return strings.Index(months, name[:3])/4 + 1 }
-	minute := func(h, m int) string { return fmt.Sprintf(" t%d ", (h%12*60+m+720)%720) }
-	hour := func(s string) int {
-		if n, ok := numerals[s]; ok {
-			return int(n)
-		}
-		return number(s)
-	}
-	if hasDigit(s) || strings.Contains(s, "th") || strings.Contains(s, "st") || strings.Contains(s, "nd") {
-		s = replace(s, isoDate, func(m []string) string { return day(number(m[1]), number(m[2]), number(m[3])) })
-		s = replace(s, dotDate, func(m []string) string {
-			a, b := number(m[1]), number(m[3])
-			if a > 12 || b <= 12 && m[2] == "." || b <= 12 && a == b {
-				a, b = b, a
-			}
-			return day(number(m[4]), a, b)
-		})
-		s = replace(s, dayMonth, func(m []string) string { return day(number(m[4]), month(m[3]), dayOf(m[1], m[2])) })
-		s = replace(s, monthDay, func(m []string) string { return day(number(m[4]), month(m[1]), dayOf(m[2], m[3])) })
-		s = replace(s, halfDay, func(m []string) string { return minute(number(m[1]), number(m[2])) })
-		s = replace(s, dayTime, func(m []string) string { return minute(number(m[1]), number(m[2])) })
-	}
-	s = replace(s, pastTime, func(m []string) string {
-		n, ok := map[string]int{"half": 30, "five": 5, "ten": 10, "twenty": 20, "twenty-five": 25}[m[1]]
-		if !ok {
-			n = 15
-		}
-		if m[2] == "to" {
-			n = -n
-		}
-		return minute(hour(m[3]), n)
-	})
-	s = replace(s, oClock, func(m []string) string { return minute(hour(m[1]), 0) })
-	s = replace(s, midTime, func([]string) string { return minute(0, 0) })
-	return s, dates
+// token is a word or a number of a text in small letters.
+type token struct {
+	text       string
+	start, end int
 }
 
-// dayOf is the day of a month that is written as 3, 3rd, third or thirty-first.
-func dayOf(tens, rest string) int {
-	if n := number(tens); n > 0 {
-		return n
+// tokens cuts a text in small letters into its words and numbers: 1,200.50 is
+// one, and so are 4pm and 3rd.
+func tokens(s string) []token {
+	out := make([]token, 0, len(s)/5+1)
+	start := -1
+	for i, r := range s {
+		within := wordRune(r) || (r == '.' || r == ',') && start >= 0 && i+1 < len(s) && isDigit(s[i-1]) && isDigit(s[i+1])
+		if r == 't' && i > 2 && s[i-3] == '-' && isDigit(s[i-2]) && isDigit(s[i-1]) && i+1 < len(s) && isDigit(s[i+1]) {
+			within = false // 2026-05-03T16:30
+		}
+		switch {
+		case within && start < 0:
+			start = i
+		case !within && start >= 0:
+			out = append(out, token{s[start:i], start, i})
+			start = -1
+		}
 	}
-	n := 0
-	switch {
-	case strings.HasPrefix(tens, "twenty"):
-		n = 20
-	case strings.HasPrefix(tens, "thirty"):
-		n = 30
+	if start >= 0 {
+		out = append(out, token{s[start:], start, len(s)})
 	}
-	i := strings.Index(dayNames, " "+rest+" ")
-	if rest == "" || len(rest) == 2 || i < 0 {
-		return 0
-	}
-	if k := strings.Count(dayNames[:i+1], " "); n == 0 || k < 10 {
-		n += k
-	}
-	if rest == "thirtieth" {
-		n = 30
-	}
+	return out
+}
+
+func number(s string) int {
+	n, _ := strconv.Atoi(s) // 0 for what is no number
 	return n
 }
 
-const dayNames = " first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth thirtieth "
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// replace puts what f makes of each match in its place; a match of which it
-// makes nothing stays.
-func replace(s string, re *regexp.Regexp, f func([]string) string) string {
-	var b strings.Builder
-	done := 0
-	for _, at := range re.FindAllStringSubmatchIndex(s, -1) {
-		m := make([]string, len(at)/2)
-		for i := range m {
-			if at[2*i] >= 0 {
-				m[i] = s[at[2*i]:at[2*i+1]]
+func wordRune(r rune) bool {
+	if r < 0x80 {
+		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// reading is a text being read.
+type reading struct {
+	s  string
+	ts []token
+}
+
+// sep is the character between a token and the next; 0 if there are more.
+func (r *reading) sep(i int) byte {
+	if i+1 < len(r.ts) && r.ts[i+1].start-r.ts[i].end == 1 {
+		return r.s[r.ts[i].end]
+	}
+	return 0
+}
+
+func (r *reading) text(i int) string {
+	if i < len(r.ts) {
+		return r.ts[i].text
+	}
+	return ""
+}
+
+// day is the date that starts at a token, and how many tokens it has; 0 for none.
+func (r *reading) day(i int) (date, int) {
+	t := r.text(i)
+	if c := t[0]; !isDigit(c) {
+		if m := month(t); m > 0 { // May the 3rd, 2026
+			k := i + 1
+			if r.text(k) == "the" {
+				k++
 			}
+			if d, n := r.dayOfMonth(k); n > 0 {
+				return r.year(i, k+n, date{0, m, d})
+			}
+			return date{}, 0
 		}
-		if out := f(m); out != "" {
-			b.WriteString(s[done:at[0]])
-			b.WriteString(out)
-			done = at[1]
+	} else if d, n := r.numeric(i); n > 0 {
+		return d, n
+	}
+	d, n := r.dayOfMonth(i)
+	if n == 0 {
+		return date{}, 0
+	}
+	k := i + n
+	if r.text(k) == "day" {
+		k++
+	}
+	if r.text(k) == "of" {
+		k++
+	}
+	if m := month(r.text(k)); m > 0 {
+		return r.year(i, k+1, date{0, m, d})
+	}
+	return date{}, 0
+}
+
+// year takes the year behind a date, if there is one.
+func (r *reading) year(from, k int, d date) (date, int) {
+	if y := r.text(k); len(y) == 4 && (y[0] == '1' || y[0] == '2') && number(y) > 0 && r.ts[k].start-r.ts[k-1].end <= 2 {
+		d.y, k = number(y), k+1
+	}
+	return valid(d, k-from)
+}
+
+func valid(d date, n int) (date, int) {
+	if d.m < 1 || d.m > 12 || d.d < 1 || d.d > 31 {
+		return date{}, 0
+	}
+	return d, n
+}
+
+// numeric is a date in digits alone: 2026-05-03, 3.5.2026, 3/5/2026.
+func (r *reading) numeric(i int) (date, int) {
+	t := r.ts[i].text
+	if len(t) == 4 && r.sep(i) == '-' && r.sep(i+1) == '-' {
+		if m, d := r.text(i+1), r.text(i+2); len(m) == 2 && len(d) == 2 {
+			return valid(date{number(t), number(m), number(d)}, 3)
 		}
 	}
-	if done == 0 {
-		return s
+	parts, n, mark := strings.Split(t, "."), 1, byte('.')
+	if len(parts) == 1 && r.sep(i) == '/' && r.sep(i+1) == '/' {
+		parts, n, mark = []string{t, r.text(i + 1), r.text(i + 2)}, 3, '/'
 	}
-	return b.String() + s[done:]
+	if len(parts) != 3 || len(parts[2]) != 4 {
+		return date{}, 0
+	}
+	d, m := number(parts[0]), number(parts[1])
+	if m > 12 || mark == '/' && d <= 12 && m <= 12 && d == m {
+		d, m = m, d
+	}
+	return valid(date{number(parts[2]), m, d}, n)
+}
+
+// dayOfMonth is 3, 3rd, third, or thirty-first.
+func (r *reading) dayOfMonth(i int) (d, n int) {
+	t := r.text(i)
+	if t == "" {
+		return 0, 0
+	}
+	if isDigit(t[0]) {
+		for _, e := range []string{"st", "nd", "rd", "th"} {
+			t = strings.TrimSuffix(t, e)
+		}
+		if len(t) > 2 {
+			return 0, 0
+		}
+		return number(t), 1
+	}
+	if v := numerals[t]; v == 20 || v == 30 {
+		if k := dayNames[r.text(i+1)]; k > 0 && k < 10 {
+			return int(v) + k, 2
+		}
+	}
+	return dayNames[t], min(dayNames[t], 1)
+}
+
+func month(t string) int {
+	if len(t) < 3 {
+		return 0
+	}
+	i := strings.Index(months, t[:3])
+	if i < 0 || i%4 != 0 || len(t) > 3 && t != monthNames[i/4] && t != "sept" {
+		return 0
+	}
+	return i/4 + 1
+}
+
+var monthNames = strings.Fields("january february march april may june july august september october november december")
+
+var dayNames = func() map[string]int {
+	out := map[string]int{"thirtieth": 30}
+	for i, w := range strings.Fields("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth") {
+		out[w] = i + 1
+	}
+	return out
+}()
+
+// time is the time of day that starts at a token, in minutes on a clock face,
+// and how many tokens it has; 0 for none.
+func (r *reading) time(i int) (minutes, n int) {
+	t := r.text(i)
+	face := func(h, m, n int) (int, int) {
+		if h > 24 || m > 75 || m < -59 {
+			return 0, 0
+		}
+		return (h%12*60 + m + 720) % 720, n
+	}
+	switch t {
+	case "noon", "midday", "midnight":
+		return face(0, 0, 1)
+	case "half", "quarter", "five", "ten", "twenty", "twenty-five":
+		past := map[string]int{"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}[t]
+		k := i + 1
+		if t == "twenty" && r.text(k) == "five" {
+			past, k = 25, k+1
+		}
+		if r.text(k) == "to" {
+			past = -past
+		} else if r.text(k) != "past" {
+			break
+		}
+		if h := hour(r.text(k + 1)); h > 0 {
+			return face(h, past, k+2-i)
+		}
+	}
+	if h := hour(t); h > 0 && r.text(i+1) == "o" && r.text(i+2) == "clock" {
+		return face(h, 0, 3)
+	}
+	if !isDigit(t[0]) {
+		return 0, 0
+	}
+	if m := strings.TrimRight(r.text(i+1), "apmz"); r.sep(i) == ':' && len(t) <= 2 && len(m) == 2 && isDigit(m[0]) {
+		n := 2
+		if s := strings.TrimRight(r.text(i+2), "z"); r.sep(i+1) == ':' && len(s) == 2 {
+			n++
+		}
+		if k := r.text(i + n); k == "am" || k == "pm" {
+			n++
+		}
+		return face(number(t), number(m), n)
+	}
+	clock, n := strings.TrimSuffix(strings.TrimSuffix(t, "am"), "pm"), 1
+	if clock == t {
+		if k := r.text(i + 1); k != "am" && k != "pm" {
+			return 0, 0
+		}
+		n = 2
+	}
+	h, m, _ := strings.Cut(clock, ".")
+	if len(h) > 2 || len(m) != 0 && len(m) != 2 || h == "" || strings.Trim(h+m, "0123456789") != "" {
+		return 0, 0
+	}
+	return face(number(h), number(m), n)
+}
+
+// hour is an hour in digits or words; 0 for none.
+func hour(t string) int {
+	if n := numerals[t]; n > 0 && n <= 12 {
+		return int(n)
+	}
+	if len(t) > 2 {
+		return 0
+	}
+	return number(t)
 }
 
 // negative are words that negate the one behind them.
 var negative = set("no not non without never neither nor cannot avoid avoiding except excluding exclude omit skip minus lacking lacks")
 
-var contracted = strings.NewReplacer("can't", "no", "can’t", "no", "won't", "no", "won’t", "no", "n't", " no", "n’t", " no", "w/o", "no", "instead of", "no", "rather than", "no", "free of", "no", "free from", "no", "'s ", " ", "’s ", " ")
+var contracted = strings.NewReplacer("can't", "no", "can’t", "no", "won't", "no", "won’t", "no", "n't", " no", "n’t", " no", "w/o", "no", "instead of", "no", "rather than", "no", "free of", "no", "free from", "no", "'s ", " ", "’s ", " ", "a.m.", "am", "p.m.", "pm")
 
 // words returns a text's words in one normal form: stems in small letters,
-// numbers in their shortest form and in digits, days and times as normal has
-// them, and "no" before what is negated: without sugar, sugar-free.
+// numbers in their shortest form and in digits, days as dMMDD whatever way they
+// are written and whatever year, times as tMINUTES, and "no" before what is
+// negated: without sugar, sugar-free.
 func words(s string) []string {
-	s, _ = normal(s)
-	s = contracted.Replace(s)
-	var out []string
-	end := -2 // of the last word
-	for _, at := range wordPattern.FindAllStringIndex(s, -1) {
-		w := s[at[0]:at[1]]
+	out, _ := dated(s)
+	return out
+}
+
+// dated returns the days, too.
+func dated(s string) (out []string, days []date) {
+	s = contracted.Replace(strings.ToLower(s))
+	r := &reading{s, tokens(s)}
+	out = make([]string, 0, len(r.ts))
+	for i := 0; i < len(r.ts); {
+		w := r.ts[i].text
+		if isDigit(w[0]) || dateish[w] {
+			if d, n := r.day(i); n > 0 {
+				out, days = append(out, fmt.Sprintf("d%02d%02d", d.m, d.d)), append(days, d)
+				i += n
+				continue
+			}
+			if m, n := r.time(i); n > 0 {
+				out, i = append(out, "t"+strconv.Itoa(m)), i+n
+				continue
+			}
+		}
 		switch n := len(out); {
-		case w == "free" && n > 0 && at[0]-end == 1 && !functionWords[out[n-1]] && !hasDigit(out[n-1]):
+		case w == "free" && n > 0 && i > 0 && r.ts[i].start-r.ts[i-1].end == 1 && !functionWords[out[n-1]] && !hasDigit(out[n-1]):
 			out = append(out[:n-1], "no", out[n-1])
 		case negative[w]:
 			out = append(out, "no")
@@ -161,15 +307,29 @@ func words(s string) []string {
 		default:
 			out = append(out, shortest(w))
 		}
-		end = at[1]
+		i++
 	}
-	return counted(out)
+	return counted(out), days
 }
 
-func number(s string) int {
-	n, _ := strconv.Atoi(s) // the patterns take digits alone
-	return n
-}
+// dateish are words that a date or a time may start with.
+var dateish = func() map[string]bool {
+	out := map[string]bool{}
+	for _, w := range monthNames {
+		out[w], out[w[:3]] = true, true
+	}
+	out["sept"] = true
+	for w := range dayNames {
+		out[w] = true
+	}
+	for w, v := range numerals {
+		out[w] = v > 0 && v <= 30
+	}
+	for _, w := range strings.Fields("noon midday midnight half quarter") {
+		out[w] = true
+	}
+	return out
+}()
 
 // shortest writes a number without grouping and superfluous zeros, and another
 // word as its stem.
@@ -241,6 +401,14 @@ func count(in []string) (total float64, n int) {
 			}
 			n++
 			continue
+		}
+		if w == "half" && n == 0 && len(in) > 1 { // a dozen
+			if k := 1; in[k] == "dozen" || in[k] == "a" && len(in) > 2 && in[k+1] == "dozen" {
+				if in[k] == "a" {
+					k++
+				}
+				return 6, k + 1
+			}
 		}
 		v, ok := numerals[w]
 		if !ok && n == 0 && hasDigit(w) && len(in) > 1 && scales[in[1]] > 0 {
