@@ -50,9 +50,38 @@ func (s *search) derive(key, word string, dates []date) origin {
 			return nowhere
 		}
 		return s.number(key, v)
+	case word[0] == 't' && strings.Trim(word[1:], "0123456789") == "":
+		return s.hour(number(word[1:]))
 	}
 	return nowhere
 }
+
+// hour explains a full hour by a number behind a word of time: by seven.
+func (s *search) hour(minutes int) origin {
+	if minutes%60 != 0 {
+		return nowhere
+	}
+	h := strconv.Itoa((minutes/60+11)%12 + 1)
+	if len(s.said.at[h]) > 0 {
+		return open
+	}
+	var of []int
+	for _, r := range s.having[h] {
+		t := s.regions[r]
+		for _, i := range t.at[h] {
+			if i > 0 && timeWords[t.words[i-1]] {
+				of = append(of, r)
+				break
+			}
+		}
+	}
+	if len(of) == 0 {
+		return nowhere
+	}
+	return s.mark(of)
+}
+
+var timeWords = set(`at by until till from before after around`)
 
 // relative are words by which the user says a day without its date.
 var relative = set(`today tonight tomorrow yesterday week weekend month fortnight`)

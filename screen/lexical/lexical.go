@@ -87,7 +87,7 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 		}
 	}
 	for _, c := range q.Calls {
-		s.found, s.unsaid = false, nil
+		s.begin()
 		var v any
 		d := json.NewDecoder(strings.NewReader(c.Arguments))
 		d.UseNumber()
@@ -98,7 +98,7 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 		s.refer()
 	}
 	if q.Answer != "" {
-		s.found, s.unsaid = false, nil
+		s.begin()
 		s.scalar("", q.Answer)
 		s.refer()
 	}
@@ -119,10 +119,12 @@ type search struct {
 	senses map[int32][]place // of regions, by the lines of the list
 	values *values           // numbers and days of regions
 
-	// Of the call that is being explained: whether a region was found, and the
-	// words of its values if some are from nowhere.
-	found  bool
-	unsaid map[string]bool
+	// Of the call that is being explained: whether a region was found, and how
+	// many of its words tell something and are from nowhere.
+	found   bool
+	used    map[string]bool // the words of its values
+	telling int
+	unsaid  int
 }
 
 func (s *search) value(key string, v any) {
@@ -148,35 +150,62 @@ func (s *search) value(key string, v any) {
 	}
 }
 
+func (s *search) begin() { s.found, s.used, s.telling, s.unsaid = false, map[string]bool{}, 0, 0 }
+
 // scalar explains one value. A number that nothing explains was computed of
-// what the request speaks of, whatever else the call has.
+// what the request speaks of, or is of what its argument names, whatever else
+// the call has.
 func (s *search) scalar(key, v string) {
 	seq, dates := dated(v)
 	derived, found := s.explain(key, seq, dates)
-	s.found = s.found || found
-	if !derived || found {
-		return
-	}
-	if slices.ContainsFunc(seq, hasDigit) {
-		s.spokenOf(nil)
-		return
-	}
-	if s.unsaid == nil {
-		s.unsaid = map[string]bool{}
-	}
 	for _, w := range seq {
-		s.unsaid[w] = true
+		s.used[w] = true
 	}
+	number := slices.ContainsFunc(seq, hasDigit)
+	if !found && (derived || number && len(seq) == 1 && s.said.run(seq) == 0 && seq[0] != "0") {
+		s.found = s.keyed(key) || derived && number && s.spokenOf(nil) || s.found
+	}
+}
+
+// keyed marks the regions whose names or texts mean what an argument's name
+// means.
+func (s *search) keyed(key string) bool {
+	var of []int
+	known().meanings(keyWords(key), func(_, _ int, ms []meaning) {
+		for _, m := range ms {
+			for _, p := range s.meaningsOfRegions()[m.line] {
+				if known().relates(m, p.side) >= generally && !s.q.Regions[p.region].Bottom {
+					of = append(of, p.region)
+				}
+			}
+		}
+	})
+	return len(of) > 0 && s.mark(of) == private
 }
 
 // refer explains words that are from nowhere, if no region was found for their
 // call: they follow from what the request speaks of, besides what it only
-// passes on.
+// passes on. If that is nothing either, and half of the call is from nowhere,
+// any region may be what it follows from, unless the request is a question that
+// speaks of nobody.
 func (s *search) refer() {
-	if s.unsaid != nil && !s.found {
-		s.spokenOf(s.unsaid)
+	if s.unsaid == 0 || s.found || s.spokenOf(s.used) || 2*s.unsaid < s.telling {
+		return
+	}
+	if n := len(s.q.Requests); n > 0 && strings.HasSuffix(strings.TrimSpace(s.q.Requests[n-1]), "?") && !s.ofSomebody() {
+		return
+	}
+	for r := range s.regions {
+		s.out[r] = !s.q.Regions[r].Bottom || s.out[r]
 	}
 }
+
+// ofSomebody reports whether the request speaks of the user or of somebody else.
+func (s *search) ofSomebody() bool {
+	return slices.ContainsFunc(somebody, func(w string) bool { return len(s.request.at[w]) > 0 })
+}
+
+var somebody = strings.Fields("i me my we us our he him his she her they them their")
 
 // explain marks the regions that the words of a value are from, the longest
 // runs first. It reports whether some word is from nowhere, and whether a
@@ -189,6 +218,10 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 		}
 	})
 	for i := 0; i < len(seq); {
+		tells := telling(seq[i:i+1], len(seq[i]) > 1) && !phrasing[seq[i]]
+		if tells {
+			s.telling++
+		}
 		said := s.said.run(seq[i:])
 		n, where := 0, -1
 		for _, r := range s.having[seq[i]] {
@@ -206,9 +239,12 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 		case n == 0:
 			switch s.paraphrase(key, seq[i], means[i], dates) {
 			case private:
-				found = true
+				found, s.found = true, true
 			case nowhere:
-				derived = derived || telling(seq[i:i+1], len(seq[i]) > 1)
+				derived = derived || tells
+				if tells {
+					s.unsaid++
+				}
 			}
 			i++
 		default:
@@ -217,7 +253,9 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where, nil) > 0
 			if telling(seq[i:i+n], named) {
 				found = true
-				s.out[where] = s.out[where] || !s.q.Regions[where].Bottom
+				if !s.q.Regions[where].Bottom {
+					s.out[where], s.found = true, true
+				}
 			}
 			i += n
 		}
@@ -270,7 +308,7 @@ func telling(run []string, named bool) bool {
 
 // spokenOf marks the regions that the request speaks of, besides some words:
 // those most spoken of.
-func (s *search) spokenOf(besides map[string]bool) {
+func (s *search) spokenOf(besides map[string]bool) bool {
 	best, points := 0, make([]int, len(s.regions))
 	for r := range s.regions {
 		if !s.q.Regions[r].Bottom {
@@ -283,6 +321,7 @@ func (s *search) spokenOf(besides map[string]bool) {
 			s.out[r] = true
 		}
 	}
+	return best > 0
 }
 
 // points counts how much the last request speaks of a region: two for a word

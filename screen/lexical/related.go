@@ -133,6 +133,8 @@ func (l *list) relates(m meaning, on side) relation {
 	switch {
 	case on == 0 || m.side == right && on&left == 0:
 		return unrelated
+	case m.side == left && on&left != 0:
+		return same
 	case l.loose[m.line]:
 		return loosely
 	case m.side == right && l.general[m.line]:

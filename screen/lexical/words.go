@@ -464,6 +464,14 @@ var functionWords = set(`1 a an the and or but if of in on at to for from by wit
 	could should shall may might must has have had there here than then too very just about into over s t please what
 	which who whom when where why how all any some each one ones get got also up out now let want like need re ve ll d m`)
 
+// phrasing are words that requests and searches are put in, whatever they are
+// about.
+var phrasing = set(`please hello dear regards thank thanks kindly sincerely would could information info detail price cost guide list tip
+	recommendation option available availability request question ask tell know inform note notice help book booking reservation reserve appointment order search
+	find show near nearby best good top new query send give take make offer look wish happy use using possible service opening hours time date place room area
+	visit buy shop store online open per number name word words thing way kind type sort form other more most less least than between during before after
+	everyone someone anyone people person`)
+
 func set(s string) map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(s) {
