@@ -119,12 +119,11 @@ type search struct {
 	senses map[int32][]place // of regions, by the lines of the list
 	values *values           // numbers and days of regions
 
-	// Of the call that is being explained: whether a region was found, and how
-	// many of its words tell something and are from nowhere.
-	found   bool
-	used    map[string]bool // the words of its values
-	telling int
-	unsaid  int
+	// Of the call that is being explained: whether a region was found, the words
+	// of its values, whether some are from nowhere, and whether that is half of
+	// a value.
+	found, unsaid, vague bool
+	used                 map[string]bool
 }
 
 func (s *search) value(key string, v any) {
@@ -142,7 +141,7 @@ func (s *search) value(key string, v any) {
 		if !v {
 			name = "no " + name
 		}
-		s.explain(key, words(name), nil)
+		s.found = s.explain(key, words(name), nil).private || s.found
 	case json.Number:
 		s.scalar(key, v.String())
 	case string:
@@ -150,20 +149,24 @@ func (s *search) value(key string, v any) {
 	}
 }
 
-func (s *search) begin() { s.found, s.used, s.telling, s.unsaid = false, map[string]bool{}, 0, 0 }
+func (s *search) begin() { s.found, s.unsaid, s.vague, s.used = false, false, false, map[string]bool{} }
 
 // scalar explains one value. A number that nothing explains was computed of
 // what the request speaks of, or is of what its argument names, whatever else
 // the call has.
 func (s *search) scalar(key, v string) {
 	seq, dates := dated(v)
-	derived, found := s.explain(key, seq, dates)
+	e := s.explain(key, seq, dates)
 	for _, w := range seq {
 		s.used[w] = true
 	}
-	number := slices.ContainsFunc(seq, hasDigit)
-	if !found && (derived || number && len(seq) == 1 && s.said.run(seq) == 0 && seq[0] != "0") {
-		s.found = s.keyed(key) || derived && number && s.spokenOf(nil) || s.found
+	s.found = s.found || e.private
+	if !e.found && (e.unsaid > 0 || e.number) && s.keyed(key) || !e.found && e.number && e.unsaid > 0 && s.spokenOf(nil) {
+		s.found = true
+		return
+	}
+	if e.unsaid > 0 && !e.private {
+		s.unsaid, s.vague = true, s.vague || 2*e.unsaid >= e.telling
 	}
 }
 
@@ -189,7 +192,7 @@ func (s *search) keyed(key string) bool {
 // any region may be what it follows from, unless the request is a question that
 // speaks of nobody.
 func (s *search) refer() {
-	if s.unsaid == 0 || s.found || s.spokenOf(s.used) || 2*s.unsaid < s.telling {
+	if !s.unsaid || !s.found && s.spokenOf(s.used) || !s.vague {
 		return
 	}
 	if n := len(s.q.Requests); n > 0 && strings.HasSuffix(strings.TrimSpace(s.q.Requests[n-1]), "?") && !s.ofSomebody() {
@@ -207,10 +210,18 @@ func (s *search) ofSomebody() bool {
 
 var somebody = strings.Fields("i me my we us our he him his she her they them their")
 
+// explained is what is known of a value.
+type explained struct {
+	found   bool // some region has words of it
+	private bool // one that was marked
+	telling int  // words that tell where they are from
+	unsaid  int  // those that are from nowhere
+	number  bool // a number is from nowhere
+}
+
 // explain marks the regions that the words of a value are from, the longest
-// runs first. It reports whether some word is from nowhere, and whether a
-// region was found.
-func (s *search) explain(key string, seq []string, dates []date) (derived, found bool) {
+// runs first.
+func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 	means := make([][]meaning, len(seq))
 	known().meanings(seq, func(from, to int, m []meaning) {
 		for i := from; i <= to; i++ {
@@ -220,7 +231,7 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 	for i := 0; i < len(seq); {
 		tells := telling(seq[i:i+1], len(seq[i]) > 1) && !phrasing[seq[i]]
 		if tells {
-			s.telling++
+			e.telling++
 		}
 		said := s.said.run(seq[i:])
 		n, where := 0, -1
@@ -239,11 +250,11 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 		case n == 0:
 			switch s.paraphrase(key, seq[i], means[i], dates) {
 			case private:
-				found, s.found = true, true
+				e.found, e.private = true, true
 			case nowhere:
-				derived = derived || tells
+				e.number = e.number || hasDigit(seq[i]) && (tells || len(seq) == 1 && seq[i] != "0")
 				if tells {
-					s.unsaid++
+					e.unsaid++
 				}
 			}
 			i++
@@ -252,15 +263,15 @@ func (s *search) explain(key string, seq []string, dates []date) (derived, found
 			// leads to it.
 			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where, nil) > 0
 			if telling(seq[i:i+n], named) {
-				found = true
+				e.found = true
 				if !s.q.Regions[where].Bottom {
-					s.out[where], s.found = true, true
+					s.out[where], e.private = true, true
 				}
 			}
 			i += n
 		}
 	}
-	return derived, found
+	return e
 }
 
 // better reports whether region a explains a value of an argument rather than

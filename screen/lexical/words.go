@@ -103,6 +103,22 @@ func (r *reading) day(i int) (date, int) {
 		return date{}, 0
 	}
 	k := i + n
+	if until[r.text(k)] || n == 1 && (r.sep(i) == '-' || r.text(k) == "the") { // 3 to 17 August
+		next := k
+		if until[r.text(k)] {
+			next++
+		}
+		if r.text(next) == "the" {
+			next++
+		}
+		if next > k || r.sep(i) == '-' {
+			if e, m := r.dayOfMonth(next); m > 0 && e > d {
+				if to, m := r.day(next); m > 1 {
+					return valid(date{to.y, to.m, d}, n)
+				}
+			}
+		}
+	}
 	if r.text(k) == "day" {
 		k++
 	}
@@ -114,6 +130,8 @@ func (r *reading) day(i int) (date, int) {
 	}
 	return date{}, 0
 }
+
+var until = set(`to until till and or through`)
 
 // year takes the year behind a date, if there is one.
 func (r *reading) year(from, k int, d date) (date, int) {
