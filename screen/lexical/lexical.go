@@ -228,11 +228,17 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 			means[i] = append(means[i], m...)
 		}
 	})
-	for i := 0; i < len(seq); {
-		tells := telling(seq[i:i+1], len(seq[i]) > 1) && !phrasing[seq[i]]
-		if tells {
+	for _, w := range seq {
+		if tellsAlone(w) {
 			e.telling++
 		}
+	}
+	for i := 0; i < len(seq); {
+		if functionWords[seq[i]] && seq[i] != "no" {
+			i++ // where a run starts is up to the words that carry meaning
+			continue
+		}
+		tells := tellsAlone(seq[i])
 		said := s.said.run(seq[i:])
 		n, where := 0, -1
 		for _, r := range s.having[seq[i]] {
@@ -316,6 +322,10 @@ func telling(run []string, named bool) bool {
 	}
 	return content > 1
 }
+
+// tellsAlone reports whether a word from nowhere tells that something is
+// behind it.
+func tellsAlone(w string) bool { return telling([]string{w}, len(w) > 1) && !phrasing[w] }
 
 // spokenOf marks the regions that the request speaks of, besides some words:
 // those most spoken of.
