@@ -147,6 +147,9 @@ func (s *search) number(key string, v float64) origin {
 				break
 			}
 		}
+		if s.span(r, v) {
+			of = append(of, r)
+		}
 		if age && v > 0 && v < 120 && s.born(r) {
 			of = append(of, r)
 		}
@@ -155,6 +158,19 @@ func (s *search) number(key string, v float64) origin {
 		return nowhere
 	}
 	return s.mark(of)
+}
+
+// span reports whether a number is that of the days from the first to the last
+// date of a region, or of its nights.
+func (s *search) span(r int, v float64) bool {
+	ds := s.valuesOfRegions().dates[r]
+	if len(ds) < 2 || v < 1 {
+		return false
+	}
+	from, to := ds[0], ds[len(ds)-1]
+	from.y, to.y = max(from.y, to.y, 2001), max(from.y, to.y, 2001)
+	days := at(to).Sub(at(from)).Hours() / 24
+	return v == days || v == days+1
 }
 
 // born reports whether a region has a date or a year of birth.

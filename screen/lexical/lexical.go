@@ -161,7 +161,7 @@ func (s *search) scalar(key, v string) {
 		s.used[w] = true
 	}
 	s.found = s.found || e.private
-	if !e.found && (e.unsaid > 0 || e.number) && s.keyed(key) || !e.found && e.number && e.unsaid > 0 && s.spokenOf(nil) {
+	if !e.found && (e.unsaid > 0 || e.number) && s.keyed(key) || !e.found && e.number && e.unsaid > 0 && s.spokenOf(nil) > 0 {
 		s.found = true
 		return
 	}
@@ -192,7 +192,7 @@ func (s *search) keyed(key string) bool {
 // any region may be what it follows from, unless the request is a question that
 // speaks of nobody.
 func (s *search) refer() {
-	if !s.unsaid || !s.found && s.spokenOf(s.used) || !s.vague {
+	if !s.unsaid || !s.found && s.spokenOf(s.used) > 1 || !s.vague {
 		return
 	}
 	if n := len(s.q.Requests); n > 0 && strings.HasSuffix(strings.TrimSpace(s.q.Requests[n-1]), "?") && !s.ofSomebody() {
@@ -328,8 +328,8 @@ func telling(run []string, named bool) bool {
 func tellsAlone(w string) bool { return telling([]string{w}, len(w) > 1) && !phrasing[w] }
 
 // spokenOf marks the regions that the request speaks of, besides some words:
-// those most spoken of.
-func (s *search) spokenOf(besides map[string]bool) bool {
+// those most spoken of, with as many points as it returns.
+func (s *search) spokenOf(besides map[string]bool) int {
 	best, points := 0, make([]int, len(s.regions))
 	for r := range s.regions {
 		if !s.q.Regions[r].Bottom {
@@ -342,7 +342,7 @@ func (s *search) spokenOf(besides map[string]bool) bool {
 			s.out[r] = true
 		}
 	}
-	return best > 0
+	return best
 }
 
 // points counts how much the last request speaks of a region: two for a word
