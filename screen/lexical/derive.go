@@ -103,6 +103,7 @@ func (s *search) day(dates []date, d date) origin {
 	}
 	var close, named []int
 	for r := range s.regions {
+		s.work += 1 + len(s.regions[r].at)
 		for _, e := range s.valuesOfRegions().dates[r] {
 			apart := at(date{2001, d.m, d.d}).YearDay() - at(date{2001, e.m, e.d}).YearDay()
 			if apart = max(apart, -apart); min(apart, 365-apart) <= near {
@@ -128,6 +129,7 @@ func (s *search) day(dates []date, d date) origin {
 func at(d date) time.Time { return time.Date(d.y, time.Month(d.m), d.d, 0, 0, 0, 0, time.UTC) }
 
 func (s *search) number(key string, v float64) origin {
+	s.work += len(s.said.at)
 	for w := range s.said.at {
 		if n, ok := value(w); ok && hasDigit(w) && multiple(v, n) {
 			return open
@@ -139,10 +141,11 @@ func (s *search) number(key string, v float64) origin {
 		age = age || w == "ag" || w == "year" || w == "adult" || w == "child"
 	}
 	for r, numbers := range s.valuesOfRegions().numbers {
+		s.work += 1 + len(factors)*len(numbers)
 		sum := 0.
 		for i, n := range numbers {
 			sum += n
-			if measured(v, n) || i > 0 && alike(v, sum) && (significant(v) > 1 || s.points(r, nil) > 0) {
+			if measured(v, n) || i > 0 && alike(v, sum) && (significant(v) > 1 || s.spoken(r) > 0) {
 				of = append(of, r)
 				break
 			}
@@ -179,7 +182,7 @@ func (s *search) born(r int) bool {
 	if len(t.at["born"])+len(t.at["birth"])+len(t.at["birthday"])+len(t.at["dob"]) > 0 {
 		return true
 	}
-	for _, w := range keyWords(s.q.Regions[r].Field) {
+	for _, w := range s.names[r] {
 		if w == "birth" || w == "birthday" || w == "dob" || w == "born" || w == "birthdat" {
 			return true
 		}

@@ -27,10 +27,13 @@ import (
 // concurrent use.
 type Screener struct{}
 
-// Limits: beyond them everything is relevant.
+// Limits: beyond them everything is relevant. Work is counted in comparisons of
+// words and regions.
 const (
 	maxRegions = 1 << 14
 	maxBytes   = 4 << 20
+	maxWork    = 1 << 25
+	maxRun     = 32 // words
 )
 
 // text is a piece of text as words, with the places of each of them.
@@ -47,15 +50,18 @@ func read(s string) *text {
 	return t
 }
 
-// run returns how many of the words of seq the text has in a row.
-func (t *text) run(seq []string) int {
+// run returns how many of the words of seq the text has in a row, and adds to
+// the work.
+func (t *text) run(seq []string, work *int) int {
 	best := 0
+	seq = seq[:min(len(seq), maxRun)]
 	for _, i := range t.at[seq[0]] {
 		n := 1
 		for n < len(seq) && int(i)+n < len(t.words) && t.words[int(i)+n] == seq[n] {
 			n++
 		}
 		best = max(best, n)
+		*work += n
 	}
 	return best
 }
@@ -67,11 +73,11 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 	for i := range q.Regions {
 		size += len(q.Regions[i].Text)
 	}
-	if len(q.Regions) > maxRegions || size > maxBytes {
-		for i := range out {
-			out[i] = true
-		}
-		return out, nil
+	for i := range q.Calls {
+		size += len(q.Calls[i].Arguments)
+	}
+	if len(q.Regions) > maxRegions || size+len(q.Answer) > maxBytes {
+		return all(out), nil
 	}
 	s := &search{q: q, out: out, said: read(strings.Join(q.Requests, "\n"))}
 	if n := len(q.Requests); n > 0 {
@@ -80,8 +86,10 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 		s.request = read("")
 	}
 	s.regions, s.having = make([]*text, len(q.Regions)), map[string][]int{}
+	s.names, s.points = make([][]string, len(q.Regions)), make([]int, len(q.Regions))
 	for i := range q.Regions {
-		s.regions[i] = read(q.Regions[i].Text)
+		s.regions[i], s.names[i] = read(q.Regions[i].Text), keyWords(q.Regions[i].Field)
+		s.points[i] = -1
 		for w := range s.regions[i].at {
 			s.having[w] = append(s.having[w], i)
 		}
@@ -102,7 +110,17 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 		s.scalar("", q.Answer)
 		s.refer()
 	}
+	if s.spent() {
+		return all(out), nil
+	}
 	return out, nil
+}
+
+func all(out []bool) []bool {
+	for i := range out {
+		out[i] = true
+	}
+	return out
 }
 
 // search is the explanation of one proposal.
@@ -113,7 +131,11 @@ type search struct {
 	regions []*text
 	out     []bool
 
+	names  [][]string // of the regions' fields
+	points []int      // how much the request speaks of regions; -1 for not counted yet
+	lasts  map[record]int
 	having map[string][]int // the regions that have a word
+	work   int
 
 	meant  sense             // of all that the user said
 	senses map[int32][]place // of regions, by the lines of the list
@@ -176,6 +198,7 @@ func (s *search) keyed(key string) bool {
 	var of []int
 	known().meanings(keyWords(key), func(_, _ int, ms []meaning) {
 		for _, m := range ms {
+			s.work += len(s.meaningsOfRegions()[m.line])
 			for _, p := range s.meaningsOfRegions()[m.line] {
 				if known().relates(m, p.side) >= generally && !s.q.Regions[p.region].Bottom {
 					of = append(of, p.region)
@@ -234,15 +257,18 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 		}
 	}
 	for i := 0; i < len(seq); {
+		if s.spent() {
+			return e
+		}
 		if functionWords[seq[i]] && seq[i] != "no" {
 			i++ // where a run starts is up to the words that carry meaning
 			continue
 		}
 		tells := tellsAlone(seq[i])
-		said := s.said.run(seq[i:])
+		said := s.said.run(seq[i:], &s.work)
 		n, where := 0, -1
 		for _, r := range s.having[seq[i]] {
-			k := s.regions[r].run(seq[i:])
+			k := s.regions[r].run(seq[i:], &s.work)
 			if k < n {
 				continue
 			}
@@ -267,7 +293,7 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 		default:
 			// A short number counts where the argument's name or the request
 			// leads to it.
-			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points(where, nil) > 0
+			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.spoken(where) > 0
 			if telling(seq[i:i+n], named) {
 				e.found = true
 				if !s.q.Regions[where].Bottom {
@@ -291,7 +317,7 @@ func (s *search) better(key string, a, b int) bool {
 	if na, nb := s.shared(key, a), s.shared(key, b); na != nb {
 		return na
 	}
-	if pa, pb := s.points(a, nil), s.points(b, nil); pa != pb {
+	if pa, pb := s.spoken(a), s.spoken(b); pa != pb {
 		return pa > pb
 	}
 	return true // a comes later
@@ -300,8 +326,7 @@ func (s *search) better(key string, a, b int) bool {
 // shared reports whether a region has a word of an argument's name, in its
 // field's name or in its text.
 func (s *search) shared(key string, r int) bool {
-	names := keyWords(s.q.Regions[r].Field)
-	return slices.ContainsFunc(keyWords(key), func(w string) bool { return slices.Contains(names, w) || len(s.regions[r].at[w]) > 0 })
+	return slices.ContainsFunc(keyWords(key), func(w string) bool { return slices.Contains(s.names[r], w) || len(s.regions[r].at[w]) > 0 })
 }
 
 // telling reports whether a run of words says where it comes from: more than
@@ -333,7 +358,7 @@ func (s *search) spokenOf(besides map[string]bool) int {
 	best, points := 0, make([]int, len(s.regions))
 	for r := range s.regions {
 		if !s.q.Regions[r].Bottom {
-			points[r] = s.points(r, besides)
+			points[r] = s.count(r, besides)
 			best = max(best, points[r])
 		}
 	}
@@ -345,11 +370,24 @@ func (s *search) spokenOf(besides map[string]bool) int {
 	return best
 }
 
-// points counts how much the last request speaks of a region: two for a word
-// of its field's name, two for its ordinal, one for every word of it.
-func (s *search) points(r int, besides map[string]bool) int {
+// spoken returns how much the last request speaks of a region.
+func (s *search) spoken(r int) int {
+	if s.points[r] < 0 {
+		s.points[r] = s.count(r, nil)
+	}
+	return s.points[r]
+}
+
+// spent reports whether the work is done that there may be.
+func (s *search) spent() bool { return s.work > maxWork }
+
+// count counts how much the last request speaks of a region, besides some
+// words: two for a word of its field's name, two for its ordinal, one for every
+// word of it.
+func (s *search) count(r int, besides map[string]bool) int {
 	n := 0
-	for _, w := range keyWords(s.q.Regions[r].Field) {
+	s.work += len(s.regions[r].at)
+	for _, w := range s.names[r] {
 		if len(s.request.at[w]) > 0 && !besides[w] {
 			n += 2
 		}
@@ -379,25 +417,30 @@ func (s *search) ordinal(r int) bool {
 	}
 	for _, w := range []string{"last", "latest", "newest", "previous"} {
 		if len(s.request.at[w]) > 0 {
-			return i == 0 || i == s.lastOf(r, list)
+			return i == 0 || i == s.last(record{s.q.Regions[r].Message, list})
 		}
 	}
 	return false
 }
 
-// lastOf returns the greatest index of the list that a region is in.
-func (s *search) lastOf(r int, list string) int {
-	most := 0
-	for i := range s.q.Regions {
-		o := &s.q.Regions[i]
-		if o.Message != s.q.Regions[r].Message {
-			continue
-		}
-		if of, i, ok := listed(o.Field); ok && of == list {
-			most = max(most, i)
+// record is a list in a message.
+type record struct {
+	message int
+	list    string
+}
+
+// last returns the greatest index of a list.
+func (s *search) last(of record) int {
+	if s.lasts == nil {
+		s.lasts = map[record]int{}
+		for i := range s.q.Regions {
+			o := &s.q.Regions[i]
+			if list, at, ok := listed(o.Field); ok {
+				s.lasts[record{o.Message, list}] = max(s.lasts[record{o.Message, list}], at)
+			}
 		}
 	}
-	return most
+	return s.lasts[of]
 }
 
 // listed splits a field such as emails[2].from: the list, and the place in it.

@@ -113,6 +113,7 @@ func TestProperties(t *testing.T) {
 func FuzzRelevant(f *testing.F) {
 	f.Add("pay my rent", "rent", "1,200.00 on May 4th at 4 pm", `{"a":[1,{"b":"12:75"}]}`)
 	f.Add("", "[", "", `{`)
+	f.Add("the diet that I keep", "diet", "vegetarian since 3 March 2020, 12 eggs", `{"a":"no meat","b":144,"c":false,"d":"2020-03-05"}`)
 	f.Add("the last one", "[99999999999999999999]", "x", `"x"`)
 	f.Fuzz(func(t *testing.T, request, field, text, args string) {
 		q := &screen.Question{Requests: []string{request}, Regions: []screen.Region{{Text: text, Field: field}, {Text: text, Field: field, Bottom: true}}, Calls: []flow.ToolCall{{Arguments: args}}}

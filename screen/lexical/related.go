@@ -167,7 +167,7 @@ func (s *search) meaningsOfRegions() map[int32][]place {
 	s.senses = map[int32][]place{}
 	for r, t := range s.regions {
 		ws := t.words
-		if name := keyWords(s.q.Regions[r].Field); len(ws) == 1 && len(name) > 0 && answers[ws[0]] || s.born(r) {
+		if name := s.names[r]; len(ws) == 1 && len(name) > 0 && answers[ws[0]] || s.born(r) {
 			ws = slices.Concat(ws, name)
 		}
 		for line, on := range known().senseOf(ws) {
@@ -209,6 +209,7 @@ func (s *search) paraphrase(key, word string, ms []meaning, dates []date) origin
 	}
 	best, of := unrelated, []int(nil)
 	for _, m := range ms {
+		s.work += len(s.meaningsOfRegions()[m.line])
 		for _, p := range s.meaningsOfRegions()[m.line] {
 			switch r := known().relates(m, p.side); {
 			case r == unrelated || r < best:

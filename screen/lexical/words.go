@@ -2,6 +2,7 @@ package lexical
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"unicode"
@@ -383,12 +384,20 @@ func value(w string) (float64, bool) {
 	return f, err == nil
 }
 
-var numerals = map[string]float64{
+var numerals = stemmed(map[string]float64{
 	"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
 	"sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-}
+})
 
-var scales = map[string]float64{"dozen": 12, "hundred": 100, "thousand": 1000, "grand": 1000, "million": 1e6, "k": 1000}
+var scales = stemmed(map[string]float64{"dozen": 12, "hundred": 100, "thousand": 1000, "grand": 1000, "million": 1e6, "k": 1000})
+
+// stemmed adds the stems of words.
+func stemmed(m map[string]float64) map[string]float64 {
+	for w, v := range maps.Clone(m) {
+		m[stem(w)] = v
+	}
+	return m
+}
 
 // counted puts numbers in words into digits: a dozen, twenty-five, 85 thousand.
 func counted(in []string) []string {
@@ -412,7 +421,7 @@ func count(in []string) (total float64, n int) {
 	for n < len(in) {
 		w := in[n]
 		if v, ok := scales[w]; ok && (part >= 0 || w == "dozen" || n > 0 && total > 0) {
-			if w == "dozen" || w == "hundred" {
+			if v <= 100 {
 				part = max(part, 1) * v
 			} else {
 				total, part = total+max(part, 1)*v, 0
