@@ -2,15 +2,24 @@
 // what the model proposes draws on it. Every value of the proposed calls, and
 // of the proposed answer, is explained by where its words occur: in the
 // user's own request, in a region that is trusted and public, or in other
-// regions, which then are relevant. Words are compared in a normal form
-// (case, punctuation, numbers, dates, times), the longest run of them first.
-// A value that occurs nowhere was derived: then the regions are relevant to
-// which the request refers, by the name of a field, by an ordinal, or by
-// shared words.
+// regions, which then are relevant. Words are compared as stems, numbers,
+// days and times by value, the longest run of them first.
+//
+// What occurs nowhere may be said in other words. A list (synonyms.txt) has
+// words that mean the same, kinds of things, and what makes one think of what.
+// Without sugar, sugar-free and no sugar are the same. The user's own words come
+// first here too. A day may be close to one of a region, or on its weekday; a
+// number may be a multiple, a share, a sum or another measure of its numbers.
+//
+// What is left was derived. Then the regions are relevant to which the request
+// or the argument's name refers: by the name of a field, by an ordinal, or by
+// shared words. If there are none, and half of a value is from nowhere, any
+// region may be behind it, and all are relevant: not to know costs a question.
+// A question that speaks of nobody is an exception.
 //
 // It is an adviser: its mistakes cost utility or questions. It was developed
 // on the cases of its own tests, which are of other domains than lab/leakage
-// and lab/dojo; neither was used for it.
+// and lab/dojo.
 package lexical
 
 import (
@@ -222,7 +231,7 @@ func (s *search) refer() {
 		return
 	}
 	for r := range s.regions {
-		s.out[r] = !s.q.Regions[r].Bottom || s.out[r]
+		s.out[r] = s.out[r] || !s.q.Regions[r].Bottom
 	}
 }
 

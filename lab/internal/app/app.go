@@ -35,6 +35,7 @@ func (a *app) root() *cobra.Command {
 	for _, s := range suites() {
 		c := a.suiteCommand(&s)
 		if s.lint != nil {
+			c.Args = cobra.NoArgs
 			c.AddCommand(s.lint(a))
 		}
 		root.AddCommand(c)
