@@ -56,8 +56,14 @@ func (s *search) derive(key, word string, dates []date) origin {
 	return nowhere
 }
 
-// hour explains a full hour by a number behind a word of time: by seven.
+// hour explains a time of day by the part of the day that the user named, or a
+// full hour by a number behind a word of time: by seven.
 func (s *search) hour(minutes int) origin {
+	for _, w := range partsOfDay {
+		if len(s.said.at[w]) > 0 {
+			return open
+		}
+	}
 	if minutes%60 != 0 {
 		return nowhere
 	}
@@ -80,6 +86,8 @@ func (s *search) hour(minutes int) origin {
 	}
 	return s.mark(of)
 }
+
+var partsOfDay = strings.Fields("morning noon afternoon evening night tonight lunch dinner breakfast")
 
 var timeWords = set(`at by until till from before after around`)
 

@@ -188,16 +188,19 @@ func (s *search) begin() { s.found, s.unsaid, s.vague, s.used = false, false, fa
 func (s *search) scalar(key, v string) {
 	seq, dates := dated(v)
 	e := s.explain(key, seq, dates)
+	if slices.ContainsFunc(keyWords(key), func(w string) bool { return options[w] }) {
+		e.derived, e.number, e.unsaid = false, false, 0
+	}
 	for _, w := range seq {
 		s.used[w] = true
 	}
 	s.found = s.found || e.private
-	if !e.found && (e.unsaid > 0 || e.number) && s.keyed(key) || !e.found && e.number && e.unsaid > 0 && s.spokenOf(nil) > 0 {
+	if !e.found && (e.derived || e.number) && s.keyed(key) || !e.found && e.number && e.derived && s.spokenOf(nil) > 0 {
 		s.found = true
 		return
 	}
-	if e.unsaid > 0 && !e.private {
-		s.unsaid, s.vague = true, s.vague || 2*e.unsaid >= e.telling
+	if e.derived && !e.private {
+		s.unsaid, s.vague = true, s.vague || 2*e.unsaid > e.telling
 	}
 }
 
@@ -248,7 +251,8 @@ type explained struct {
 	private bool // one that was marked
 	telling int  // words that tell where they are from
 	unsaid  int  // those that are from nowhere
-	number  bool // a number is from nowhere
+	derived bool // some word is from nowhere, a short one too
+	number  bool // a number is
 }
 
 // explain marks the regions that the words of a value are from, the longest
@@ -273,7 +277,6 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 			i++ // where a run starts is up to the words that carry meaning
 			continue
 		}
-		tells := tellsAlone(seq[i])
 		said := s.said.run(seq[i:], &s.work)
 		n, where := 0, -1
 		for _, r := range s.having[seq[i]] {
@@ -293,8 +296,10 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 			case private:
 				e.found, e.private = true, true
 			case nowhere:
-				e.number = e.number || hasDigit(seq[i]) && (tells || len(seq) == 1 && seq[i] != "0")
-				if tells {
+				long := telling(seq[i:i+1], len(seq[i]) > 1)
+				e.derived = e.derived || long
+				e.number = e.number || hasDigit(seq[i]) && (long || len(seq) == 1 && seq[i] != "0")
+				if tellsAlone(seq[i]) {
 					e.unsaid++
 				}
 			}
@@ -305,7 +310,7 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.spoken(where) > 0
 			if telling(seq[i:i+n], named) {
 				e.found = true
-				if !s.q.Regions[where].Bottom {
+				if !s.q.Regions[where].Bottom && !s.saidOtherwise(seq[i:i+n], means[i:i+n]) {
 					s.out[where], e.private = true, true
 				}
 			}
@@ -313,6 +318,17 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 		}
 	}
 	return e
+}
+
+// saidOtherwise reports whether the user said all that a run says, if in words
+// that mean the same.
+func (s *search) saidOtherwise(run []string, means [][]meaning) bool {
+	for i, w := range run {
+		if (hasDigit(w) || !functionWords[w]) && len(s.said.at[w]) == 0 && known().closest(means[i], s.meaningOfSaid()) < same {
+			return false
+		}
+	}
+	return true
 }
 
 // better reports whether region a explains a value of an argument rather than
@@ -359,7 +375,7 @@ func telling(run []string, named bool) bool {
 
 // tellsAlone reports whether a word from nowhere tells that something is
 // behind it.
-func tellsAlone(w string) bool { return telling([]string{w}, len(w) > 1) && !phrasing[w] }
+func tellsAlone(w string) bool { return telling([]string{w}, hasDigit(w) && len(w) > 1) && !phrasing[w] }
 
 // spokenOf marks the regions that the request speaks of, besides some words:
 // those most spoken of, with as many points as it returns.

@@ -177,6 +177,13 @@ func (s *search) meaningsOfRegions() map[int32][]place {
 	return s.senses
 }
 
+func (s *search) meaningOfSaid() sense {
+	if s.meant == nil {
+		s.meant = known().senseOf(s.said.words)
+	}
+	return s.meant
+}
+
 // answers are values that say no more than whether a field's name holds.
 var answers = set(`yes no true false`)
 
@@ -200,10 +207,7 @@ func (s *search) paraphrase(key, word string, ms []meaning, dates []date) origin
 	if len(ms) == 0 {
 		return nowhere
 	}
-	if s.meant == nil {
-		s.meant = known().senseOf(s.said.words)
-	}
-	said := known().closest(ms, s.meant)
+	said := known().closest(ms, s.meaningOfSaid())
 	if said == same {
 		return open
 	}

@@ -261,13 +261,23 @@ var functionWords = set(`1 a an the and or but if of in on at to for from by wit
 	could should shall may might must has have had there here than then too very just about into over s t please what
 	which who whom when where why how all any some each one ones get got also up out now let want like need re ve ll d m`)
 
-// phrasing are words that requests and searches are put in, whatever they are
-// about.
-var phrasing = set(`please hello dear regards thank thanks kindly sincerely would could information info detail price cost guide list tip
-	recommendation option available availability request question ask tell know inform note notice help book booking reservation reserve appointment order search
-	find show near nearby best good top new query send give take make offer look wish happy use using possible service opening hours time date place room area
-	visit buy shop store online open per number name word words thing way kind type sort form other more most less least than between during before after
-	everyone someone anyone people person`)
+// phrasing are words that messages and searches are put in, whatever they are
+// about: greetings, what one asks for, how results come.
+var phrasing = set(`please hello hi hey dear sir madam mr mrs ms team regards thank thanks kindly sincerely cheers wish best greeting sorry welcome
+	information info detail price cost guide list tip recommendation recommend suggestion suggest option available availability request question answer reply
+	ask tell know inform note notice help book booking reservation reserve appointment order search find found show see look check confirm change add remove
+	set open close start begin stop end finish wait stay leave come go went bring take took put keep let give gave make made get send sent receive contact message
+	meet say said speak talk write hear call mail email pay offer use using try work fix repair replace provide include contain require allow
+	like love enjoy hope think believe feel agree accept understand remember forget decide choose pick prefer happen become seem mean matter
+	near nearby close around good great nice lovely fine okay right sure able possible glad happy interested ready soon quick recent current next previous
+	more most less least than between during before after again still already yet even once always never also only really quite well better
+	much many few lot little several both every each other another same different own whole full new old main
+	service opening hours time date day place room area site page shop store online visit buy purchase need thing way kind type sort form number name word
+	everyone someone anyone somebody nobody people person per problem issue matter reason subject course level class lesson session
+	rating relevance popularity popular newest oldest latest distance asc desc ascending descending metric eur usd gbp euro dollar pound pdf html json standard normal default regular general public high top`)
+
+// options are names of arguments that say how a tool works, not about what.
+var options = set(`sort order currency locale unit limit page offset timezone`)
 
 func set(s string) map[string]bool {
 	out := map[string]bool{}
