@@ -59,7 +59,7 @@ func (s *search) derive(key, word string, dates []date) origin {
 // hour explains a time of day by the part of the day that the user named, or a
 // full hour by a number behind a word of time: by seven.
 func (s *search) hour(minutes int) origin {
-	for _, w := range partsOfDay {
+	for w := range partsOfDay {
 		if len(s.said.at[w]) > 0 {
 			return open
 		}
@@ -87,7 +87,7 @@ func (s *search) hour(minutes int) origin {
 	return s.mark(of)
 }
 
-var partsOfDay = strings.Fields("morning noon afternoon evening night tonight lunch dinner breakfast")
+var partsOfDay = set(`morning afternoon evening night tonight lunch dinner breakfast`)
 
 var timeWords = set(`at by until till from before after around`)
 

@@ -310,7 +310,7 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.spoken(where) > 0
 			if telling(seq[i:i+n], named) {
 				e.found = true
-				if !s.q.Regions[where].Bottom && !s.saidOtherwise(seq[i:i+n], means[i:i+n]) {
+				if !s.q.Regions[where].Bottom {
 					s.out[where], e.private = true, true
 				}
 			}
@@ -318,17 +318,6 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 		}
 	}
 	return e
-}
-
-// saidOtherwise reports whether the user said all that a run says, if in words
-// that mean the same.
-func (s *search) saidOtherwise(run []string, means [][]meaning) bool {
-	for i, w := range run {
-		if (hasDigit(w) || !functionWords[w]) && len(s.said.at[w]) == 0 && known().closest(means[i], s.meaningOfSaid()) < same {
-			return false
-		}
-	}
-	return true
 }
 
 // better reports whether region a explains a value of an argument rather than
