@@ -13,9 +13,9 @@
 //
 // What is left was derived. Then the regions are relevant to which the request
 // or the argument's name refers: by the name of a field, by an ordinal, or by
-// shared words. If there are none, and half of a value is from nowhere, any
-// region may be behind it, and all are relevant: not to know costs a question.
-// A question that speaks of nobody is an exception.
+// shared words. If there are none, and more than half of a value is from
+// nowhere, any region may be behind it, and all are relevant: not to know costs
+// a question. A question that speaks of nobody is an exception.
 //
 // It is an adviser: its mistakes cost utility or questions. It was developed
 // on the cases of its own tests, which are of other domains than lab/leakage
@@ -150,9 +150,9 @@ type search struct {
 	senses map[int32][]place // of regions, by the lines of the list
 	values *values           // numbers and days of regions
 
-	// Of the call that is being explained: whether a region was found, the words
-	// of its values, whether some are from nowhere, and whether that is half of
-	// a value.
+	// Of the call that is being explained: whether a region was found, whether
+	// some word is from nowhere, whether that is most of a value, and the words
+	// of its values.
 	found, unsaid, vague bool
 	used                 map[string]bool
 }
@@ -223,8 +223,8 @@ func (s *search) keyed(key string) bool {
 
 // refer explains words that are from nowhere, if no region was found for their
 // call: they follow from what the request speaks of, besides what it only
-// passes on. If that is nothing either, and half of the call is from nowhere,
-// any region may be what it follows from, unless the request is a question that
+// passes on. If that is nothing either, and a value is mostly from nowhere, any
+// region may be what it follows from, unless the request is a question that
 // speaks of nobody.
 func (s *search) refer() {
 	if !s.unsaid || !s.found && s.spokenOf(s.used) > 1 || !s.vague {
