@@ -364,7 +364,9 @@ func telling(run []string, named bool) bool {
 
 // tellsAlone reports whether a word from nowhere tells that something is
 // behind it.
-func tellsAlone(w string) bool { return telling([]string{w}, hasDigit(w) && len(w) > 1) && !phrasing[w] }
+func tellsAlone(w string) bool {
+	return telling([]string{w}, hasDigit(w) && len(w) > 1) && !phrasing[w]
+}
 
 // spokenOf marks the regions that the request speaks of, besides some words:
 // those most spoken of, with as many points as it returns.
