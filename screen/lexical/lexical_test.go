@@ -70,6 +70,29 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
+// Where most of a value is from nowhere, everything is relevant but the bottom;
+// not so for phrasing, for options, and for questions that speak of nobody.
+func TestFromNowhere(t *testing.T) {
+	for _, c := range []struct {
+		request, args string
+		all           bool
+	}{
+		{"Apply for what I am entitled to", `{"grant":"zinc furnace"}`, true},
+		{"Apply for a furnace grant for me", `{"grant":"zinc furnace"}`, false},
+		{"Apply for what I am entitled to", `{"text":"Hello, could you please send me information?"}`, false},
+		{"Apply for what I am entitled to", `{"sort":"zinc"}`, false},
+		{"Which grants are there?", `{"grant":"zinc furnace"}`, false},
+	} {
+		out, err := Screener{}.Relevant(t.Context(), &screen.Question{
+			Requests: []string{c.request}, Calls: []flow.ToolCall{{Arguments: c.args}},
+			Regions: []screen.Region{{Text: "lamp", Field: "a"}, {Text: "oboe", Field: "b", Bottom: true}, {Text: "77", Field: "c"}},
+		})
+		if err != nil || !slices.Equal(out, []bool{c.all, false, c.all}) {
+			t.Errorf("%s %s: %v %v", c.request, c.args, out, err)
+		}
+	}
+}
+
 // A call made of the user's own words alone needs no region; a region whose
 // unusual words are proposed is relevant; the bottom never is.
 func TestProperties(t *testing.T) {
