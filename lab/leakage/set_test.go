@@ -134,3 +134,17 @@ func FuzzOpen(f *testing.F) {
 		Lint(folder(text))
 	})
 }
+
+// The tasks of others stay as their authors wrote them.
+func TestOthers(t *testing.T) {
+	for name, want := range map[string]string{
+		"a": "eaf28e305f3b458ccaa27889602b9eb61fcd355c8e37188406c6714800c62e9b",
+	} {
+		switch s, err := Open(os.DirFS("others/" + name)); {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case s.Hash != want:
+			t.Errorf("%s was changed: its SHA-256 is %s", name, s.Hash)
+		}
+	}
+}
