@@ -276,11 +276,25 @@ func (p *player) add(regions []Region, tool string, under label.Label) error {
 	return nil
 }
 
+// called adds a call: its arguments are a region, as they are in a gateway.
+func (p *player) called(tool string, args map[string]any, under label.Label) error {
+	if len(args) == 0 {
+		return nil
+	}
+	call, err := encode(tool, args)
+	p.messages++
+	p.regions = append(p.regions, region{screen.Region{Text: call.Arguments, Message: p.messages, Tool: tool, Bottom: under == (label.Label{})}, "", under})
+	return err
+}
+
 func newPlayer(t *Task) (*player, error) {
 	p := &player{t: t}
 	for _, turn := range t.History {
 		switch {
 		case turn.Call != "":
+			if err := p.called(turn.Call, turn.Args, label.Label{}); err != nil {
+				return nil, err
+			}
 			if err := p.add(turn.Result, turn.Call, label.Label{}); err != nil {
 				return nil, err
 			}
@@ -407,6 +421,9 @@ func (p *player) step(ctx context.Context, d *Defence, s *Step, yes bool, out *r
 	}
 	if made != theTruth || ask && !yes {
 		return false, nil
+	}
+	if err := p.called(s.Call, s.Args, under); err != nil {
+		return false, err
 	}
 	return true, p.add(s.Result, s.Call, under)
 }
