@@ -1,6 +1,9 @@
 package lexical
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // months and weekdays by their first three letters.
 const (
@@ -15,11 +18,11 @@ type date struct{ y, m, d int }
 func (r *reading) day(i int) (date, int) {
 	t := r.text(i)
 	if c := t[0]; !isDigit(c) {
+		if m, n := r.lastOf(i); n > 0 {
+			return r.year(i, i+n, date{0, m, at(date{2001, m + 1, 0}).Day()})
+		}
 		if m := month(t); m > 0 { // May the 3rd, 2026
-			k := i + 1
-			if r.text(k) == "the" {
-				k++
-			}
+			k := r.skip(i+1, "the")
 			if d, n := r.dayOfMonth(k); n > 0 {
 				return r.year(i, k+n, date{0, m, d})
 			}
@@ -33,32 +36,45 @@ func (r *reading) day(i int) (date, int) {
 		return date{}, 0
 	}
 	k := i + n
-	if next := k; until[r.text(k)] || r.sep(i) == '-' { // 3 to 17 August
-		if until[r.text(next)] {
-			next++
-		}
-		if r.text(next) == "the" {
-			next++
-		}
+	if next := r.skip(k, "to", "until", "till", "and", "or", "through"); next > k || r.sep(i) == '-' { // 3 to 17 August
+		next = r.skip(next, "the")
 		if e, _ := r.dayOfMonth(next); e > d {
 			if to, m := r.day(next); m > 1 {
 				return valid(date{to.y, to.m, d}, n)
 			}
 		}
 	}
-	if r.text(k) == "day" {
-		k++
-	}
-	if r.text(k) == "of" {
-		k++
-	}
+	k = r.skip(r.skip(k, "day"), "of")
 	if m := month(r.text(k)); m > 0 {
 		return r.year(i, k+1, date{0, m, d})
 	}
 	return date{}, 0
 }
 
-var until = set(`to until till and or through`)
+// lastOf is the month of "last day of April" and "end of April", and how many
+// tokens it has.
+func (r *reading) lastOf(i int) (m, n int) {
+	k := r.skip(i, "end")
+	if r.text(i) == "last" {
+		k = r.skip(i+1, "day")
+	}
+	if k <= i+1 && r.text(i) != "end" {
+		return 0, 0
+	}
+	k = r.skip(k, "of", "in")
+	if m = month(r.text(k)); m > 0 {
+		return m, k + 1 - i
+	}
+	return 0, 0
+}
+
+// skip returns the place behind a token if that is one of some words.
+func (r *reading) skip(i int, words ...string) int {
+	if slices.Contains(words, r.text(i)) {
+		return i + 1
+	}
+	return i
+}
 
 // year takes the year behind a date, if there is one.
 func (r *reading) year(from, k int, d date) (date, int) {
@@ -154,19 +170,15 @@ func (r *reading) time(i int) (minutes, n int) {
 	switch t {
 	case "noon", "midday", "midnight":
 		return face(0, 0, 1)
-	case "half", "quarter", "five", "ten", "twenty", "twenty-five":
+	case "half", "quarter", "five", "ten", "twenty":
 		past := map[string]int{"half": 30, "quarter": 15, "five": 5, "ten": 10, "twenty": 20}[t]
-		k := i + 1
-		if t == "twenty" && r.text(k) == "five" {
-			past, k = 25, k+1
-		}
-		if r.text(k) == "to" {
+		if r.text(i+1) == "to" {
 			past = -past
-		} else if r.text(k) != "past" {
+		} else if r.text(i+1) != "past" {
 			break
 		}
-		if h := hour(r.text(k + 1)); h > 0 {
-			return face(h, past, k+2-i)
+		if h := hour(r.text(i + 2)); h > 0 {
+			return face(h, past, 3)
 		}
 	}
 	if h := hour(t); h > 0 && r.text(i+1) == "o" && r.text(i+2) == "clock" {
@@ -209,22 +221,3 @@ func hour(t string) int {
 	}
 	return number(t)
 }
-
-// dateish are words that a date or a time may start with.
-var dateish = func() map[string]bool {
-	out := map[string]bool{}
-	for _, w := range monthNames {
-		out[w], out[w[:3]] = true, true
-	}
-	out["sept"] = true
-	for w := range dayNames {
-		out[w] = true
-	}
-	for w, v := range numerals {
-		out[w] = v > 0 && v <= 30
-	}
-	for _, w := range strings.Fields("noon midday midnight half quarter") {
-		out[w] = true
-	}
-	return out
-}()

@@ -8,18 +8,22 @@
 // What occurs nowhere may be said in other words. A list (synonyms.txt) has
 // words that mean the same, kinds of things, and what makes one think of what.
 // Without sugar, sugar-free and no sugar are the same. The user's own words come
-// first here too. A day may be close to one of a region, or on its weekday; a
-// number may be a multiple, a share, a sum or another measure of its numbers.
+// first here too. A number may be a multiple, a share, a sum or a difference of
+// a region's numbers, or another measure of one.
 //
-// What is left was derived. Then the regions are relevant to which the request
-// or the argument's name refers: by the name of a field, by an ordinal, or by
-// shared words. If there are none, and more than half of a value is from
-// nowhere, any region may be behind it, and all are relevant: not to know costs
-// a question. A question that speaks of nobody is an exception.
+// What is public may have been chosen for a private reason. Where the request
+// speaks of nothing in a public region, the regions that mean what is taken
+// from it, or make one think of it, are relevant.
+//
+// What is left was derived. Then the regions are relevant of which the request
+// speaks, by an ordinal or by words that it does not only pass on. If there are
+// none, and more than half of a value is from nowhere, any region may be behind
+// it, and all are relevant: not to know costs a question. A question that speaks
+// of nobody is an exception.
 //
 // It is an adviser: its mistakes cost utility or questions. It was developed
 // on the cases of its own tests, which are of other domains than lab/leakage
-// and lab/dojo.
+// and lab/dojo, and on the errors that it made in lab/leakage/others/a.
 package lexical
 
 import (
@@ -52,7 +56,7 @@ type text struct {
 }
 
 func read(s string) *text {
-	t := &text{words: words(s), at: map[string][]int32{}}
+	t := &text{words(s), map[string][]int32{}}
 	for i, w := range t.words {
 		t.at[w] = append(t.at[w], int32(i))
 	}
@@ -88,37 +92,35 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 	if len(q.Regions) > maxRegions || size+len(q.Answer) > maxBytes {
 		return all(out), nil
 	}
-	s := &search{q: q, out: out, said: read(strings.Join(q.Requests, "\n"))}
+	s := &search{
+		q: q, out: out, said: read(strings.Join(q.Requests, "\n")), request: read(""),
+		having: map[string][]int{}, senses: map[int32][]place{},
+	}
 	if n := len(q.Requests); n > 0 {
 		s.request = read(q.Requests[n-1])
-	} else {
-		s.request = read("")
 	}
-	s.regions, s.having = make([]*text, len(q.Regions)), map[string][]int{}
-	s.names, s.points = make([][]string, len(q.Regions)), make([]int, len(q.Regions))
+	s.meant = known().senseOf(s.said.words)
 	for i := range q.Regions {
-		s.regions[i], s.names[i] = read(q.Regions[i].Text), keyWords(q.Regions[i].Field)
-		s.points[i] = -1
-		for w := range s.regions[i].at {
+		t := read(strings.Join(append(keyWords(q.Regions[i].Field), q.Regions[i].Text), " "))
+		s.regions = append(s.regions, t)
+		for w := range t.at {
 			s.having[w] = append(s.having[w], i)
 		}
+		for line, on := range known().senseOf(t.words) {
+			s.senses[line] = append(s.senses[line], place{i, on})
+		}
+		s.points = append(s.points, s.spoken(i, nil))
 	}
 	for _, c := range q.Calls {
-		s.begin()
 		var v any
 		d := json.NewDecoder(strings.NewReader(c.Arguments))
 		d.UseNumber()
 		if d.Decode(&v) != nil {
 			v = c.Arguments
 		}
-		s.value("", v)
-		s.refer()
+		s.proposal(v)
 	}
-	if q.Answer != "" {
-		s.begin()
-		s.scalar("", q.Answer)
-		s.refer()
-	}
+	s.proposal(q.Answer)
 	if s.spent() {
 		return all(out), nil
 	}
@@ -140,21 +142,25 @@ type search struct {
 	regions []*text
 	out     []bool
 
-	names  [][]string // of the regions' fields
-	points []int      // how much the request speaks of regions; -1 for not counted yet
-	lasts  map[record]int
+	points []int            // how much the request speaks of them
 	having map[string][]int // the regions that have a word
 	work   int
 
 	meant  sense             // of all that the user said
 	senses map[int32][]place // of regions, by the lines of the list
-	values *values           // numbers and days of regions
 
 	// Of the call that is being explained: whether a region was found, whether
 	// some word is from nowhere, whether that is most of a value, and the words
 	// of its values.
 	found, unsaid, vague bool
 	used                 map[string]bool
+}
+
+// proposal explains a call's arguments or an answer.
+func (s *search) proposal(v any) {
+	s.found, s.unsaid, s.vague, s.used = false, false, false, map[string]bool{}
+	s.value("", v)
+	s.refer()
 }
 
 func (s *search) value(key string, v any) {
@@ -172,7 +178,8 @@ func (s *search) value(key string, v any) {
 		if !v {
 			name = "no " + name
 		}
-		s.found = s.explain(key, words(name), nil).private || s.found
+		marked, _, _ := s.explain(key, words(name), nil)
+		s.found = s.found || marked
 	case json.Number:
 		s.scalar(key, v.String())
 	case string:
@@ -180,57 +187,31 @@ func (s *search) value(key string, v any) {
 	}
 }
 
-func (s *search) begin() { s.found, s.unsaid, s.vague, s.used = false, false, false, map[string]bool{} }
-
-// scalar explains one value. A number that nothing explains was computed of
-// what the request speaks of, or is of what its argument names, whatever else
-// the call has.
+// scalar explains one value.
 func (s *search) scalar(key, v string) {
 	seq, dates := dated(v)
-	e := s.explain(key, seq, dates)
-	if slices.ContainsFunc(keyWords(key), func(w string) bool { return options[w] }) {
-		e.derived, e.number, e.unsaid = false, false, 0
+	marked, told, unsaid := s.explain(key, seq, dates)
+	if slices.ContainsFunc(keyWords(key), func(w string) bool { return lists["options"][w] }) {
+		unsaid = 0
 	}
 	for _, w := range seq {
 		s.used[w] = true
 	}
-	s.found = s.found || e.private
-	if !e.found && (e.derived || e.number) && s.keyed(key) || !e.found && e.number && e.derived && s.spokenOf(nil) > 0 {
-		s.found = true
-		return
-	}
-	if e.derived && !e.private {
-		s.unsaid, s.vague = true, s.vague || 2*e.unsaid > e.telling
-	}
+	s.found = s.found || marked
+	s.unsaid = s.unsaid || !marked && unsaid > 0
+	s.vague = s.vague || !marked && 2*unsaid > told
 }
 
-// keyed marks the regions whose names or texts mean what an argument's name
-// means.
-func (s *search) keyed(key string) bool {
-	var of []int
-	known().meanings(keyWords(key), func(_, _ int, ms []meaning) {
-		for _, m := range ms {
-			s.work += len(s.meaningsOfRegions()[m.line])
-			for _, p := range s.meaningsOfRegions()[m.line] {
-				if known().relates(m, p.side) >= generally && !s.q.Regions[p.region].Bottom {
-					of = append(of, p.region)
-				}
-			}
-		}
-	})
-	return len(of) > 0 && s.mark(of) == private
-}
-
-// refer explains words that are from nowhere, if no region was found for their
-// call: they follow from what the request speaks of, besides what it only
-// passes on. If that is nothing either, and a value is mostly from nowhere, any
-// region may be what it follows from, unless the request is a question that
-// speaks of nobody.
+// refer explains words that are from nowhere. If no region was found for their
+// call, they follow from what the request speaks of, besides what it only passes
+// on. If that is nothing, and a value is mostly from nowhere, any region may be
+// what it follows from, unless the request is a question that speaks of nobody.
 func (s *search) refer() {
-	if !s.unsaid || !s.found && s.spokenOf(s.used) > 1 || !s.vague {
+	if !s.unsaid || !s.found && s.spokenOf(s.used) > 0 || !s.vague {
 		return
 	}
-	if n := len(s.q.Requests); n > 0 && strings.HasSuffix(strings.TrimSpace(s.q.Requests[n-1]), "?") && !s.ofSomebody() {
+	if n := len(s.q.Requests); n > 0 && strings.HasSuffix(strings.TrimSpace(s.q.Requests[n-1]), "?") &&
+		!slices.ContainsFunc(s.request.words, func(w string) bool { return lists["persons"][w] }) {
 		return
 	}
 	for r := range s.regions {
@@ -238,26 +219,10 @@ func (s *search) refer() {
 	}
 }
 
-// ofSomebody reports whether the request speaks of the user or of somebody else.
-func (s *search) ofSomebody() bool {
-	return slices.ContainsFunc(somebody, func(w string) bool { return len(s.request.at[w]) > 0 })
-}
-
-var somebody = strings.Fields("i me my we us our he him his she her they them their")
-
-// explained is what is known of a value.
-type explained struct {
-	found   bool // some region has words of it
-	private bool // one that was marked
-	telling int  // words that tell where they are from
-	unsaid  int  // those that are from nowhere
-	derived bool // some word is from nowhere, a short one too
-	number  bool // a number is
-}
-
 // explain marks the regions that the words of a value are from, the longest
-// runs first.
-func (s *search) explain(key string, seq []string, dates []date) (e explained) {
+// runs first. It returns whether it marked any, how many words tell where they
+// are from, and how many of those are from nowhere.
+func (s *search) explain(key string, seq []string, dates []date) (marked bool, told, unsaid int) {
 	means := make([][]meaning, len(seq))
 	known().meanings(seq, func(from, to int, m []meaning) {
 		for i := from; i <= to; i++ {
@@ -266,12 +231,13 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 	})
 	for _, w := range seq {
 		if tellsAlone(w) {
-			e.telling++
+			told++
 		}
 	}
+	numbers := map[int]int{} // of the regions
 	for i := 0; i < len(seq); {
 		if s.spent() {
-			return e
+			return
 		}
 		if functionWords[seq[i]] && seq[i] != "no" {
 			i++ // where a run starts is up to the words that carry meaning
@@ -284,63 +250,106 @@ func (s *search) explain(key string, seq []string, dates []date) (e explained) {
 			if k < n {
 				continue
 			}
-			if k > n || s.better(key, r, where) {
+			if k > n || s.better(r, where) {
 				n, where = k, r
 			}
 		}
 		switch {
-		case said > 0 && said >= n, n == 0 && said > 0:
+		case said > 0 && said >= n:
 			i += said
+		case n > 0 && s.saidSo(seq[i:i+n], means[i:i+n]):
+			i += n
 		case n == 0:
-			switch s.paraphrase(key, seq[i], means[i], dates) {
+			switch s.paraphrase(seq[i], means[i], dates) {
 			case private:
-				e.found, e.private = true, true
+				marked = true
 			case nowhere:
-				long := telling(seq[i:i+1], len(seq[i]) > 1)
-				e.derived = e.derived || long
-				e.number = e.number || hasDigit(seq[i]) && (long || len(seq) == 1 && seq[i] != "0")
-				if tellsAlone(seq[i]) {
-					e.unsaid++
+				if tellsAlone(seq[i]) || len(seq) == 1 && number(seq[i]) > 2 {
+					unsaid++
 				}
 			}
 			i++
 		default:
-			// A short number counts where the argument's name or the request
-			// leads to it.
-			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.spoken(where) > 0
-			if telling(seq[i:i+n], named) {
-				e.found = true
+			// A short number counts where the argument's name, the request or
+			// another number leads to it.
+			named := s.shared(key, where) || n == 1 && len(seq[i]) > 1 && hasDigit(seq[i]) && s.points[where] > 0
+			if slices.ContainsFunc(seq[i:i+n], func(w string) bool { return hasDigit(w) && len(w) > 1 }) {
+				numbers[where]++
+			}
+			if telling(seq[i:i+n], named) || numbers[where] > 1 {
 				if !s.q.Regions[where].Bottom {
-					s.out[where], e.private = true, true
+					s.out[where], marked = true, true
+				} else if s.points[where] == 0 && !s.mentioned(where) {
+					marked = s.chosen(seq[i:i+n], means[i:i+n]) || marked
 				}
 			}
 			i += n
 		}
 	}
-	return e
+	return
 }
 
-// better reports whether region a explains a value of an argument rather than
-// b does: for nothing, by the name of its field, because the request speaks of
-// it, or as the later one.
-func (s *search) better(key string, a, b int) bool {
+// saidSo reports whether the user said all words of a run in other words.
+func (s *search) saidSo(run []string, means [][]meaning) bool {
+	for i, w := range run {
+		if (!functionWords[w] || hasDigit(w)) && known().closest(means[i], s.meant) < same {
+			return false
+		}
+	}
+	return true
+}
+
+// mentioned reports whether the user said a word of a region.
+func (s *search) mentioned(r int) bool {
+	return slices.ContainsFunc(s.regions[r].words, func(w string) bool { return len(w) >= 4 && !functionWords[w] && len(s.said.at[w]) > 0 })
+}
+
+// chosen marks the regions that are why something public was chosen.
+func (s *search) chosen(run []string, means [][]meaning) (yes bool) {
+	for i, w := range run {
+		if functionWords[w] || known().closest(means[i], s.meant) > unrelated {
+			continue
+		}
+		_, of := s.closestRegions(means[i], false)
+		for _, r := range of {
+			if !s.q.Regions[r].Bottom {
+				s.out[r], yes = true, true
+			}
+		}
+	}
+	return yes
+}
+
+// better reports whether region a explains a value rather than b does: for
+// nothing, because the request speaks of it, or as the later one.
+func (s *search) better(a, b int) bool {
 	ra, rb := &s.q.Regions[a], &s.q.Regions[b]
 	if ra.Bottom != rb.Bottom {
 		return ra.Bottom
 	}
-	if na, nb := s.shared(key, a), s.shared(key, b); na != nb {
-		return na
-	}
-	if pa, pb := s.spoken(a), s.spoken(b); pa != pb {
+	if pa, pb := s.points[a], s.points[b]; pa != pb {
 		return pa > pb
 	}
 	return true // a comes later
 }
 
 // shared reports whether a region has a word of an argument's name, in its
-// field's name or in its text.
+// field's name or in its text, or says something of it.
 func (s *search) shared(key string, r int) bool {
-	return slices.ContainsFunc(keyWords(key), func(w string) bool { return slices.Contains(s.names[r], w) || len(s.regions[r].at[w]) > 0 })
+	name := keyWords(key)
+	if slices.ContainsFunc(name, func(w string) bool { return len(s.regions[r].at[w]) > 0 }) {
+		return true
+	}
+	yes := false
+	known().meanings(name, func(_, _ int, ms []meaning) {
+		for _, m := range ms {
+			for _, p := range s.senses[m.line] {
+				s.work++
+				yes = yes || p.region == r && known().relates(m, p.side) >= generally
+			}
+		}
+	})
+	return yes
 }
 
 // telling reports whether a run of words says where it comes from: more than
@@ -365,7 +374,7 @@ func telling(run []string, named bool) bool {
 // tellsAlone reports whether a word from nowhere tells that something is
 // behind it.
 func tellsAlone(w string) bool {
-	return telling([]string{w}, hasDigit(w) && len(w) > 1) && !phrasing[w]
+	return telling([]string{w}, hasDigit(w) && len(w) > 1) && !lists["phrasing"][w]
 }
 
 // spokenOf marks the regions that the request speaks of, besides some words:
@@ -374,7 +383,7 @@ func (s *search) spokenOf(besides map[string]bool) int {
 	best, points := 0, make([]int, len(s.regions))
 	for r := range s.regions {
 		if !s.q.Regions[r].Bottom {
-			points[r] = s.count(r, besides)
+			points[r] = s.spoken(r, besides)
 			best = max(best, points[r])
 		}
 	}
@@ -386,28 +395,14 @@ func (s *search) spokenOf(besides map[string]bool) int {
 	return best
 }
 
-// spoken returns how much the last request speaks of a region.
-func (s *search) spoken(r int) int {
-	if s.points[r] < 0 {
-		s.points[r] = s.count(r, nil)
-	}
-	return s.points[r]
-}
-
 // spent reports whether the work is done that there may be.
 func (s *search) spent() bool { return s.work > maxWork }
 
-// count counts how much the last request speaks of a region, besides some
-// words: two for a word of its field's name, two for its ordinal, one for every
-// word of it.
-func (s *search) count(r int, besides map[string]bool) int {
+// spoken counts how much the last request speaks of a region, besides some
+// words: two for its ordinal, one for every word of it or of its field's name.
+func (s *search) spoken(r int, besides map[string]bool) int {
 	n := 0
 	s.work += len(s.regions[r].at)
-	for _, w := range s.names[r] {
-		if len(s.request.at[w]) > 0 && !besides[w] {
-			n += 2
-		}
-	}
 	if s.ordinal(r) {
 		n += 2
 	}
@@ -419,7 +414,7 @@ func (s *search) count(r int, besides map[string]bool) int {
 	return n
 }
 
-var ordinals = []string{"first", "second", "third", "fourth", "fifth"}
+var ordinals, latest = strings.Fields("first second third fourth fifth"), strings.Fields("last latest newest previous")
 
 // ordinal reports whether the request names the place of a region's record in
 // its list.
@@ -431,32 +426,14 @@ func (s *search) ordinal(r int) bool {
 	if i < len(ordinals) && len(s.request.at[ordinals[i]]) > 0 {
 		return true
 	}
-	for _, w := range []string{"last", "latest", "newest", "previous"} {
-		if len(s.request.at[w]) > 0 {
-			return i == 0 || i == s.last(record{s.q.Regions[r].Message, list})
-		}
+	if !slices.ContainsFunc(latest, func(w string) bool { return len(s.request.at[w]) > 0 }) {
+		return false
 	}
-	return false
-}
-
-// record is a list in a message.
-type record struct {
-	message int
-	list    string
-}
-
-// last returns the greatest index of a list.
-func (s *search) last(of record) int {
-	if s.lasts == nil {
-		s.lasts = map[record]int{}
-		for i := range s.q.Regions {
-			o := &s.q.Regions[i]
-			if list, at, ok := listed(o.Field); ok {
-				s.lasts[record{o.Message, list}] = max(s.lasts[record{o.Message, list}], at)
-			}
-		}
-	}
-	return s.lasts[of]
+	s.work += len(s.regions)
+	return i == 0 || !s.spent() && !slices.ContainsFunc(s.q.Regions, func(o screen.Region) bool {
+		other, k, ok := listed(o.Field)
+		return ok && o.Message == s.q.Regions[r].Message && other == list && k > i
+	})
 }
 
 // listed splits a field such as emails[2].from: the list, and the place in it.

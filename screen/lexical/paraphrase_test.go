@@ -69,7 +69,7 @@ func readParaphrases(t testing.TB) (out []paraphrased) {
 // bounds are what was reached, with some room.
 func TestParaphrase(t *testing.T) {
 	type score struct{ found, of, more, alone, plain int }
-	scores := map[string]*score{"dev": {}, "held out": {}}
+	scores := map[string]*score{"dev": {}, "held out": {}, "second": {}, "classes": {}}
 	for _, c := range readParaphrases(t) {
 		half, _, _ := strings.Cut(c.domain, ":")
 		s := scores[half]
@@ -95,14 +95,14 @@ func TestParaphrase(t *testing.T) {
 			add(&s.found, !missed)
 			add(&s.more, more)
 		}
-		if (missed || more) && half == "dev" {
+		if (missed || more) && half != "held out" {
 			t.Logf("%v: %s", out, c.text)
 		}
 	}
 	for half, s := range scores {
 		t.Logf("%s: %d of %d found, %d with more than that; %d of %d left alone", half, s.found, s.of, s.more, s.alone, s.plain)
-		if 10*s.found < 9*s.of || 4*s.more > s.of || 10*s.alone < 9*s.plain {
-			t.Errorf("%s: fewer than nine in ten are found or left alone, or a quarter is found with more", half)
+		if 10*s.found < 9*s.of || 3*s.more > s.of || 10*s.alone < 9*s.plain {
+			t.Errorf("%s: fewer than nine in ten are found or left alone, or a third is found with more", half)
 		}
 	}
 }

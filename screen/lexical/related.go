@@ -45,7 +45,7 @@ func parse(text string) *list {
 	l := &list{phrases: map[string][]meaning{}}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
-		if line == "" {
+		if line == "" || strings.ContainsAny(line, "=:") {
 			continue
 		}
 		sign := strings.IndexAny(line, ">~")
@@ -58,47 +58,56 @@ func parse(text string) *list {
 		l.general = append(l.general, sign >= 0)
 		for on, phrases := range map[side]string{left: heads, right: members} {
 			for p := range strings.SplitSeq(phrases, ",") {
-				ws := content(words(p))
-				for i := range ws {
-					key := strings.Join(ws[:i+1], " ")
-					l.phrases[key] = l.phrases[key]
-					if i == len(ws)-1 {
-						l.phrases[key] = append(l.phrases[key], meaning{n, on})
-					}
-				}
+				l.add(phrase(p), meaning{n, on})
 			}
 		}
 	}
 	return l
 }
 
-// content are the words of a normal form that carry meaning, and "no".
-func content(ws []string) []string {
-	return slices.DeleteFunc(slices.Clone(ws), func(w string) bool { return functionWords[w] && w != "no" })
+// add adds a phrase. Two words mean the same either way round: broken wrist.
+func (l *list) add(ws []string, m meaning) {
+	if len(ws) == 2 && !functionWords[ws[0]] && !functionWords[ws[1]] {
+		l.phrases[ws[1]] = l.phrases[ws[1]]
+		l.phrases[ws[1]+" "+ws[0]] = append(l.phrases[ws[1]+" "+ws[0]], m)
+	}
+	for i := range ws {
+		key := strings.Join(ws[:i+1], " ")
+		l.phrases[key] = l.phrases[key]
+		if i == len(ws)-1 {
+			l.phrases[key] = append(l.phrases[key], m)
+		}
+	}
+}
+
+// phrase are the words of a phrase of the list: those that carry meaning, and
+// "no"; all of them if that is one word only, as in "out of work".
+func phrase(p string) []string {
+	all := words(p)
+	if ws := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return functionWords[w] && w != "no" }); len(ws) > 1 {
+		return ws
+	}
+	return all
 }
 
 // meanings calls f with each phrase of the list in a text, and the places of
-// its first and last words.
+// its first and last words. Function words that a phrase lacks may stand in it.
 func (l *list) meanings(ws []string, f func(from, to int, m []meaning)) {
 	var key []byte
-	for i, w := range ws {
-		if functionWords[w] && w != "no" {
-			continue
-		}
+	for i := range ws {
 		key = key[:0]
 		for k, n := i, 0; k < len(ws) && n < maxPhrase; k++ {
-			if functionWords[ws[k]] && ws[k] != "no" {
-				continue
-			}
-			key = append(key, ws[k]...)
-			m, begins := l.phrases[string(key)]
+			m, begins := l.phrases[string(append(key, ws[k]...))]
 			if !begins {
-				break
+				if n == 0 || !functionWords[ws[k]] || ws[k] == "no" {
+					break
+				}
+				continue
 			}
 			if m != nil {
 				f(i, k, m)
 			}
-			key = append(key, ' ')
+			key = append(append(key, ws[k]...), ' ')
 			n++
 		}
 	}
@@ -122,7 +131,8 @@ type relation uint8
 
 const (
 	unrelated relation = iota
-	loosely            // one makes one think of the other
+	loosely            // the phrase makes one think of the text
+	following          // the text makes one think of the phrase
 	generally          // the text is more general than the phrase
 	same               // they mean the same, or the text is more special
 )
@@ -135,6 +145,8 @@ func (l *list) relates(m meaning, on side) relation {
 		return unrelated
 	case m.side == left && on&left != 0:
 		return same
+	case l.loose[m.line] && m.side == right:
+		return following
 	case l.loose[m.line]:
 		return loosely
 	case m.side == right && l.general[m.line]:
@@ -158,35 +170,6 @@ type place struct {
 	side   side
 }
 
-// meaningsOfRegions lists the regions by what they mean, when that is first
-// needed.
-func (s *search) meaningsOfRegions() map[int32][]place {
-	if s.senses != nil {
-		return s.senses
-	}
-	s.senses = map[int32][]place{}
-	for r, t := range s.regions {
-		ws := t.words
-		if name := s.names[r]; len(ws) == 1 && len(name) > 0 && answers[ws[0]] || s.born(r) {
-			ws = slices.Concat(ws, name)
-		}
-		for line, on := range known().senseOf(ws) {
-			s.senses[line] = append(s.senses[line], place{r, on})
-		}
-	}
-	return s.senses
-}
-
-func (s *search) meaningOfSaid() sense {
-	if s.meant == nil {
-		s.meant = known().senseOf(s.said.words)
-	}
-	return s.meant
-}
-
-// answers are values that say no more than whether a field's name holds.
-var answers = set(`yes no true false`)
-
 // origin is where something is from.
 type origin uint8
 
@@ -200,23 +183,31 @@ const (
 // same: first the user's, then those of regions. What the user said in more
 // general words comes after regions that say it exactly, and what one only
 // thinks of comes last.
-func (s *search) paraphrase(key, word string, ms []meaning, dates []date) origin {
+func (s *search) paraphrase(word string, ms []meaning, dates []date) origin {
 	if hasDigit(word) {
-		return s.derive(key, word, dates)
+		return s.derive(word, dates)
 	}
 	if len(ms) == 0 {
 		return nowhere
 	}
-	said := known().closest(ms, s.meaningOfSaid())
+	said := known().closest(ms, s.meant)
 	if said == same {
 		return open
 	}
-	best, of := unrelated, []int(nil)
+	best, of := s.closestRegions(ms, true)
+	if said > unrelated && said >= best {
+		return open
+	}
+	return s.mark(of)
+}
+
+// closestRegions are those that relate to a phrase most closely.
+func (s *search) closestRegions(ms []meaning, bottom bool) (best relation, of []int) {
 	for _, m := range ms {
-		s.work += len(s.meaningsOfRegions()[m.line])
-		for _, p := range s.meaningsOfRegions()[m.line] {
+		s.work += len(s.senses[m.line])
+		for _, p := range s.senses[m.line] {
 			switch r := known().relates(m, p.side); {
-			case r == unrelated || r < best:
+			case r == unrelated || r < best || s.q.Regions[p.region].Bottom && !bottom:
 			case r > best:
 				best, of = r, []int{p.region}
 			default:
@@ -224,18 +215,15 @@ func (s *search) paraphrase(key, word string, ms []meaning, dates []date) origin
 			}
 		}
 	}
-	if best < loosely && said > unrelated {
-		return open
-	}
-	if best == unrelated {
-		return nowhere
-	}
-	return s.mark(of)
+	return best, of
 }
 
-// mark marks regions that explain a word equally well, unless one of them is
-// trusted and public.
+// mark marks regions that explain a word equally well, unless there is none or
+// one of them is trusted and public.
 func (s *search) mark(of []int) origin {
+	if len(of) == 0 {
+		return nowhere
+	}
 	if slices.ContainsFunc(of, func(r int) bool { return s.q.Regions[r].Bottom }) {
 		return open
 	}

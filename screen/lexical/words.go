@@ -3,6 +3,8 @@ package lexical
 import (
 	"fmt"
 	"maps"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -73,10 +75,7 @@ func (r *reading) text(i int) string {
 	return ""
 }
 
-// negative are words that negate the one behind them.
-var negative = set("no not non without never neither nor cannot avoid avoiding except excluding exclude omit skip minus lacking lacks")
-
-var contracted = strings.NewReplacer("can't", "no", "can’t", "no", "won't", "no", "won’t", "no", "n't", " no", "n’t", " no", "w/o", "no", "instead of", "no", "rather than", "no", "free of", "no", "free from", "no", "'s ", " ", "’s ", " ", "a.m.", "am", "p.m.", "pm")
+var contracted = strings.NewReplacer("can't", "no", "can’t", "no", "won't", "no", "won’t", "no", "n't", " no", "n’t", " no", "w/o", "no", "half a dozen", "6", "half dozen", "6", "instead of", "no", "rather than", "no", "free of", "no", "free from", "no", "'s ", " ", "’s ", " ", "a.m.", "am", "p.m.", "pm")
 
 // words returns a text's words in one normal form: stems in small letters,
 // numbers in their shortest form and in digits, days as dMMDD whatever way they
@@ -89,26 +88,24 @@ func words(s string) []string {
 
 // dated returns the days, too.
 func dated(s string) (out []string, days []date) {
-	s = contracted.Replace(strings.ToLower(s))
+	s = contracted.Replace(strings.ToLower(s) + " ")
 	r := &reading{s, tokens(s)}
 	out = make([]string, 0, len(r.ts))
 	for i := 0; i < len(r.ts); {
 		w := r.ts[i].text
-		if isDigit(w[0]) || dateish[w] {
-			if d, n := r.day(i); n > 0 {
-				out, days = append(out, fmt.Sprintf("d%02d%02d", d.m, d.d)), append(days, d)
-				i += n
-				continue
-			}
-			if m, n := r.time(i); n > 0 {
-				out, i = append(out, "t"+strconv.Itoa(m)), i+n
-				continue
-			}
+		if d, n := r.day(i); n > 0 {
+			out, days = append(out, fmt.Sprintf("d%02d%02d", d.m, d.d)), append(days, d)
+			i += n
+			continue
+		}
+		if m, n := r.time(i); n > 0 {
+			out, i = append(out, fmt.Sprintf("t%03d", m)), i+n
+			continue
 		}
 		switch n := len(out); {
 		case w == "free" && n > 0 && i > 0 && r.ts[i].start-r.ts[i-1].end == 1 && !functionWords[out[n-1]] && !hasDigit(out[n-1]):
 			out = append(out[:n-1], "no", out[n-1])
-		case negative[w]:
+		case lists["negative"][w]:
 			out = append(out, "no")
 		case (w == "or" || w == "nor") && n > 1 && out[n-2] == "no":
 			out = append(out, w, "no")
@@ -199,14 +196,6 @@ func count(in []string) (total float64, n int) {
 			n++
 			continue
 		}
-		if w == "half" && n == 0 && len(in) > 1 { // a dozen
-			if k := 1; in[k] == "dozen" || in[k] == "a" && len(in) > 2 && in[k+1] == "dozen" {
-				if in[k] == "a" {
-					k++
-				}
-				return 6, k + 1
-			}
-		}
 		v, ok := numerals[w]
 		if !ok && n == 0 && hasDigit(w) && len(in) > 1 && scales[in[1]] > 0 {
 			v, ok = value(w)
@@ -216,6 +205,8 @@ func count(in []string) (total float64, n int) {
 			part = v
 		case ok && part >= 20 && int(part)%10 == 0 && v > 0 && v < 10, ok && part >= 100 && int(part)%100 == 0 && v < 100, ok && part == 0 && total > 0:
 			part += v
+		case w == "and" && part > 0 && n+2 < len(in) && in[n+1] == "a" && in[n+2] == "half":
+			part, n = part+0.5, n+2
 		case w == "and" && part >= 100 && n+1 < len(in) && numerals[in[n+1]] > 0:
 		default:
 			return total + max(part, 0), n
@@ -230,60 +221,23 @@ func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 // keyWords are the words of a field's or argument's name: [2].homeAddress
 // says home and address.
 func keyWords(field string) []string {
-	var b strings.Builder
-	prev := rune(0)
-	for _, r := range field {
-		switch {
-		case unicode.IsUpper(r) && unicode.IsLower(prev):
-			b.WriteByte(' ')
-			b.WriteRune(r)
-		case unicode.IsLetter(r):
-			b.WriteRune(r)
-		default:
-			b.WriteByte(' ')
-		}
-		prev = r
-	}
-	var out []string
-	for _, w := range words(b.String()) {
-		if !functionWords[w] && !genericKeys[w] {
-			out = append(out, w)
+	return slices.DeleteFunc(words(keyParts.ReplaceAllString(field, "$1 $2")), func(w string) bool { return functionWords[w] || lists["fields"][w] })
+}
+
+var keyParts = regexp.MustCompile(`(\p{Ll})(\p{Lu})|\PL+`)
+
+// lists are the lists of single words, by their names, with their stems.
+var lists = func() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	for line := range strings.Lines(synonyms) {
+		if name, words, ok := strings.Cut(line, ":"); ok && line[0] != '#' {
+			out[name] = map[string]bool{}
+			for w := range strings.FieldsSeq(words) {
+				out[name][w], out[name][regular(w)] = true, true
+			}
 		}
 	}
 	return out
-}
+}()
 
-// genericKeys say nothing about what a field holds.
-var genericKeys = set(`id name value data item list entry content text title type status note detail info key field result record`)
-
-var functionWords = set(`1 a an the and or but if of in on at to for from by with as is are was were be been am it its this
-	that these those i you he she we they me my your his her our their us them not no do does did so will would can
-	could should shall may might must has have had there here than then too very just about into over s t please what
-	which who whom when where why how all any some each one ones get got also up out now let want like need re ve ll d m`)
-
-// phrasing are words that messages and searches are put in, whatever they are
-// about: greetings, what one asks for, how results come.
-var phrasing = set(`please hello hi hey dear sir madam mr mrs ms team regards thank thanks kindly sincerely cheers wish best greeting sorry welcome
-	information info detail price cost guide list tip recommendation recommend suggestion suggest option available availability request question answer reply
-	ask tell know inform note notice help book booking reservation reserve appointment order search find found show see look check confirm change add remove
-	set open close start begin stop end finish wait stay leave come go went bring take took put keep let give gave make made get send sent receive contact message
-	meet say said speak talk write hear call mail email pay offer use using try work fix repair replace provide include contain require allow
-	like love enjoy hope think believe feel agree accept understand remember forget decide choose pick prefer happen become seem mean matter
-	near nearby close around good great nice lovely fine okay right sure able possible glad happy interested ready soon quick recent current next previous
-	more most less least than between during before after again still already yet even once always never also only really quite well better
-	much many few lot little several both every each other another same different own whole full new old main
-	service opening hours time date day place room area site page shop store online visit buy purchase need thing way kind type sort form number name word
-	everyone someone anyone somebody nobody people person per problem issue matter reason subject course level class lesson session
-	rating relevance popularity popular newest oldest latest distance asc desc ascending descending metric eur usd gbp euro dollar pound pdf html json standard normal default regular general public high top`)
-
-// options are names of arguments that say how a tool works, not about what.
-var options = set(`sort order currency locale unit limit page offset timezone`)
-
-func set(s string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(s) {
-		out[w] = true
-		out[stem(w)] = true
-	}
-	return out
-}
+var functionWords = lists["function"]

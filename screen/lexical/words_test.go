@@ -24,6 +24,13 @@ func TestWords(t *testing.T) {
 		"on the third day of March":        "on the d0303",
 		"from the 3rd to 17 August":        "from the d0803 to d0817",
 		"3-17 August":                      "d0803 d0817",
+		"the last day of September":        "the d0930",
+		"end of February":                  "d0228",
+		"at the end of the road":           "at the end of the road",
+		"last of all":                      "last of all",
+		"my feet broke":                    "my foot break",
+		"an hour and a half":               "an hour and a half",
+		"six and a half thousand":          "6500",
 		"Sept 4":                           "d0904",
 		"Marc 3":                           "marc 3",
 		"2026-13-45":                       "2026 13 45",
@@ -32,9 +39,8 @@ func TestWords(t *testing.T) {
 		"4:30 pm":                          "t270",
 		"4.30pm":                           "t270",
 		"a quarter to nine":                "a t525",
-		"twenty-five past 3":               "t205",
 		"five o'clock":                     "t300",
-		"at noon":                          "at t0",
+		"at noon":                          "at t000",
 		"half a bottle":                    "half a bottl",
 		"a dozen eggs":                     "a 12 egg",
 		"two dozen":                        "24",
@@ -68,13 +74,13 @@ func TestList(t *testing.T) {
 	n := 0
 	for line := range strings.Lines(synonyms) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
-		if line == "" {
+		if line == "" || strings.ContainsAny(line, "=:") {
 			continue
 		}
 		n++
 		var seen []string
 		for _, p := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '>' || r == '~' }) {
-			ws := content(words(p))
+			ws := phrase(p)
 			if len(ws) == 0 || len(ws) > maxPhrase {
 				t.Errorf("%s: %q has %d words", line, p, len(ws))
 			}
@@ -104,9 +110,9 @@ func TestRelations(t *testing.T) {
 		{"hen", "a bird", generally},
 		{"bird", "two ducks", same},
 		{"hen", "duck", unrelated},
-		{"umbrella", "it rains", loosely},
+		{"umbrella", "it rains", following},
 		{"rain", "umbrella", loosely},
-		{"without picnic", "rain", loosely},
+		{"without picnic", "rain", following},
 		{"picnic", "rain", unrelated},
 		{"umbrella", "no picnic", unrelated},
 	} {
