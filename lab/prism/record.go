@@ -1,22 +1,21 @@
 package prism
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/margaydev/margay/lab/prism/world"
-	"github.com/margaydev/margay/monitor"
 )
 
 // RecordOptions say what to record and of which model.
@@ -35,6 +34,10 @@ type RecordOptions struct {
 	Seed        uint64
 	N           int // tasks; 400 where 0
 	Temperature float64
+	// Varied recordings put each task in a style and at a temperature of its
+	// own (world.Task.Manner), and keep telemetry where the server gives it.
+	Varied  bool
+	Workers int // tasks at once; 1 where 0. The record does not depend on it
 	// Instruction is put behind the system prompt: the defence "prompt". As
 	// that acts before a token is written, no alternatives are recorded then.
 	Instruction string
@@ -42,102 +45,9 @@ type RecordOptions struct {
 	Progress    func(string)
 }
 
-const (
-	recordVersion = 1
-	recordTokens  = 64 // an agent, at most
-	recordTop     = 20
-)
-
-// Header is a record's first line.
-type Header struct {
-	Version     int     `json:"version"`
-	Kind        string  `json:"kind"` // "prism-record"
-	Model       string  `json:"model"`
-	ModelHash   string  `json:"model_hash,omitempty"`
-	Server      string  `json:"server,omitempty"`
-	Vocabulary  int     `json:"vocabulary"`
-	Repository  string  `json:"repository"`
-	Seed        uint64  `json:"seed"`
-	Tasks       int     `json:"tasks"`
-	Temperature float64 `json:"temperature"`
-	MaxTokens   int     `json:"max_tokens"`
-	TopLogprobs int     `json:"top_logprobs"`
-	Decimals    int     `json:"decimals"` // of log-probabilities
-	Instruction string  `json:"instruction,omitempty"`
-	// Secrets are the repository's: the record stands by itself.
-	Secrets []secret `json:"secrets"`
-}
-
-type secret struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Kind  string `json:"kind"`
-	Value string `json:"value"`
-}
-
-// Recorded is one agent's answer.
-type Recorded struct {
-	Task      string   `json:"task"`
-	Category  string   `json:"category"`
-	Pressure  string   `json:"pressure"`
-	Agent     string   `json:"agent"`
-	Prompt    []line   `json:"prompt"`
-	Private   []string `json:"private,omitempty"`
-	Tool      bool     `json:"tool"`
-	Asks      bool     `json:"asks"`
-	Finish    string   `json:"finish"`
-	Tokens    []spoken `json:"tokens"`
-	Emissions []told   `json:"emissions,omitempty"`
-}
-
-// line is a message of the prompt.
-type line struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
-}
-
-// told is an emission; the secret is its index.
-type told struct {
-	Secret   int    `json:"secret"`
-	Start    int    `json:"start"`
-	End      int    `json:"end"`
-	Encoding string `json:"encoding"`
-	Whole    bool   `json:"whole"`
-	Chars    int    `json:"chars"`
-}
-
-// spoken is a token: its text, its log-probability, and the alternatives'.
-type spoken struct {
-	Text     string    `json:"t"`
-	Logprob  float64   `json:"l"`
-	Texts    []string  `json:"a,omitempty"`
-	Logprobs []float64 `json:"p,omitempty"`
-}
-
-// Text is what the agent said.
-func (r *Recorded) Text() string {
-	var b strings.Builder
-	for i := range r.Tokens {
-		b.WriteString(r.Tokens[i].Text)
-	}
-	return b.String()
-}
-
-// MonitorTokens are the tokens as a monitor reads them.
-func (r *Recorded) MonitorTokens() []monitor.Token {
-	out := make([]monitor.Token, len(r.Tokens))
-	for i, t := range r.Tokens {
-		out[i] = monitor.Token{Text: t.Text, Logprob: t.Logprob, Top: make([]monitor.Alternative, len(t.Texts))}
-		for k := range t.Texts {
-			out[i].Top[k] = monitor.Alternative{Text: t.Texts[k], Logprob: t.Logprobs[k]}
-		}
-	}
-	return out
-}
-
 // Record plays the first tasks with a real model in the agents' place and
 // keeps what it said, token by token, with the log-probabilities that the
-// server told. The tasks are the simulation's, in short prompts fit for a small
+// server gave. The tasks are the simulation's, in short prompts fit for a small
 // model: in a leaking task it is asked for secrets, in a clean one for decoys.
 // What it then tells is the truth, found by comparing with the repository's
 // secrets (world.Finder). An interrupted recording goes on where it stopped.
@@ -165,29 +75,76 @@ func Record(ctx context.Context, o RecordOptions) error {
 		return err
 	}
 	defer part.Close()
-	find := r.Finder()
-	for i := range tasks {
-		before := ""
-		for agent, name := range world.Agents {
-			rec, ok := have[tasks[i].ID+"/"+name]
-			if !ok {
-				if rec, err = o.ask(ctx, h, &tasks[i], agent, before); err != nil {
-					return fmt.Errorf("record: %s, %s: %w", tasks[i].ID, name, err)
-				}
-				for _, e := range find.Find(rec.Text()) {
-					rec.Emissions = append(rec.Emissions, told(e))
-				}
-				if err := appendLine(part, rec); err != nil {
-					return err
-				}
-			}
-			before = rec.Text()
-		}
-		if o.Progress != nil {
-			o.Progress(fmt.Sprintf("%d of %d tasks", i+1, len(tasks)))
-		}
+	if err := o.play(ctx, h, tasks, r.Finder(), part, have); err != nil {
+		return err
 	}
-	return finish(o.Out)
+	order := make([]string, len(tasks))
+	for i := range tasks {
+		order[i] = tasks[i].ID
+	}
+	return finish(o.Out, order)
+}
+
+// play asks for the tasks that part does not have yet, Workers at a time, and
+// writes each when it is complete. The first error ends it.
+func (o *RecordOptions) play(ctx context.Context, h *Header, tasks []world.Task, find *world.Finder, part io.Writer, have map[string]bool) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var writing sync.Mutex
+	done := len(have)
+	one := func(t *world.Task) error {
+		taken, err := o.task(ctx, h, t, find)
+		if err != nil {
+			return fmt.Errorf("record: %s, %w", t.ID, err)
+		}
+		writing.Lock()
+		defer writing.Unlock()
+		if done++; o.Progress != nil {
+			o.Progress(fmt.Sprintf("%d of %d tasks", done, len(tasks)))
+		}
+		return appendLine(part, taken)
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, max(1, o.Workers))
+	for i := range tasks {
+		if have[tasks[i].ID] {
+			continue
+		}
+		slots <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := one(&tasks[i]); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// task asks all agents.
+func (o *RecordOptions) task(ctx context.Context, h *Header, t *world.Task, find *world.Finder) (*taken, error) {
+	var turns []*Recorded
+	before := ""
+	for agent, name := range world.Agents {
+		r, err := o.ask(ctx, h, t, agent, before)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, e := range find.Find(r.Text()) {
+			r.Emissions = append(r.Emissions, told(e))
+		}
+		turns = append(turns, r)
+		before = r.Text()
+	}
+	b, err := plainJSON(turns)
+	if err != nil {
+		return nil, err
+	}
+	return &taken{t.ID, checksum(b), b}, nil
 }
 
 func (o *RecordOptions) header() (*Header, error) {
@@ -197,7 +154,10 @@ func (o *RecordOptions) header() (*Header, error) {
 	h := &Header{
 		Version: recordVersion, Kind: "prism-record", Model: o.Model, ModelHash: o.ModelHash, Server: o.Server, Vocabulary: o.Vocabulary,
 		Repository: o.Repository, Seed: o.Seed, Tasks: o.N, Temperature: o.Temperature, MaxTokens: recordTokens, TopLogprobs: recordTop, Decimals: 2,
-		Instruction: o.Instruction,
+		Floor: recordFloor, Instruction: o.Instruction, Varied: o.Varied,
+	}
+	if o.Varied {
+		h.Telemetry = columns
 	}
 	if h.Repository == "" {
 		h.Repository = "payments"
@@ -206,89 +166,12 @@ func (o *RecordOptions) header() (*Header, error) {
 		h.Tasks = 400
 	}
 	if h.Instruction != "" {
-		h.TopLogprobs = 0
+		h.TopLogprobs, h.Floor = 0, 0
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{Timeout: 5 * time.Minute}
 	}
 	return h, nil
-}
-
-// resume opens what was recorded so far. A line that was not finished is cut
-// off. Another header is another recording, and an error.
-func resume(path string, h *Header) (*os.File, map[string]*Recorded, error) {
-	have := map[string]*Recorded{}
-	want, err := json.Marshal(h)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, nil, err
-		}
-		_, err = f.Write(append(want, '\n'))
-		return f, have, err
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	first, rest, _ := bytes.Cut(b, []byte("\n"))
-	if !bytes.Equal(first, want) {
-		return nil, nil, fmt.Errorf("record: %s was begun with other settings; finish it with those, or remove it", path)
-	}
-	for line := range bytes.Lines(rest) {
-		var r Recorded
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, nil, fmt.Errorf("record: %s: %w", path, err)
-		}
-		have[r.Task+"/"+r.Agent] = &r
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := f.Truncate(int64(len(b))); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	_, err = f.Seek(0, io.SeekEnd)
-	return f, have, err
-}
-
-func appendLine(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// finish compresses the record.
-func finish(out string) error {
-	b, err := os.ReadFile(out + ".part")
-	if err != nil {
-		return err
-	}
-	var z bytes.Buffer
-	w, err := gzip.NewWriterLevel(&z, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	if _, err := w.Write(b); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if err := os.WriteFile(out, z.Bytes(), 0o600); err != nil {
-		return err
-	}
-	return os.Remove(out + ".part")
 }
 
 // completion is what is read of a server's answer.
@@ -301,16 +184,51 @@ type completion struct {
 				Top []option `json:"top_logprobs"`
 			} `json:"content"`
 		} `json:"logprobs"`
+		Telemetry *struct {
+			Tokens []*inside `json:"tokens"`
+		} `json:"margay_telemetry"`
 	} `json:"choices"`
 }
 
-type option struct {
-	Token   string  `json:"token"`
-	Logprob float64 `json:"logprob"`
+// inside is a token's telemetry (docs/format/telemetry.md), with what
+// lab/local/runner adds to it.
+type inside struct {
+	HiddenNorm     *float64 `json:"hidden_norm"`
+	HiddenVariance *float64 `json:"hidden_variance"`
+	HiddenSize     *float64 `json:"hidden_size"`
+	Attention      shares   `json:"attention"`
+	Mean           shares   `json:"attention_mean"`
+	Entropy        *float64 `json:"entropy"`
+}
+
+type shares struct {
+	Public  *float64 `json:"public"`
+	Private *float64 `json:"private"`
+	System  *float64 `json:"system"`
+	Own     *float64 `json:"own"`
+}
+
+// row is in the order of columns.
+func (i *inside) row() []float64 {
+	a, m := &i.Attention, &i.Mean
+	var out []float64
+	for _, x := range []*float64{i.HiddenNorm, i.HiddenVariance, i.HiddenSize, a.Public, a.Private, a.System, a.Own, m.Public, m.Private, m.System, i.Entropy} {
+		if x == nil {
+			out = append(out, -1)
+		} else {
+			out = append(out, digits(*x))
+		}
+	}
+	return out
 }
 
 func (o *RecordOptions) ask(ctx context.Context, h *Header, t *world.Task, agent int, before string) (*Recorded, error) {
-	brief := t.Brief(agent, before)
+	brief, temperature := t.Brief(agent, before), h.Temperature
+	var how *manner
+	if h.Varied {
+		m := manner(t.Manner())
+		brief, temperature, how = t.Varied(agent, before), m.Temperature, &m
+	}
 	if h.Instruction != "" {
 		brief.System += " " + h.Instruction
 	}
@@ -319,10 +237,15 @@ func (o *RecordOptions) ask(ctx context.Context, h *Header, t *world.Task, agent
 		prompt = append(prompt, line{"user", e[0]}, line{"assistant", e[1]})
 	}
 	prompt = append(prompt, line{"user", brief.User})
-	body, err := json.Marshal(map[string]any{
-		"model": h.Model, "temperature": h.Temperature, "max_tokens": h.MaxTokens, "seed": h.Seed, "logprobs": true, "top_logprobs": h.TopLogprobs,
+	request := map[string]any{
+		"model": h.Model, "temperature": temperature, "max_tokens": h.MaxTokens, "seed": h.Seed, "logprobs": true, "top_logprobs": h.TopLogprobs,
 		"messages": prompt,
-	})
+	}
+	if h.Varied {
+		request["seed"] = drawSeed(h.Seed, t.ID, agent)
+		request["margay_regions"] = regions(brief.Parts)
+	}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
@@ -355,60 +278,39 @@ func (o *RecordOptions) ask(ctx context.Context, h *Header, t *world.Task, agent
 	}
 	r := &Recorded{
 		Task: t.ID, Category: t.Category, Pressure: t.Pressure, Agent: world.Agents[agent], Prompt: prompt, Private: brief.Private, Tool: brief.Tool,
-		Asks: brief.Asks, Finish: c.Choices[0].FinishReason,
+		Asks: brief.Asks, Finish: c.Choices[0].FinishReason, Manner: how,
 	}
-	for _, tok := range c.Choices[0].Logprobs.Content {
+	var insides []*inside
+	if m := c.Choices[0].Telemetry; m != nil && h.Telemetry != nil {
+		insides = m.Tokens
+	}
+	for i, tok := range c.Choices[0].Logprobs.Content {
 		s := spoken{Text: tok.Token, Logprob: cents(tok.Logprob)}
-		for _, a := range tok.Top {
+		for k, a := range tok.Top {
+			if k >= recordFirst && a.Logprob < recordFloor {
+				break
+			}
 			s.Texts, s.Logprobs = append(s.Texts, a.Token), append(s.Logprobs, cents(a.Logprob))
+		}
+		if len(insides) == len(c.Choices[0].Logprobs.Content) && insides[i] != nil {
+			s.Telemetry = insides[i].row()
 		}
 		r.Tokens = append(r.Tokens, s)
 	}
 	return r, nil
 }
 
-// cents rounds to two decimals. What the server gives as impossible has no
-// number in JSON, so it stays far below what counts.
-func cents(logprob float64) float64 { return math.Round(max(logprob, -99)*100) / 100 }
+// drawSeed gives each answer a seed of its own, of 32 bits.
+func drawSeed(seed uint64, task string, agent int) uint32 {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s/%d", seed, task, agent))
+	return binary.BigEndian.Uint32(sum[:])
+}
 
-// ReadRecord reads a record.
-func ReadRecord(path string) (*Header, []Recorded, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
+// regions are the parts of the first message as lab/local/runner is told them.
+func regions(parts []world.Part) []map[string]any {
+	var out []map[string]any
+	for _, p := range parts {
+		out = append(out, map[string]any{"message": 0, "start": p.Start, "end": p.End, "region": p.Region})
 	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 4<<20)
-	var h Header
-	var out []Recorded
-	for n := 1; lines.Scan(); n++ {
-		if n == 1 {
-			if err := json.Unmarshal(lines.Bytes(), &h); err != nil {
-				return nil, nil, fmt.Errorf("%s:1: %w", path, err)
-			}
-			if h.Kind != "prism-record" {
-				return nil, nil, fmt.Errorf("%s:1: no record of this benchmark", path)
-			}
-			if h.Version != recordVersion {
-				return nil, nil, fmt.Errorf("%s: version %d is not known; this program reads %d", path, h.Version, recordVersion)
-			}
-			continue
-		}
-		var r Recorded
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return nil, nil, fmt.Errorf("%s:%d: %w", path, n, err)
-		}
-		for _, t := range r.Tokens {
-			if len(t.Texts) != len(t.Logprobs) {
-				return nil, nil, fmt.Errorf("%s:%d: %d alternatives with %d log-probabilities", path, n, len(t.Texts), len(t.Logprobs))
-			}
-		}
-		out = append(out, r)
-	}
-	return &h, out, lines.Err()
+	return out
 }

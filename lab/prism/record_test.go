@@ -1,7 +1,12 @@
 package prism
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +18,7 @@ import (
 
 	"github.com/margaydev/margay/lab/prism/method"
 	"github.com/margaydev/margay/lab/prism/world"
+	"github.com/margaydev/margay/monitor"
 )
 
 // parrot is a server that repeats the last line that has an equals sign or a
@@ -76,8 +82,8 @@ func TestRecordAndReplay(t *testing.T) {
 	if err := Record(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if n := asked.Load(); n != 6*4-13 {
-		t.Errorf("%d requests after 13 of 24 answers", n)
+	if n := asked.Load(); n != 3*4 {
+		t.Errorf("%d requests after 13 of 24 answers, three whole tasks", n)
 	}
 	if err := Record(t.Context(), o); err == nil {
 		t.Error("a record was overwritten")
@@ -151,11 +157,132 @@ func TestReadRecordRefuses(t *testing.T) {
 		if err := os.WriteFile(path+".part", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := finish(path); err != nil {
+		if err := finish(path, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := Replay(t.Context(), path, Options{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// witness answers with the telemetry that lab/local/runner gives.
+func witness(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Messages    []line  `json:"messages"`
+			Temperature float64 `json:"temperature"`
+			Seed        uint64  `json:"seed"`
+			Regions     []struct {
+				Start, End int
+				Region     string
+			} `json:"margay_regions"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || len(q.Regions) != 1 || q.Seed > math.MaxUint32 {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		shown := []rune(q.Messages[0].Content)[q.Regions[0].Start:q.Regions[0].End]
+		var content, inside []map[string]any
+		for i, part := range strings.SplitAfter(string(shown)+fmt.Sprint(q.Seed), " ") {
+			top := []map[string]any{{"token": part, "logprob": -0.5}}
+			for k := range recordTop - 1 {
+				top = append(top, map[string]any{"token": fmt.Sprint(k), "logprob": -9 - float64(k)})
+			}
+			content = append(content, map[string]any{"token": part, "logprob": -0.5, "top_logprobs": top})
+			inside = append(inside, map[string]any{
+				"hidden_norm": 931.94, "hidden_variance": 1506, "hidden_size": 576, "entropy": q.Temperature,
+				"attention": map[string]float64{"public": 0.1, "private": 0.25, "system": 0.05, "own": 0.3}, "i": i,
+			})
+		}
+		inside[0] = nil
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{
+			"finish_reason": "stop", "logprobs": map[string]any{"content": content}, "margay_telemetry": map[string]any{"version": 1, "tokens": inside},
+		}}})
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestRecordVaried(t *testing.T) {
+	dir := t.TempDir()
+	made := func(name string, workers int) []byte {
+		out := filepath.Join(dir, name)
+		o := RecordOptions{BaseURL: witness(t), Model: "witness-1", Vocabulary: 49152, Out: out, N: 12, Seed: 1, Varied: true, Workers: workers}
+		if err := Record(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	path := filepath.Join(dir, "one")
+	if one, four := made("one", 1), made("four", 4); string(one) != string(four) {
+		t.Error("the record depends on how many tasks were played at once")
+	}
+	_, recorded, err := ReadRecord(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temperatures := map[float64]bool{}
+	for _, r := range recorded {
+		temperatures[r.Manner.Temperature] = true
+		tokens := r.MonitorTokens()
+		if tokens[0].Telemetry != nil {
+			t.Error("telemetry out of nothing")
+		}
+		for i, tok := range tokens[1:] {
+			want := monitor.Telemetry{HiddenNorm: 931.9, HiddenVariance: 1506, HiddenSize: 576, Public: 0.1, Private: 0.25, System: 0.05}
+			if tok.Telemetry == nil || *tok.Telemetry != want {
+				t.Fatalf("telemetry %+v", tok.Telemetry)
+			}
+			if m := r.Tokens[i+1].Telemetry; len(m) != len(columns) || m[6] != 0.3 || m[7] != -1 || m[10] != r.Manner.Temperature {
+				t.Fatalf("columns %v", m)
+			}
+			if n := len(tok.Top); n != recordFirst {
+				t.Fatalf("%d alternatives are kept", n)
+			}
+		}
+	}
+	if len(temperatures) != 3 {
+		t.Errorf("temperatures %v", temperatures)
+	}
+	if _, err := RecordedTraces(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadRecordNoticesChanges(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "record")
+	var asked atomic.Int64
+	if err := Record(t.Context(), RecordOptions{BaseURL: parrot(t, &asked, 0), Model: "parrot", Vocabulary: 1000, Out: out, N: 1, Seed: 1}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	b = []byte(strings.Replace(string(b), `"l":-0.12`, `"l":-0.13`, 1))
+	if err := os.WriteFile(out+".part", b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, _, _ := strings.Cut(string(b), `"task":"`)
+	id, _, _ := strings.Cut(string(b[len(h)+len(`"task":"`):]), `"`)
+	if err := finish(out, []string{id}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadRecord(out); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("a changed line: %v", err)
 	}
 }

@@ -43,8 +43,8 @@ func Replay(ctx context.Context, path string, o Options) (*results.Result, *Repo
 		return nil, nil, err
 	}
 	name := h.Speaker()
-	res, rep := g.figures(&o, fmt.Sprintf("%s: recorded, %d tasks of the repository %s, at most %d tokens an agent, top %d log-probabilities, temperature %g; %s",
-		h.Model, len(tasks), h.Repository, h.MaxTokens, h.TopLogprobs, h.Temperature, h.ModelHash))
+	res, rep := g.figures(&o, fmt.Sprintf("%s: recorded, %d tasks of the repository %s, at most %d tokens an agent, top %d log-probabilities, %s; %s",
+		h.Model, len(tasks), h.Repository, h.MaxTokens, h.TopLogprobs, h.heat(), h.ModelHash))
 	for i := range res.Rows {
 		if row := &res.Rows[i]; row.Slice == "all" {
 			row.Slice = "source=" + name

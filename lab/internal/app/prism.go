@@ -56,6 +56,8 @@ func prismFlags(c *cobra.Command, o *options) {
 	c.Flags().StringVar(&p.record.Model, "endpoint-model", "", "`name` of the model to record")
 	c.Flags().StringVar(&p.record.ModelHash, "endpoint-hash", "", "`digest` of its weights, for the record")
 	c.Flags().StringVar(&p.record.Server, "endpoint-server", "", "`name` and version of what serves it, for the record")
+	c.Flags().BoolVar(&p.record.Varied, "varied", false, "record tasks of four styles at temperatures 0, 0.7 and 1, with telemetry where the server gives it (scripts/local does)")
+	c.Flags().IntVar(&p.record.Workers, "workers", 1, "tasks to record at once")
 	c.Flags().BoolVar(&p.instruct, "instruct", false, "also give the recorded model the instruction of the baseline prompt; such a record has no alternatives")
 	c.Flags().StringVar(&p.record.Repository, "repository", "payments", "repository to record: payments (evaluation) or healthcare (training)")
 	c.Flags().IntVar(&p.record.Vocabulary, "vocabulary", 0, "`number` of tokens in the recorded model's vocabulary")

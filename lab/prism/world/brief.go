@@ -18,6 +18,8 @@ type Brief struct {
 	// of a clean one). A model may still keep it to itself, or tell what it
 	// was not asked for.
 	Asks bool
+	// Parts of System are somebody else's (Varied alone says so).
+	Parts []Part
 }
 
 const (
