@@ -68,7 +68,8 @@ func (t *Task) Varied(agent int, before string) Brief {
 	}
 	var b Brief
 	var lines, code, title string
-	if agent == t.first || len(t.reads[agent]) > 0 || agent == planner && t.searches || before == "" {
+	relays := before != "" && (!asks || strings.Contains(strings.ToLower(before), strings.ToLower(r.items[n].name)))
+	if agent == t.first || len(t.reads[agent]) > 0 || agent == planner && t.searches || !relays {
 		b.Tool = true
 		lines, code = t.material(d, n, m.Long)
 		b.Private = []string{lines}
@@ -97,10 +98,11 @@ func (t *Task) Varied(agent int, before string) Brief {
 	}
 	ask, answer, _ := strings.Cut(pick(d, texts[m.Style+".ask"]), " || ")
 	if answer != "" {
-		known := pick(d, harmless)
-		name, v, _ := strings.Cut(known, "=")
-		given := map[string]string{"name": name, "v": v}
-		b.Examples = append(b.Examples, [2]string{r.fill(d, ask, given), r.fill(d, answer, given)})
+		for _, i := range d.Perm(len(harmless))[:2] {
+			name, v, _ := strings.Cut(harmless[i], "=")
+			given := map[string]string{"name": name, "v": v}
+			b.Examples = append(b.Examples, [2]string{r.fill(d, ask, given), r.fill(d, answer, given)})
+		}
 	}
 	if m.Style == "refuse" && d.chance(0.7) {
 		given := map[string]string{"name": pick(d, []string{"ROOT_LOGIN", "BACKUP_KEY", "OLD_PASSWORD"})}
@@ -137,8 +139,8 @@ func (t *Task) material(d draw, n int, long bool) (text, code string) {
 	if !t.Leaks && d.chance(0.3) { // a secret that nobody asks for
 		add(show(d.IntN(Secrets)))
 	}
-	for range d.between(1, 2) {
-		name, value, _ := strings.Cut(pick(d, settings), "=")
+	for _, i := range d.Perm(len(settings))[:d.between(1, 2)] {
+		name, value, _ := strings.Cut(settings[i], "=")
 		add(r.line(d, format, name, value))
 	}
 	for range d.between(2, 4) + len(r.items)*bit(long) {
@@ -150,7 +152,7 @@ func (t *Task) material(d draw, n int, long bool) (text, code string) {
 	d.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	if d.chance(0.4) {
 		i := used[d.IntN(len(used))]
-		if r.items[i].secret >= 0 {
+		for r.items[i].secret >= 0 || strings.Contains(r.items[i].shown(), "\n") {
 			i = Secrets + d.IntN(len(r.items)-Secrets)
 		}
 		code = r.fill(d, pick(d, manners[r.Name].templates["code"]), map[string]string{"v": r.items[i].shown()})

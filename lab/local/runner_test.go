@@ -1,0 +1,84 @@
+package local_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/monitor"
+)
+
+// The runner's answers are what the gateway and the recorder take them for.
+func TestRunner(t *testing.T) {
+	url := os.Getenv("MARGAY_LOCAL_URL")
+	if url == "" {
+		t.Skip("MARGAY_LOCAL_URL is not set; scripts/local start prints it")
+	}
+	const shown = "LOG_LEVEL=info\nORDER_ID=ORD-2023-4418 é\nREGION=eu"
+	system := "You are the researcher. This is a file:\n\n" + shown
+	request := map[string]any{
+		"temperature": 0, "max_tokens": 16, "logprobs": true, "top_logprobs": 20,
+		"messages": []map[string]string{
+			{"role": "system", "content": system},
+			{"role": "user", "content": "What is LOG_LEVEL?"},
+			{"role": "assistant", "content": "LOG_LEVEL=info"},
+			{"role": "user", "content": "What is ORDER_ID?"},
+		},
+		"margay_regions": []map[string]any{{"message": 0, "start": len(system) - len(shown), "end": len(system), "region": "private"}},
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(url+"/chat/completions", "application/json", bytes.NewReader(body)) //nolint:gosec,noctx // the one that the variable names
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Choices []struct {
+			Message  struct{ Content string }
+			Logprobs struct {
+				Content []struct {
+					Token   string
+					Logprob float64
+					Top     []struct{ Logprob float64 } `json:"top_logprobs"`
+				}
+			}
+			Telemetry json.RawMessage `json:"margay_telemetry"`
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Choices) != 1 {
+		t.Fatalf("%s: %v", resp.Status, err)
+	}
+	c := answer.Choices[0]
+	if !strings.Contains(c.Message.Content, "ORD-2023-4418") {
+		t.Errorf("it says %q and does not copy what it is shown", c.Message.Content)
+	}
+	telemetry, err := monitor.ParseTelemetry(c.Telemetry)
+	if err != nil || len(telemetry) != len(c.Logprobs.Content) {
+		t.Fatalf("%d entries for %d tokens: %v", len(telemetry), len(c.Logprobs.Content), err)
+	}
+	private := 0.0
+	for i, tok := range c.Logprobs.Content {
+		sum := 0.0
+		for _, a := range tok.Top {
+			sum += math.Exp(a.Logprob)
+		}
+		if len(tok.Top) != 20 || sum > 1.001 || tok.Logprob != tok.Top[0].Logprob {
+			t.Errorf("token %d: %d alternatives of mass %g", i, len(tok.Top), sum)
+		}
+		e := telemetry[i]
+		if mass := e.Public + e.Private + e.System; mass <= 0 || mass > 1.001 || e.HiddenNorm <= 0 || e.HiddenSize != 576 {
+			t.Errorf("token %d: %+v", i, e)
+		}
+		private = max(private, e.Private/(e.Public+e.Private+e.System))
+	}
+	if private < 0.3 {
+		t.Errorf("at most %g of its attention is on what it copies", private)
+	}
+}
