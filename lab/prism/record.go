@@ -2,6 +2,7 @@ package prism
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,7 +108,7 @@ func (o *RecordOptions) play(ctx context.Context, h *Header, tasks []world.Task,
 	}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, max(1, o.Workers))
-	for i := range tasks {
+	for _, i := range inBlocks(tasks, h.Varied) {
 		if have[tasks[i].ID] {
 			continue
 		}
@@ -123,6 +125,31 @@ func (o *RecordOptions) play(ctx context.Context, h *Header, tasks []world.Task,
 	}
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// block is how many tasks are complete before the next ones begin, about.
+const block = 250
+
+// inBlocks is the order in which tasks are played: of varied ones, those with
+// long contexts together at the end of their block, since a server that
+// evaluates several at once takes as long as the longest needs.
+func inBlocks(tasks []world.Task, varied bool) []int {
+	order := make([]int, len(tasks))
+	for i := range order {
+		order[i] = i
+	}
+	if varied {
+		late := func(i int) int {
+			if tasks[i].Manner().Long {
+				return 1
+			}
+			return 0
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			return cmp.Or(cmp.Compare(a/block, b/block), cmp.Compare(late(a), late(b)))
+		})
+	}
+	return order
 }
 
 // task asks all agents.

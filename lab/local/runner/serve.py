@@ -42,7 +42,7 @@ import model as network
 import tokenizer
 
 MAX_BODY = 1 << 20
-SPANS = (256, 512, 1024, 2304)  # shapes that are compiled
+SPANS = (256, 384, 512, 1024, 2304)  # shapes that are compiled
 PROMPTS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2240)
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 ROLES = {"system": "system", "developer": "system", "tool": "private", "user": "public", "assistant": "public"}
