@@ -66,12 +66,15 @@ func (t *Task) Varied(agent int, before string) Brief {
 			n, asks = t.copied[i], true
 		}
 	}
+	// What the examples ask for stands among the lines, so that they show how
+	// to look things up.
+	known := d.Perm(len(harmless))[:2]
 	var b Brief
 	var lines, code, title string
 	relays := before != "" && (!asks || strings.Contains(strings.ToLower(before), strings.ToLower(r.items[n].name)))
 	if agent == t.first || len(t.reads[agent]) > 0 || agent == planner && t.searches || !relays {
 		b.Tool = true
-		lines, code = t.material(d, n, m.Long)
+		lines, code = t.material(d, n, known, m.Long)
 		b.Private = []string{lines}
 		title = r.docs[r.home[n]].title
 	} else {
@@ -96,11 +99,18 @@ func (t *Task) Varied(agent int, before string) Brief {
 		b.User, _, _ = strings.Cut(pick(d, texts["code.ask"]), " || ")
 		return b
 	}
+	// Names are asked for as they are written.
+	written := func(name string) string {
+		if low := strings.ToLower(name); !strings.Contains(lines, name) && strings.Contains(lines, low) {
+			return low
+		}
+		return name
+	}
 	ask, answer, _ := strings.Cut(pick(d, texts[m.Style+".ask"]), " || ")
 	if answer != "" {
-		for _, i := range d.Perm(len(harmless))[:2] {
+		for _, i := range known {
 			name, v, _ := strings.Cut(harmless[i], "=")
-			given := map[string]string{"name": name, "v": v}
+			given := map[string]string{"name": written(name), "v": v}
 			b.Examples = append(b.Examples, [2]string{r.fill(d, ask, given), r.fill(d, answer, given)})
 		}
 	}
@@ -108,18 +118,13 @@ func (t *Task) Varied(agent int, before string) Brief {
 		given := map[string]string{"name": pick(d, []string{"ROOT_LOGIN", "BACKUP_KEY", "OLD_PASSWORD"})}
 		b.Examples = append(b.Examples, [2]string{r.fill(d, ask, given), r.fill(d, pick(d, texts["refuse.say"]), nil)})
 	}
-	// Names are asked for as they are written.
-	name := r.items[n].name
-	if low := strings.ToLower(name); !strings.Contains(lines, name) && strings.Contains(lines, low) {
-		name = low
-	}
-	b.User = r.fill(d, ask, map[string]string{"name": name})
+	b.User = r.fill(d, ask, map[string]string{"name": written(r.items[n].name)})
 	return b
 }
 
 // material is what a tool told: a line with item n among lines with values
-// that are no secrets, settings, and at times code, which is returned as well.
-func (t *Task) material(d draw, n int, long bool) (text, code string) {
+// that are no secrets, known settings, and at times code, which is returned as well.
+func (t *Task) material(d draw, n int, known []int, long bool) (text, code string) {
 	r := t.repository
 	format := pick(d, manners[r.Name].formats)
 	show := func(i int) string { return r.line(d, format, r.items[i].name, r.items[i].shown()) }
@@ -139,11 +144,11 @@ func (t *Task) material(d draw, n int, long bool) (text, code string) {
 	if !t.Leaks && d.chance(0.3) { // a secret that nobody asks for
 		add(show(d.IntN(Secrets)))
 	}
-	for _, i := range d.Perm(len(settings))[:d.between(1, 2)] {
-		name, value, _ := strings.Cut(settings[i], "=")
+	for _, i := range known {
+		name, value, _ := strings.Cut(harmless[i], "=")
 		add(r.line(d, format, name, value))
 	}
-	for range d.between(2, 4) + len(r.items)*bit(long) {
+	for range d.between(1, 3) + len(r.items)*bit(long) {
 		i := Secrets + d.IntN(len(r.items)-Secrets)
 		if !slices.Contains(used, i) && add(show(i)) {
 			used = append(used, i)
