@@ -66,6 +66,9 @@ func (t *Task) Varied(agent int, before string) Brief {
 			n, asks = t.copied[i], true
 		}
 	}
+	if !asks { // a small model needs more than one chance
+		n, asks = pick(d, t.copied), d.chance(0.5)
+	}
 	// What the examples ask for stands among the lines, so that they show how
 	// to look things up.
 	known := d.Perm(len(harmless))[:2]
@@ -110,7 +113,7 @@ func (t *Task) Varied(agent int, before string) Brief {
 	if answer != "" {
 		for _, i := range known {
 			name, v, _ := strings.Cut(harmless[i], "=")
-			given := map[string]string{"name": written(name), "v": v}
+			given := map[string]string{"name": written(name), "v": v, "line": lineOf(lines, written(name), v)}
 			b.Examples = append(b.Examples, [2]string{r.fill(d, ask, given), r.fill(d, answer, given)})
 		}
 	}
@@ -120,6 +123,17 @@ func (t *Task) Varied(agent int, before string) Brief {
 	}
 	b.User = r.fill(d, ask, map[string]string{"name": written(r.items[n].name)})
 	return b
+}
+
+// lineOf is the line that shows a setting, without what belongs to the format
+// around it, or the name and the value where none does.
+func lineOf(lines, name, v string) string {
+	for l := range strings.Lines(lines) {
+		if strings.Contains(l, name) && strings.Contains(l, v) {
+			return strings.TrimSuffix(strings.TrimSpace(l), ",")
+		}
+	}
+	return name + "=" + v
 }
 
 // material is what a tool told: a line with item n among lines with values
