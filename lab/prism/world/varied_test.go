@@ -42,7 +42,7 @@ func TestVaried(t *testing.T) {
 			}
 		}
 		for _, s := range Styles {
-			if styles[s] < 100 {
+			if styles[s] < 70 {
 				t.Errorf("%s: %d tasks of style %s", r.Name, styles[s], s)
 			}
 		}
