@@ -49,7 +49,7 @@ var (
 // Manner draws how the task is put.
 func (t *Task) Manner() Manner {
 	d := stream(t.seed, t.ID, "manner")
-	return Manner{Style: Styles[d.weighted(0.6, 0.2, 0.1, 0.1)], Temperature: pick(d, Temperatures), Long: d.chance(longShare)}
+	return Manner{Style: Styles[d.weighted(0.66, 0.16, 0.08, 0.1)], Temperature: pick(d, Temperatures), Long: d.chance(longShare)}
 }
 
 // Varied returns what an agent of a varied recording is asked. Before is what
