@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -52,7 +51,8 @@ type RecordOptions struct {
 // server gave. The tasks are the simulation's, in short prompts fit for a small
 // model: in a leaking task it is asked for secrets, in a clean one for decoys.
 // What it then tells is the truth, found by comparing with the repository's
-// secrets (world.Finder). An interrupted recording goes on where it stopped.
+// secrets (world.Finder). An interrupted recording goes on where it stopped, and
+// a record of fewer tasks grows.
 func Record(ctx context.Context, o RecordOptions) error {
 	h, err := o.header()
 	if err != nil {
@@ -69,8 +69,8 @@ func Record(ctx context.Context, o RecordOptions) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(o.Out); err == nil {
-		return fmt.Errorf("record: %s is there already", o.Out)
+	if err := reopen(o.Out, h); err != nil {
+		return err
 	}
 	part, have, err := resume(o.Out+".part", h)
 	if err != nil {

@@ -88,6 +88,27 @@ func TestRecordAndReplay(t *testing.T) {
 	if err := Record(t.Context(), o); err == nil {
 		t.Error("a record was overwritten")
 	}
+	// A record of more tasks asks for the new ones alone, in the same file.
+	was, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := o
+	more.N, more.Out = 8, filepath.Join(t.TempDir(), "more.jsonl.gz")
+	if err := os.WriteFile(more.Out, was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked.Store(0)
+	if err := Record(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	if h, all, err := ReadRecord(more.Out); err != nil || asked.Load() != 2*4 || len(all) != 8*4 || h.Tasks != 8 {
+		t.Errorf("%d requests, %d answers, %v", asked.Load(), len(all), err)
+	}
+	more.N = 6
+	if err := Record(t.Context(), more); err == nil {
+		t.Error("a record of more tasks was overwritten")
+	}
 	h, recorded, err := ReadRecord(out)
 	if err != nil {
 		t.Fatal(err)

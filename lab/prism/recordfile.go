@@ -3,6 +3,7 @@ package prism
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/margaydev/margay/lab/prism/world"
@@ -171,8 +173,55 @@ func (t *taken) turns() ([]Recorded, error) {
 	return out, err
 }
 
-// resume opens what was recorded so far. A line that was not finished is cut
-// off. Another header is another recording, and an error.
+// reopen makes a finished record of fewer tasks one that is not finished.
+func reopen(out string, h *Header) error {
+	f, err := os.Open(out)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("record: %s: %w", out, err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		return fmt.Errorf("record: %s: %w", out, err)
+	}
+	first, _, _ := bytes.Cut(b, []byte("\n"))
+	if had, err := h.extends(first); err != nil || had >= h.Tasks {
+		return errors.Join(fmt.Errorf("record: %s is there already", out), err)
+	}
+	if err := os.WriteFile(out+".part", b, 0o600); err != nil {
+		return err
+	}
+	return os.Remove(out)
+}
+
+var errSettings = errors.New("it was begun with other settings; finish it with those, or remove it")
+
+// extends reports of how many tasks a header is that differs in nothing else.
+func (h *Header) extends(line []byte) (tasks int, err error) {
+	var was Header
+	if err := json.Unmarshal(line, &was); err != nil {
+		return 0, err
+	}
+	tasks, was.Tasks = was.Tasks, h.Tasks
+	want, err := json.Marshal(h)
+	if err != nil {
+		return 0, err
+	}
+	if got, err := json.Marshal(was); err != nil || !bytes.Equal(got, want) {
+		return 0, errors.Join(errSettings, err)
+	}
+	return tasks, nil
+}
+
+// resume opens what was recorded so far, of these tasks or of fewer. A line that
+// was not finished is cut off. Another header is another recording, and an error.
 func resume(path string, h *Header) (*os.File, map[string]bool, error) {
 	have := map[string]bool{}
 	want, err := json.Marshal(h)
@@ -193,8 +242,8 @@ func resume(path string, h *Header) (*os.File, map[string]bool, error) {
 	}
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	first, rest, _ := bytes.Cut(b, []byte("\n"))
-	if !bytes.Equal(first, want) {
-		return nil, nil, fmt.Errorf("record: %s was begun with other settings; finish it with those, or remove it", path)
+	if tasks, err := h.extends(first); err != nil || tasks > h.Tasks {
+		return nil, nil, fmt.Errorf("record: %s: %w", path, cmp.Or(err, errSettings))
 	}
 	for line := range bytes.Lines(rest) {
 		var t taken
@@ -207,14 +256,15 @@ func resume(path string, h *Header) (*os.File, map[string]bool, error) {
 		}
 		have[t.Task] = true
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
+	// The new header, and all whole lines.
+	whole := slices.Concat(want, []byte("\n"), rest)
+	if err := os.WriteFile(path+".new", whole, 0o600); err != nil {
 		return nil, nil, err
 	}
-	if err := f.Truncate(int64(len(b))); err != nil {
-		return nil, nil, errors.Join(err, f.Close())
+	if err := os.Rename(path+".new", path); err != nil {
+		return nil, nil, err
 	}
-	_, err = f.Seek(0, io.SeekEnd)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	return f, have, err
 }
 
