@@ -16,7 +16,7 @@ import (
 // certain is a model that takes every token for a secret that is certain.
 func certain(t testing.TB) *monitor.Model {
 	spec := monitor.Default().Spec()
-	for _, f := range []*monitor.Fit{&spec.White, &spec.Black} {
+	for _, f := range []*monitor.Fit{&spec.White, &spec.Gray, &spec.Black} {
 		*f = monitor.Fit{Tau1: 0.3, Tau2: 0.6, Bias: -16}
 		for _, name := range monitor.Features() {
 			w := 0.0

@@ -29,7 +29,7 @@ func touchy(t testing.TB) *monitor.Model {
 		return f
 	}
 	spec := monitor.Default().Spec()
-	spec.White, spec.Black = fit("low_entropy"), fit("numeric_runs")
+	spec.White, spec.Gray, spec.Black = fit("low_entropy"), fit("low_entropy"), fit("numeric_runs")
 	m, err := monitor.NewModel(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestRiskOfWholeAnswers(t *testing.T) {
 	var verdicts, edits int
 	watch := &mediator.Watch{
 		Judged: func(_ flow.StreamKey, from, to int64, v monitor.Verdict) {
-			if from >= to || v.BlackBox {
+			if from >= to || v.Box == monitor.BlackBox {
 				t.Errorf("verdict of [%d,%d): %+v", from, to, v)
 			}
 			verdicts++

@@ -118,9 +118,6 @@ func (m *Monitor) Entropy() (least, most float64, ok bool) {
 }
 
 // Thresholds returns the risks from which a token is Yellow and Red.
-func (m *Model) Thresholds(blackBox bool) (yellow, red float64) {
-	if blackBox {
-		return m.black.tau1, m.black.tau2
-	}
-	return m.white.tau1, m.white.tau2
-}
+func (m *Model) Thresholds(b Box) (yellow, red float64) { return m.fit(b).tau1, m.fit(b).tau2 }
+
+func (m *Model) fit(b Box) *scale { return [...]*scale{&m.black, &m.gray, &m.white}[b] }

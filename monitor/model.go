@@ -15,7 +15,7 @@ import (
 )
 
 // ModelVersion is the version of the file's format.
-const ModelVersion = 1
+const ModelVersion = 2
 
 // ErrModel is returned for a file that is not a model of this version, or whose
 // hash does not match its content.
@@ -42,8 +42,9 @@ type Spec struct {
 	Features []string `json:"features"`
 	Window   int      `json:"window"`
 	Trend    string   `json:"trend"`
-	White    Fit      `json:"white_box"`
-	Black    Fit      `json:"black_box"`
+	White    Fit      `json:"white_box"` // log-probabilities and telemetry
+	Gray     Fit      `json:"gray_box"`  // log-probabilities alone
+	Black    Fit      `json:"black_box"` // the text alone
 	Training Training `json:"training"`
 	Hash     string   `json:"hash"` // SHA-256 of the rest, in hexadecimal
 }
@@ -84,8 +85,8 @@ type Bin struct {
 // Model is a Spec that was checked. It never changes; any number of
 // goroutines may share it.
 type Model struct {
-	spec         Spec
-	white, black scale
+	spec               Spec
+	white, gray, black scale
 }
 
 // scale is a fit with the standardisation multiplied out.
@@ -111,7 +112,7 @@ func NewModel(s Spec) (*Model, error) {
 		name string
 		fit  *Fit
 		to   *scale
-	}{{"white_box", &s.White, &m.white}, {"black_box", &s.Black, &m.black}} {
+	}{{"white_box", &s.White, &m.white}, {"gray_box", &s.Gray, &m.gray}, {"black_box", &s.Black, &m.black}} {
 		var err error
 		if *f.to, err = f.fit.scale(); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrModel, f.name, err)
@@ -188,6 +189,13 @@ func Load(r io.Reader) (*Model, error) {
 
 // Hash is the SHA-256, in hexadecimal, of the model's content.
 func (m *Model) Hash() string { return m.spec.Hash }
+
+// ReadsLogprobs reports whether log-probabilities change a risk: whether the fit
+// without telemetry gives one of their features a weight.
+func (m *Model) ReadsLogprobs() bool {
+	w := &m.gray.weights
+	return w[lowEntropy] != 0 || w[divergence] != 0 || w[unsafeTokens] != 0
+}
 
 // Spec is the model's content, which must not be changed.
 func (m *Model) Spec() Spec { return m.spec }

@@ -12,6 +12,7 @@
 // entropy is only bounded. Both ends are scored and the larger risk holds: a
 // server that sends less never makes a text look safer. A token with fewer
 // than five alternatives makes the rest of its stream black box; a token
+// without telemetry is gray box, by a fit of its own; a token
 // whose numbers can't be probabilities makes only itself black box. A feature
 // that is unavailable counts as its mean in training, not as 0, which would
 // claim maximal entropy.
@@ -202,7 +203,7 @@ func (m *Monitor) observeInside(t *Token) bool {
 	if e.HiddenSize > 0 {
 		s.Available |= hidden
 		f[hiddenStateMagnitude] = math.Min(e.HiddenNorm/(2*float64(e.HiddenSize)), 1)
-		f[hiddenStateVariance] = math.Min(e.HiddenVariance, 1)
+		f[hiddenStateVariance] = e.HiddenVariance / (1 + e.HiddenVariance)
 	}
 	const epsilon = 1e-6
 	if mass := e.Public + e.Private + e.System; mass > 0 && !math.IsInf(mass, 1) {

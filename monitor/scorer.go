@@ -24,10 +24,14 @@ func (s *Scorer) Reset() { *s = Scorer{model: s.model} }
 // and leaves in the sample the end of the entropy's bounds that it chose.
 func (s *Scorer) Score(x *Sample) Verdict {
 	m := s.model
-	fit := &m.white
-	if x.BlackBox {
-		fit = &m.black
+	box := WhiteBox
+	switch {
+	case x.BlackBox:
+		box = BlackBox
+	case x.Available&(hidden|sources) == 0:
+		box = GrayBox
 	}
+	fit := m.fit(box)
 	if x.Available&logits != 0 {
 		x.Values[lowEntropy], x.Values[divergence] = x.AtLeast.LowEntropy, x.AtLeast.Divergence
 	}
@@ -47,7 +51,7 @@ func (s *Scorer) Score(x *Sample) Verdict {
 			x.Values[lowEntropy], x.Values[divergence] = x.AtMost.LowEntropy, x.AtMost.Divergence
 		}
 	}
-	v := Verdict{Risk: 1 / (1 + math.Exp(-logit)), BlackBox: x.BlackBox}
+	v := Verdict{Risk: 1 / (1 + math.Exp(-logit)), Box: box}
 	switch {
 	case v.Risk >= fit.tau2:
 		v.Zone = Red

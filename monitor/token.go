@@ -47,10 +47,23 @@ func (z Zone) String() string { return [...]string{"green", "yellow", "red"}[z] 
 
 // Verdict is the judgement of one token.
 type Verdict struct {
-	Risk     float64 // in [0,1]
-	Zone     Zone
-	BlackBox bool // the token was judged without its distribution
+	Risk float64 // in [0,1]
+	Zone Zone
+	Box  Box // what it was judged by
 }
+
+// Box says what a token was judged by.
+type Box uint8
+
+// Boxes, from the least that a server may tell.
+const (
+	BlackBox Box = iota // the text alone
+	GrayBox             // log-probabilities, too
+	WhiteBox            // and telemetry
+)
+
+// String is the field's word for it.
+func (b Box) String() string { return [...]string{"black-box", "gray-box", "white-box"}[b] }
 
 // MinAlternatives is how many alternatives a token must list for its entropy
 // to be bounded usefully; with fewer the stream is judged as black box.

@@ -36,7 +36,7 @@ func ModelRows(m *monitor.Model, prefix string) []results.Row {
 		}
 		out = append(out, results.Row{Defence: defence(mode), Slice: slice, Metrics: finite(spec.Training.Metrics[name])})
 	}
-	for mode, f := range map[string]*monitor.Fit{"white_box": &spec.White, "black_box": &spec.Black} {
+	for mode, f := range map[string]*monitor.Fit{"white_box": &spec.White, "gray_box": &spec.Gray, "black_box": &spec.Black} {
 		raw := map[string]float64{"bias": f.Bias, "tau1": f.Tau1, "tau2": f.Tau2, "lambda": f.Lambda}
 		normal, sum := map[string]float64{}, 0.0
 		for i, name := range spec.Features {

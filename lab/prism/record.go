@@ -224,7 +224,6 @@ type inside struct {
 	HiddenVariance *float64 `json:"hidden_variance"`
 	HiddenSize     *float64 `json:"hidden_size"`
 	Attention      shares   `json:"attention"`
-	Mean           shares   `json:"attention_mean"`
 	Entropy        *float64 `json:"entropy"`
 }
 
@@ -237,9 +236,9 @@ type shares struct {
 
 // row is in the order of columns.
 func (i *inside) row() []float64 {
-	a, m := &i.Attention, &i.Mean
+	a := &i.Attention
 	var out []float64
-	for _, x := range []*float64{i.HiddenNorm, i.HiddenVariance, i.HiddenSize, a.Public, a.Private, a.System, a.Own, m.Public, m.Private, m.System, i.Entropy} {
+	for _, x := range []*float64{i.HiddenNorm, i.HiddenVariance, i.HiddenSize, a.Public, a.Private, a.System, a.Own, i.Entropy} {
 		if x == nil {
 			out = append(out, -1)
 		} else {
@@ -317,7 +316,7 @@ func (o *RecordOptions) ask(ctx context.Context, h *Header, t *world.Task, agent
 			if k >= recordFirst && a.Logprob < recordFloor {
 				break
 			}
-			s.Texts, s.Logprobs = append(s.Texts, a.Token), append(s.Logprobs, cents(a.Logprob))
+			s.add(a)
 		}
 		if len(insides) == len(c.Choices[0].Logprobs.Content) && insides[i] != nil {
 			s.Telemetry = insides[i].row()

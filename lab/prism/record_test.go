@@ -256,11 +256,11 @@ func TestRecordVaried(t *testing.T) {
 			t.Error("telemetry out of nothing")
 		}
 		for i, tok := range tokens[1:] {
-			want := monitor.Telemetry{HiddenNorm: 931.9, HiddenVariance: 1506, HiddenSize: 576, Public: 0.1, Private: 0.25, System: 0.05}
+			want := monitor.Telemetry{HiddenNorm: 932, HiddenVariance: 1510, HiddenSize: 576, Public: 0.1, Private: 0.25, System: 0.05}
 			if tok.Telemetry == nil || *tok.Telemetry != want {
 				t.Fatalf("telemetry %+v", tok.Telemetry)
 			}
-			if m := r.Tokens[i+1].Telemetry; len(m) != len(columns) || m[6] != 0.3 || m[7] != -1 || m[10] != r.Manner.Temperature {
+			if m := r.Tokens[i+1].Telemetry; len(m) != len(columns) || m[6] != 0.3 || m[7] != r.Manner.Temperature {
 				t.Fatalf("columns %v", m)
 			}
 			if n := len(tok.Top); n != recordFirst {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/margaydev/margay/lab/prism/world"
 	"github.com/margaydev/margay/monitor"
+	"github.com/margaydev/margay/monitor/cue"
 )
 
 const (
@@ -29,16 +30,14 @@ const (
 	// thousandth of the mass.
 	recordFloor = -11
 	recordFirst = 5
+	// Of those behind the first, this and more has two decimals, less has one.
+	recordFine = -4
 )
 
-// columns are what a token's telemetry holds, in order. The last five are not
-// part of docs/format/telemetry.md: what the model wrote itself, the attention
-// of all layers, and the exact entropy, in nats. Those that a server does not
-// give are -1.
-var columns = []string{
-	"hidden_norm", "hidden_variance", "hidden_size", "public", "private", "system",
-	"own", "mean_public", "mean_private", "mean_system", "entropy",
-}
+// columns are what a token's telemetry holds, in order. The last two are not
+// part of docs/format/telemetry.md: the attention on what the model wrote itself,
+// and the exact entropy, in nats. Those that a server does not give are -1.
+var columns = []string{"hidden_norm", "hidden_variance", "hidden_size", "public", "private", "system", "own", "entropy"}
 
 // Header is a record's first line.
 type Header struct {
@@ -332,12 +331,27 @@ func sorted(b []byte, order []string) ([]byte, error) {
 	return out, nil
 }
 
-// digits keeps three decimals, of large numbers one.
+// digits keeps three decimals, of large numbers three digits.
 func digits(x float64) float64 {
-	if x >= 100 {
-		return math.Round(x*10) / 10
+	if x < 100 {
+		return math.Round(x*1000) / 1000
 	}
-	return math.Round(x*1000) / 1000
+	unit := math.Pow(10, math.Floor(math.Log10(x))-2)
+	return math.Round(x/unit) * unit
+}
+
+// add puts an alternative behind those before. Behind the first ones, a text is
+// kept where it is the token's own, or counts in unsafe_tokens.
+func (s *spoken) add(a option) {
+	if len(s.Texts) >= recordFirst {
+		if a.Token != s.Text && !cue.CredentialLike(a.Token) {
+			a.Token = ""
+		}
+		if a.Logprob < recordFine {
+			a.Logprob = math.Round(a.Logprob*10) / 10
+		}
+	}
+	s.Texts, s.Logprobs = append(s.Texts, a.Token), append(s.Logprobs, cents(a.Logprob))
 }
 
 type option struct {

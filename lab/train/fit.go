@@ -46,19 +46,18 @@ var rising = func() (out []int) {
 // with returns the model with another fit in the mode.
 func with(m *monitor.Model, k mode, f monitor.Fit) (*monitor.Model, error) {
 	s := m.Spec()
-	if k == white {
-		s.White = f
-	} else {
-		s.Black = f
-	}
+	*fits(&s)[k] = f
 	return monitor.NewModel(s)
 }
 
 func fitOf(m *monitor.Model, k mode) monitor.Fit {
-	if k == white {
-		return m.Spec().White
-	}
-	return m.Spec().Black
+	s := m.Spec()
+	return *fits(&s)[k]
+}
+
+// fits are a model's, by mode.
+func fits(s *monitor.Spec) [len(modes)]*monitor.Fit {
+	return [len(modes)]*monitor.Fit{&s.White, &s.Gray, &s.Black}
 }
 
 // vectors are the features under a model, in rows of a kind. of is the output

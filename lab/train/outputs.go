@@ -14,7 +14,7 @@ import (
 type output struct {
 	group string // its task
 	leaks bool
-	modes [2]stream // by mode
+	modes [len(modes)]stream // by mode
 }
 
 // stream is an output as one mode sees it.
@@ -27,11 +27,12 @@ type stream struct {
 type mode int
 
 const (
-	white mode = iota
-	black
+	white mode = iota // all that a server may tell
+	gray              // without telemetry
+	black             // the text alone
 )
 
-var modes = [...]string{"white_box", "black_box"}
+var modes = [...]string{"white_box", "gray_box", "black_box"}
 
 // neutral is a model of no opinion, which looks at the features.
 func neutral(trend string) (*monitor.Model, error) {
@@ -45,11 +46,11 @@ func neutral(trend string) (*monitor.Model, error) {
 	}
 	fit := monitor.Fit{Weights: opinion, Mean: zero, Scale: ones, Tau1: monitor.Tau1Least, Tau2: monitor.Tau2Least}
 	return monitor.NewModel(monitor.Spec{
-		Version: monitor.ModelVersion, Features: monitor.Features(), Window: monitor.Window, Trend: trend, White: fit, Black: fit,
+		Version: monitor.ModelVersion, Features: monitor.Features(), Window: monitor.Window, Trend: trend, White: fit, Gray: fit, Black: fit,
 	})
 }
 
-// observe looks at a trace in both modes. Without the server's help there are
+// observe looks at a trace in all modes; white box only if there is telemetry. Without the server's help there are
 // no tokens either, so the black box sees the text in pieces.
 func observe(m *monitor.Model, t *Trace) output {
 	o := output{group: cmp.Or(t.Task, t.ID), leaks: len(t.Spans) > 0}
@@ -63,10 +64,20 @@ func observe(m *monitor.Model, t *Trace) output {
 		s.samples = append(s.samples, *mon.Sample())
 		s.secret = append(s.secret, inside(at, at+len(k.Text)))
 	}
-	mon, at := m.New(options), 0
-	for i := range t.Tokens {
-		add(&o.modes[white], mon, &t.Tokens[i], at)
-		at += len(t.Tokens[i].Text)
+	mon := m.New(options)
+	for _, k := range []mode{white, gray} {
+		if k == white && !slices.ContainsFunc(t.Tokens, func(k monitor.Token) bool { return k.Telemetry != nil }) {
+			continue
+		}
+		mon.Reset(options)
+		at := 0
+		for _, token := range t.Tokens {
+			if k == gray {
+				token.Telemetry = nil
+			}
+			add(&o.modes[k], mon, &token, at)
+			at += len(token.Text)
+		}
 	}
 	options.BlackBox = true
 	mon.Reset(options)
@@ -110,6 +121,11 @@ func group(all []output, random *rand.Rand) groups {
 		random.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
 	}
 	return g
+}
+
+// of are the outputs that a mode sees.
+func of(part []*output, k mode) []*output {
+	return slices.DeleteFunc(slices.Clone(part), func(o *output) bool { return len(o.modes[k].samples) == 0 })
 }
 
 // split parts the outputs 70/30 by task, stratified by whether a task leaks.

@@ -83,7 +83,7 @@ func Monitor(path string, o Options) (*monitor.Model, error) {
 		if all[i].leaks {
 			s.Training.Leaking++
 		}
-		s.Training.Tokens += len(all[i].modes[white].samples)
+		s.Training.Tokens += len(all[i].modes[gray].samples)
 	}
 	return monitor.NewModel(s)
 }
@@ -96,8 +96,9 @@ type trainer struct {
 	curves  map[string][]monitor.Bin
 }
 
-// train fits both modes with both trends and keeps the one over the window;
-// the paper's, over all steps, is measured.
+// train fits all modes with both trends and keeps the one over the window;
+// the paper's, over all steps, is measured. Without telemetry the white box is
+// the gray one.
 func (t *trainer) train() (*monitor.Model, error) {
 	part, test, err := split(t.all, t.seed)
 	if err != nil {
@@ -109,7 +110,14 @@ func (t *trainer) train() (*monitor.Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		for k := range mode(len(modes)) {
+		for _, k := range []mode{gray, white, black} {
+			part, test := of(part, k), of(test, k)
+			if k == white && (len(part) == 0 || len(test) == 0) {
+				if m, err = with(m, white, fitOf(m, gray)); err != nil {
+					return nil, err
+				}
+				continue
+			}
 			if m, err = t.ship(m, part, k, trend); err != nil {
 				return nil, err
 			}
@@ -212,6 +220,10 @@ func (t *trainer) stability(m *monitor.Model, seeds int) error {
 			return err
 		}
 		for k := range mode(len(modes)) {
+			part, test := of(part, k), of(test, k)
+			if len(part) == 0 || len(test) == 0 {
+				continue
+			}
 			f := fitOf(m, k)
 			again, err := neutral(m.Spec().Trend)
 			if err == nil {

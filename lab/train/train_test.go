@@ -166,7 +166,7 @@ func TestTrain(t *testing.T) {
 			t.Errorf("%s touches %g of the clean training outputs", k, got)
 		}
 	}
-	for _, f := range []monitor.Fit{s.White, s.Black} {
+	for _, f := range []monitor.Fit{s.White, s.Gray, s.Black} {
 		for i := range 5 {
 			if f.Weights[i] != 0 || f.Scale[i] != 0 {
 				t.Errorf("weight %g of %s, which was never told", f.Weights[i], s.Features[i])

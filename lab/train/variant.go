@@ -11,7 +11,7 @@ import (
 // their means. raw takes them as 0 instead, as the paper's ablations do.
 func Without(m *monitor.Model, raw bool, names ...string) (*monitor.Model, error) {
 	s := m.Spec()
-	for _, fit := range []*monitor.Fit{&s.White, &s.Black} {
+	for _, fit := range fits(&s) {
 		fit.Weights = slices.Clone(fit.Weights)
 		for _, name := range names {
 			i := slices.Index(s.Features, name)
@@ -27,12 +27,12 @@ func Without(m *monitor.Model, raw bool, names ...string) (*monitor.Model, error
 	return monitor.NewModel(s)
 }
 
-// PaperBlackBox is the paper's black-box variant of a model: the white-box
+// PaperBlackBox is the paper's black-box variant of a model: the gray-box
 // weights and thresholds with the features that are then unavailable zeroed,
 // which are nine, or eight where the private context is known.
 func PaperBlackBox(m *monitor.Model, contextKnown bool) (*monitor.Model, error) {
 	s := m.Spec()
-	s.Black = s.White
+	s.Black = s.Gray
 	unavailable := slices.Concat(s.Features[:slices.Index(s.Features, "ngram_overlap")], []string{"divergence", "unsafe_tokens"})
 	if !contextKnown {
 		unavailable = append(unavailable, "ngram_overlap")

@@ -110,7 +110,7 @@ func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
 		}
 		r.cut(scan, start, end, &v)
 	case v.Zone == monitor.Yellow:
-		scan.Mark(stream.Finding{Start: start, End: end, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Yellow.String(), View: view(&v), Risk: v.Risk}, false)
+		scan.Mark(stream.Finding{Start: start, End: end, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Yellow.String(), View: v.Box.String(), Risk: v.Risk}, false)
 	}
 	if last >= 0 {
 		r.cutting = v.Zone == monitor.Red && last < len(body)-1
@@ -123,15 +123,8 @@ func (r *risk) cut(scan *stream.Scanner, from, to int64, v *monitor.Verdict) {
 	if to <= from {
 		return
 	}
-	scan.Mark(stream.Finding{Start: from, End: to, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Red.String(), View: view(v), Risk: v.Risk}, r.begun && from <= r.end)
+	scan.Mark(stream.Finding{Start: from, End: to, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Red.String(), View: v.Box.String(), Risk: v.Risk}, r.begun && from <= r.end)
 	r.end, r.begun = to, true
-}
-
-func view(v *monitor.Verdict) string {
-	if v.BlackBox {
-		return "black-box"
-	}
-	return "white-box"
 }
 
 // boundary reports whether a byte ends a word: space, and what stands around

@@ -34,7 +34,8 @@ type TextTracer struct {
 	found  []stream.Finding
 	held   []stream.Edit // without texts
 	most   int64
-	series Series // but for its zones
+	series Series      // but for its zones
+	box    monitor.Box // the most that a token was judged by
 	zone   []byte
 	sum    Text
 	next   int // the next point to report
@@ -127,6 +128,7 @@ func (t *TextTracer) Judged(end int64, v *monitor.Verdict, least, most float64, 
 		return
 	}
 	s := &t.series
+	t.box = max(t.box, v.Box)
 	risk, low, high := thousandths(v.Risk), -1, -1
 	if told {
 		low, high = thousandths(least), thousandths(most)
@@ -204,19 +206,15 @@ func (a *AnswerTracer) Progress() {
 			N: s.N, Every: s.Every, Risk: slices.Clone(s.Risk[t.next:]), Zone: string(t.zone[t.next:]), Least: slices.Clone(s.Least[t.next:]),
 			Most: slices.Clone(s.Most[t.next:]), Ends: slices.Clone(s.Ends[t.next:]),
 		}}
-		a.of.thresholds(&p.Series, s)
+		a.of.thresholds(&p.Series, t.box)
 		t.next = len(s.Risk)
 		a.of.Happened(Event{Kind: KindTokens, Verb: flow.Generate, Payload: Payload{Tokens: p}})
 	}
 }
 
 // thresholds sets what the points of a series are seen against.
-func (t *Tracer) thresholds(out, of *Series) {
-	blackBox := true
-	for _, x := range of.Least {
-		blackBox = blackBox && x < 0
-	}
-	yellow, red := t.Monitor.Thresholds(blackBox)
+func (t *Tracer) thresholds(out *Series, box monitor.Box) {
+	yellow, red := t.Monitor.Thresholds(box)
 	out.Yellow, out.Red = thousandths(yellow), thousandths(red)
 	out.Vocabulary = cmp.Or(t.Vocabulary, monitor.DefaultVocabulary)
 }
@@ -294,7 +292,7 @@ func (t *TextTracer) detail() TextDetail {
 	if t.series.N > 0 {
 		s := t.series
 		s.Zone = string(t.zone)
-		t.of.of.thresholds(&s, &t.series)
+		t.of.of.thresholds(&s, t.box)
 		d.Tokens = &s
 	}
 	return d

@@ -212,10 +212,12 @@ func (s *Server) gateway(c *config.Config, es *engines, name string, up *config.
 	if err != nil {
 		return nil, problem.Failure("see upstreams in the configuration", "upstream %s: %w", name, err)
 	}
+	// What no risk depends on is not asked for.
+	asks := c.AskLogprobs(up) && es.base.Monitor != nil && es.base.Monitor.ReadsLogprobs()
 	g, err := gateway.New(gateway.Config{
 		Transport: s.health.watch(name, up.URL, way),
 		Engine:    engine, Upstream: u, Name: name, CAFile: up.CAFile, PassPaths: up.PassPaths,
-		AskLogprobs: c.AskLogprobs(up), Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
+		AskLogprobs: asks, Hosts: c.Access.Hosts, Origins: c.Access.Origins, Auth: c.Access.Token, Token: token,
 		MaxBody: c.Limits.Body, MaxEvent: c.Limits.Event, Idle: c.Limits.Idle.Value(), Log: log, Streamed: s.tally.streamed, Mask: engine.Masker, Ready: engine.Ready,
 	})
 	if err != nil {

@@ -216,7 +216,7 @@ func ablations(r *results.Result, prefix string) report.Figure {
 func calibration(m *monitor.Model, name string) report.Figure {
 	plot := report.Lines{Series: []report.Line{{Name: "calibrated", X: []float64{0, 1}, Y: []float64{0, 1}}}}
 	curves := m.Spec().Training.Calibration
-	for _, mode := range []string{"white_box", "black_box"} {
+	for _, mode := range []string{"white_box", "gray_box", "black_box"} {
 		l := report.Line{Name: mode}
 		for _, b := range curves[mode+"/test/outputs"] {
 			l.X, l.Y = append(l.X, b.Predicted), append(l.Y, b.Observed)

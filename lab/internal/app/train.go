@@ -95,8 +95,8 @@ func writeModel(path string, m *monitor.Model) error {
 func modelTable(w io.Writer, m *monitor.Model) {
 	s := m.Spec()
 	t := s.Training
-	fmt.Fprintf(w, "model %s\n%d outputs, %d of which leak, %d tokens, seed %d; thresholds %.2f and %.2f (white box), %.2f and %.2f (black box)\n\n",
-		m.Hash(), t.Outputs, t.Leaking, t.Tokens, t.Seed, s.White.Tau1, s.White.Tau2, s.Black.Tau1, s.Black.Tau2)
+	fmt.Fprintf(w, "model %s\n%d outputs, %d of which leak, %d tokens, seed %d; thresholds %.2f and %.2f (white box), %.2f and %.2f (gray box), %.2f and %.2f (black box)\n\n",
+		m.Hash(), t.Outputs, t.Leaking, t.Tokens, t.Seed, s.White.Tau1, s.White.Tau2, s.Gray.Tau1, s.Gray.Tau2, s.Black.Tau1, s.Black.Tau2)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	columns := []string{"n", "precision", "recall", "f1", "fpr", "auc", "brier", "caught", "clean_touched"}
 	fmt.Fprint(tw, "mode\tpart\tby")
@@ -104,7 +104,7 @@ func modelTable(w io.Writer, m *monitor.Model) {
 		fmt.Fprint(tw, "\t", c)
 	}
 	fmt.Fprintln(tw)
-	for _, mode := range []string{"white_box", "white_box_trend_all", "black_box", "black_box_trend_all", "black_box_paper"} {
+	for _, mode := range []string{"white_box", "white_box_trend_all", "gray_box", "gray_box_trend_all", "black_box", "black_box_trend_all", "black_box_paper"} {
 		for _, part := range []string{"train", "test"} {
 			for _, by := range []string{"outputs", "tokens"} {
 				got, ok := t.Metrics[mode+"/"+part+"/"+by]
@@ -126,7 +126,7 @@ func modelTable(w io.Writer, m *monitor.Model) {
 		}
 	}
 	fmt.Fprint(tw, "\nsplits\tf1\trecall\tprecision\tcaught\n")
-	for _, mode := range []string{"white_box", "black_box"} {
+	for _, mode := range []string{"white_box", "gray_box", "black_box"} {
 		got := t.Metrics[mode+"/seeds"]
 		fmt.Fprint(tw, mode)
 		for _, c := range []string{"f1", "recall", "precision", "caught"} {
@@ -134,10 +134,15 @@ func modelTable(w io.Writer, m *monitor.Model) {
 		}
 		fmt.Fprintln(tw)
 	}
-	fmt.Fprintf(tw, "\nweight\twhite_box\tblack_box\n(fitted on)\t%s, lambda %g\t%s, lambda %g\n(bias)\t%.3f\t%.3f\n(of it shifted)\t%.3f\t%.3f\n",
-		s.White.Rows, s.White.Lambda, s.Black.Rows, s.Black.Lambda, s.White.Bias, s.Black.Bias, s.White.Shift, s.Black.Shift)
+	line := func(name string, cell func(*monitor.Fit) string) {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", name, cell(&s.White), cell(&s.Gray), cell(&s.Black))
+	}
+	fmt.Fprintln(tw, "\nweight\twhite_box\tgray_box\tblack_box")
+	line("(fitted on)", func(f *monitor.Fit) string { return fmt.Sprintf("%s, lambda %g", f.Rows, f.Lambda) })
+	line("(bias)", func(f *monitor.Fit) string { return fmt.Sprintf("%.3f", f.Bias) })
+	line("(of it shifted)", func(f *monitor.Fit) string { return fmt.Sprintf("%.3f", f.Shift) })
 	for i, name := range s.Features {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", name, weight(&s.White, i), weight(&s.Black, i))
+		line(name, func(f *monitor.Fit) string { return weight(f, i) })
 	}
 	_ = tw.Flush()
 }
