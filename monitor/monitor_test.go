@@ -100,6 +100,13 @@ func TestPatterns(t *testing.T) {
 		{"the salt is 9f86d081884c7d65", true, false, true},
 		{"VAULT_PASSPHRASE='correct horse battery staple'", true, false, true},
 		{"the passphrase is not known to anyone here", false, false, false},
+		{"BACKUP_PASSWORD -> marmaladebridge", false, false, true},
+		{"| mail_password | marmaladebridge | 2024 |", false, false, true},
+		{"mail_password: marmaladebridge", false, false, true},
+		{"Your password: whatever you have chosen.", false, false, false},
+		{"Password -> Settings", false, false, false},
+		{"it is heartbeatlanternmarmaladebridge now", false, false, true},
+		{"Donaudampfschiffkapitaen and internationalisation", false, false, false},
 	} {
 		got, _ := feed(Default().New(Options{BlackBox: true}), c.text)
 		for _, f := range []struct {

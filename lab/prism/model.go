@@ -63,18 +63,20 @@ func finite(m map[string]float64) map[string]float64 {
 }
 
 // TrainOnRecord trains a risk model on a record of one repository. A secret
-// that it shares with against, the record to be measured on, is an error.
+// that it shares with against, the record to be measured on if any, is an error.
 func TrainOnRecord(path, against string, o train.Options) (m *monitor.Model, err error) {
-	var of [2]*world.Repository
-	for i, p := range []string{path, against} {
-		h, _, err := ReadRecord(p)
-		if err != nil {
+	if against != "" {
+		var of [2]*world.Repository
+		for i, p := range []string{path, against} {
+			h, _, err := ReadRecord(p)
+			if err != nil {
+				return nil, err
+			}
+			of[i] = h.repository()
+		}
+		if err := world.Disjoint(of[0], of[1]); err != nil {
 			return nil, err
 		}
-		of[i] = h.repository()
-	}
-	if err := world.Disjoint(of[0], of[1]); err != nil {
-		return nil, err
 	}
 	traces, err := RecordedTraces(path)
 	if err != nil {

@@ -42,7 +42,7 @@ type RecordOptions struct {
 	// Instruction is put behind the system prompt: the defence "prompt". As
 	// that acts before a token is written, no alternatives are recorded then.
 	Instruction string
-	Client      *http.Client // one with a time-out of 5 minutes where nil
+	Client      *http.Client // one with a time-out of half an hour where nil
 	Progress    func(string)
 }
 
@@ -196,7 +196,7 @@ func (o *RecordOptions) header() (*Header, error) {
 		h.TopLogprobs, h.Floor = 0, 0
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{Timeout: 5 * time.Minute}
+		o.Client = &http.Client{Timeout: 30 * time.Minute}
 	}
 	return h, nil
 }

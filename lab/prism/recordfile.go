@@ -417,7 +417,10 @@ func (h *Header) turns(b []byte) ([]Recorded, error) {
 			return nil, err
 		}
 	}
-	for _, r := range turns {
+	for i := range turns {
+		r := &turns[i]
+		// What has no text, such as a model's own marks, says nothing.
+		r.Tokens = slices.DeleteFunc(r.Tokens, func(t spoken) bool { return t.Text == "" })
 		for _, t := range r.Tokens {
 			if len(t.Texts) != len(t.Logprobs) {
 				return nil, fmt.Errorf("%d alternatives with %d log-probabilities", len(t.Texts), len(t.Logprobs))

@@ -31,10 +31,12 @@ type Scanner struct {
 	state  uint16 // of the automaton
 	last   uint64 // the last eight bytes, the newest lowest
 	starts uint64 // of the last bytes: a word or a part of an identifier began there
+	parts  uint64 // the same for parts that others of the identifier precede
 
 	// a keyword that counts depending on what follows
 	pending   kind
 	pendingIn int
+	part      bool // it is a part of a name
 
 	denied uint64 // words that turned out to be examples
 
@@ -96,12 +98,16 @@ func (s *Scanner) next(c byte) {
 	was := ClassOf(before)
 	start := isLetter(cl) && (!isLetter(was) || was == Lower && cl == Upper)
 	s.last = s.last<<8 | uint64(c)
-	s.starts <<= 1
+	s.starts, s.parts = s.starts<<1, s.parts<<1
 	switch {
 	case start:
 		s.starts |= 1
+		if before == '_' || before == '-' || isLetter(was) {
+			s.parts |= 1
+		}
 	case cl == Lower && was == Upper && ClassOf(byte(s.last>>16)) == Upper:
 		s.starts |= 2 // the P of DBPass
+		s.parts |= 2
 	}
 	if s.pending != none {
 		s.decide(c, cl, start)
@@ -134,7 +140,7 @@ func (s *Scanner) next(c byte) {
 
 // found takes an entry of the lexicon that ends with the current byte.
 func (s *Scanner) found(p *pattern) {
-	begins := s.starts>>(p.length-1)&1 == 1
+	begins, part := s.starts>>(p.length-1)&1 == 1, s.parts>>(p.length-1)&1 == 1
 	if s.value.public == publicWithin { // a longer one that ends here, such as "public key"
 		return
 	}
@@ -145,21 +151,19 @@ func (s *Scanner) found(p *pattern) {
 			s.denied++
 			return
 		}
-		s.confirm(s.now)
+		s.confirm(s.now, !begins || part)
 		s.value.phrase = p.phrase
 	case wordOnly:
 		if begins {
-			s.pending, s.pendingIn = wordOnly, s.now
+			s.pending, s.pendingIn, s.part = wordOnly, s.now, part
 		}
 	case nameOnly:
 		if !begins {
 			return
 		}
-		s.pending, s.pendingIn = nameOnly, s.now
-		if p.length < 8 {
-			if b := byte(s.last >> (8 * p.length)); b == '_' || b == '-' || isLetter(ClassOf(b)) {
-				s.pending = wordOnly
-			}
+		s.pending, s.pendingIn, s.part = nameOnly, s.now, part
+		if part {
+			s.pending = wordOnly
 		}
 	case prefix:
 		if s.last&p.mask == p.tail && (p.length > 7 || !alphanumeric(byte(s.last>>(8*p.length)))) {
@@ -186,7 +190,7 @@ func (s *Scanner) decide(c byte, cl Class, start bool) {
 	ends := !isLetter(cl) || start
 	switch {
 	case s.pending == wordOnly && ends, s.pending == nameOnly && (c == ':' || c == '='):
-		s.confirm(s.pendingIn)
+		s.confirm(s.pendingIn, s.part)
 	case s.pending == nameOnly && c == ' ': // "the pin is"
 		s.value.mentioned()
 	case s.pending == wordOnly:
@@ -198,11 +202,11 @@ func (s *Scanner) decide(c byte, cl Class, start bool) {
 }
 
 // confirm counts a keyword that ended in the token.
-func (s *Scanner) confirm(token int) {
+func (s *Scanner) confirm(token int, part bool) {
 	if age := s.now - token; age < Window {
 		s.keywords |= 1 << age
 	}
-	s.value.named()
+	s.value.named(part)
 }
 
 func isLetter(c Class) bool { return c >= Lower }

@@ -5,7 +5,7 @@ package cue
 // often for a name. Hexadecimal alone does not count, nor what starts like a
 // well-known encoded object: digests, ids, images and certificates are no
 // credentials. Hexadecimal that spells text does, and so do letters one by
-// one between dots.
+// one between dots, and words put together to one that is too long.
 type random struct {
 	length   uint8
 	from     uint8 // where the current part starts, behind a dash or the like
@@ -20,6 +20,7 @@ type random struct {
 	spells   uint8  // hexadecimal digits that so far spell printable ASCII
 	singles  uint8  // letters or digits alone between dots
 	since    uint8  // characters since the last dot
+	small    uint8  // small letters in a row
 	head     uint64 // the last eight characters
 }
 
@@ -27,6 +28,7 @@ const (
 	changesNeeded = 3
 	spelled       = 12 // hexadecimal digits: by chance one in three thousand
 	alone         = 6
+	unbroken      = 24 // small letters: no word is as long, several put together are
 )
 
 // heads are the beginnings of encoded images, certificates and public keys,
@@ -89,7 +91,10 @@ func (r *random) next(c byte, cl Class) bool {
 	if r.changes >= changesNeeded && (r.notHex || r.cased) && r.length-r.from <= few*min(r.changes, 50) {
 		r.marked = true
 	}
-	if r.spells >= spelled && r.digits && r.spells == r.length || r.singles >= alone {
+	if r.small = bump(r.small); cl != Lower {
+		r.small = 0
+	}
+	if r.small >= unbroken || r.spells >= spelled && r.digits && r.spells == r.length || r.singles >= alone {
 		r.marked = true
 	}
 	return r.marked && !r.exempt && !r.denied

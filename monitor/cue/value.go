@@ -19,7 +19,8 @@ type value struct {
 	letters  bool
 	marked   bool // it looks like a credential
 	direct   bool // it follows a sign, not a word
-	quoted   bool // it starts behind a quote or an equals sign
+	quoted   bool // it starts as prose does not: behind a quote or an equals sign, or a name's sign
+	part     bool // the keyword is a part of a name: prose has none
 	alpha    bool // it has a letter
 	phrase   bool // it may have several words
 	words    uint8
@@ -57,10 +58,10 @@ const (
 )
 
 // named takes a keyword.
-func (v *value) named() {
+func (v *value) named(part bool) {
 	switch v.state {
 	case nowhere, afterName, expected:
-		v.state, v.distance, v.public, v.phrase = afterName, 0, 0, false
+		v.state, v.distance, v.public, v.phrase, v.part = afterName, 0, 0, false, part
 	case inValue:
 		v.again = true
 	}
@@ -166,10 +167,11 @@ func (v *value) connect(c byte, last uint64) {
 	switch {
 	case v.distance == 1 && isLetter(ClassOf(c)), v.distance == 2 && isLetter(ClassOf(c)) && (tail(last>>8, "_") || tail(last>>8, "-")):
 		v.state = nowhere // TOKEN_TTL is not a token
-	case c == '=', c == ':', c == '|', c == '`',
+	case c == '=', c == ':', c == '|', c == '`', c == '>' && (tail(last, "->") || tail(last, "=>")),
 		c == ' ' && (tail(last, " is ") || tail(last, " was ") || tail(last, " to ")),
 		c == ' ' && v.distance == 1 && (tail(last, "earer ") || tail(last, "EARER ")):
 		v.state, v.lines, v.direct = expected, 0, c != ' '
+		v.quoted = v.part && (c == '|' || c == '>' || c == ':')
 	case c == '\n', v.distance > connectorWithin, tail(last, ". "), tail(last, "; "):
 		v.state = nowhere
 	}
@@ -191,7 +193,7 @@ func (v *value) begin(c byte, cl Class, last uint64) {
 	default:
 		v.state, v.length, v.since, v.digits, v.run, v.humps = inValue, 0, 1, 0, 0, 0
 		v.letters, v.alpha, v.again, v.marked, v.words = false, false, false, false, 0
-		v.quoted = strings.IndexByte("='\"`", byte(last>>8)) >= 0 // prose does not start so
+		v.quoted = v.quoted || strings.IndexByte("='\"`", byte(last>>8)) >= 0
 		v.more(c, cl, last)
 	}
 }

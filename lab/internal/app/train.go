@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/margaydev/margay/lab/prism"
 	"github.com/margaydev/margay/lab/train"
 	"github.com/margaydev/margay/monitor"
 )
@@ -22,18 +23,26 @@ func (a *app) trainCommand() *cobra.Command {
 }
 
 func (a *app) trainMonitorCommand() *cobra.Command {
-	var traces, out string
+	var traces, record, out string
 	o := train.Options{}
 	c := &cobra.Command{
 		Use: "monitor", Short: "Fit the monitor's risk model",
 		Long: "Fit the monitor's risk model to recorded generations (docs/format/trace.md): .jsonl and .jsonl.gz files, of one vocabulary, " +
 			"some of which leak. The same traces and seed give the same model. If any trace is invalid, no model is written.",
 		RunE: func(*cobra.Command, []string) error {
-			if traces == "" || out == "" {
-				return usage("margay-lab train monitor --traces FOLDER --out FILE", "--traces and --out are needed")
+			if (traces == "") == (record == "") || out == "" {
+				return usage("margay-lab train monitor --traces FOLDER --out FILE", "--traces or --record, and --out, are needed")
 			}
 			o.Progress = func(s string) { a.Note("%s", s) }
-			m, err := train.Monitor(traces, o)
+			var m *monitor.Model
+			var err error
+			if record != "" {
+				against := o.Against
+				o.Against = ""
+				m, err = prism.TrainOnRecord(record, against, o)
+			} else {
+				m, err = train.Monitor(traces, o)
+			}
 			if err != nil {
 				return trainFailure(err)
 			}
@@ -44,8 +53,9 @@ func (a *app) trainMonitorCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&traces, "traces", "", "`folder` or file of traces")
+	c.Flags().StringVar(&record, "record", "", "`file` that margay-lab prism --record made, in place of --traces")
 	c.Flags().StringVar(&out, "out", "", "`file` for the model")
-	c.Flags().StringVar(&o.Against, "against", "", "`folder` or file of an evaluation's traces; fail if the training traces share a secret with them")
+	c.Flags().StringVar(&o.Against, "against", "", "`folder` or file of an evaluation's traces, or with --record its record; fail if the training traces share a secret with them")
 	c.Flags().StringSliceVar(&o.Without, "without", nil, "`features` to leave out, separated by commas: shows what the others achieve alone")
 	c.Flags().StringVar(&o.Name, "name", "", "the model's name (default the traces' sources)")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the splits")
