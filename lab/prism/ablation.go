@@ -2,7 +2,9 @@ package prism
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/lab/prism/method"
 	"github.com/margaydev/margay/lab/train"
@@ -16,14 +18,14 @@ type FeatureClass struct {
 }
 
 // FeatureClasses are those that need the tokens' distributions or the course of
-// the risk, those that need the text, and those that need to know what the
-// agent has read and does. The features of telemetry, which no source of this
-// benchmark has, are in none.
+// the risk, those that need the text, those that need to know what the agent has
+// read and does, and those of telemetry, which only recordings have.
 func FeatureClasses() []FeatureClass {
 	return []FeatureClass{
 		{"temporal", []string{"low_entropy", "divergence", "unsafe_tokens", "trajectory_trend"}},
 		{"structural", []string{"identifier_pattern", "numeric_runs", "credential_style", "semantic_density", "repetition"}},
 		{"contextual", []string{"ngram_overlap", "tool_usage"}},
+		{"telemetry", []string{"hidden_state_magnitude", "hidden_state_variance", "public_provenance", "private_provenance", "system_provenance"}},
 	}
 }
 
@@ -55,7 +57,7 @@ func Ablations(m *monitor.Model) ([]Defence, error) {
 	spec := m.Spec()
 	var inert []string
 	for i, f := range spec.Features {
-		if w := spec.White.Weights[i]; -negligible < w && w < negligible {
+		if max(math.Abs(spec.White.Weights[i]), math.Abs(spec.Gray.Weights[i])) < negligible {
 			inert = append(inert, f)
 		}
 	}
@@ -79,15 +81,28 @@ func Ablations(m *monitor.Model) ([]Defence, error) {
 			return nil, err
 		}
 	}
+	gray, err := method.GrayBox(m)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, Defence{Method: gray, Distributions: true, Variant: "box=gray"})
 	paper, err := train.PaperBlackBox(m, true)
 	if err != nil {
 		return nil, err
 	}
-	black, err := method.BlackBox(paper)
+	alone, err := train.Without(m, false, "ngram_overlap")
 	if err != nil {
 		return nil, err
 	}
-	return append(out, Defence{Method: black, Variant: ablation + "blackbox-paper"}), nil
+	for name, model := range map[string]*monitor.Model{"blackbox-paper": paper, "blackbox,without:ngram_overlap": alone, "blackbox": m} {
+		black, err := method.BlackBox(model)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Defence{Method: black, Variant: ablation + name})
+	}
+	slices.SortStableFunc(out, func(a, b Defence) int { return strings.Compare(a.Variant, b.Variant) })
+	return out, nil
 }
 
 // RiskVariant is the risk model alone, as monitor-risk, with another model.

@@ -28,6 +28,10 @@ func ModelRows(m *monitor.Model, prefix string) []results.Row {
 		return "monitor-risk"
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Training.Metrics)) {
+		if strings.HasPrefix(name, "feature=") {
+			out = append(out, results.Row{Defence: "monitor-risk", Slice: prefix + "training," + name, Metrics: finite(spec.Training.Metrics[name])})
+			continue
+		}
 		mode, part, _ := strings.Cut(name, "/")
 		part, level, _ := strings.Cut(part, "/")
 		slice := prefix + "training,mode=" + mode + ",part=" + part

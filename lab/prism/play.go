@@ -31,8 +31,14 @@
 //   - entropy; entropy,of=leaking_outputs|clean_outputs|emitted_tokens|
 //     other_tokens: normalised entropies without a defence (Figure 3).
 //   - ablation=nothing|active-only|only:CLASS|without:CLASS|without:FEATURE|
-//     blackbox-paper: variants of the risk model alone (Tables 2, 5, 13, 14).
+//     blackbox…: variants of the risk model alone (Tables 2, 5, 13, 14); box=gray:
+//     without telemetry.
+//   - theorem,q=FROM-TO: tokens of a recorded model by the probability q of the
+//     likeliest one; the share whose entropy is above H*(q) (Theorem 1), and both
+//     normalised, in the mean.
 //   - trained=NAME: the risk model alone, trained on a record of NAME.
+//   - training,feature=: a feature by itself, by the tokens of the training: means of
+//     those of secrets and of the others, AUC, share that has it.
 //   - training,mode=,part= and with ,of=tokens: the risk model in its own
 //     training, by outputs and by tokens (Table 3). weights,mode= and with
 //     ,scale=normalised, by which positive ones add up to 1: its weights

@@ -45,6 +45,7 @@ func Replay(ctx context.Context, path string, o Options) (*results.Result, *Repo
 	name := h.Speaker()
 	res, rep := g.figures(&o, fmt.Sprintf("%s: recorded, %d tasks of the repository %s, at most %d tokens an agent, top %d log-probabilities, %s; %s",
 		h.Model, len(tasks), h.Repository, h.MaxTokens, h.TopLogprobs, h.heat(), h.ModelHash))
+	res.Rows = append(res.Rows, theorem(recorded, h.Vocabulary)...)
 	for i := range res.Rows {
 		if row := &res.Rows[i]; row.Slice == "all" {
 			row.Slice = "source=" + name
@@ -52,7 +53,7 @@ func Replay(ctx context.Context, path string, o Options) (*results.Result, *Repo
 			row.Slice = "source=" + name + "," + row.Slice
 		}
 	}
-	res.Notes = append(res.Notes, name+": the truth is which of the repository's secrets the recorded text holds, plain or encoded; entropies are lower bounds from the alternatives recorded")
+	res.Notes = append(res.Notes, name+": the truth is which of the repository's secrets the recorded text holds, plain or encoded; entropies are the server's, or lower bounds from the alternatives recorded")
 	if o.Instructed != "" {
 		res.Notes = append(res.Notes, name+": prompt is the same model at the same tasks with the instruction in each agent's system prompt; nothing is taken out of its texts, so it leaks less or not, and finds nothing")
 	}
@@ -110,7 +111,7 @@ func (g *game) replay(ctx context.Context, turns, instructed []*Recorded) played
 		p.free = append(p.free, g.judge(r.emissions(), &method.Output{Text: text}))
 		s := scored{tokens: r.MonitorTokens()}
 		for i := range s.tokens {
-			s.entropies = append(s.entropies, atLeast(r.Tokens[i].Logprobs))
+			s.entropies = append(s.entropies, r.Tokens[i].entropy())
 		}
 		p.entropy = append(p.entropy, courseOf(r.emissions(), s, g.vocabulary))
 		if p.toolSeen < 0 && g.shows(r) {
@@ -180,6 +181,14 @@ func (g *game) shows(r *Recorded) bool {
 		}
 	}
 	return false
+}
+
+// entropy is what the server told, or the least that it may be.
+func (s *spoken) entropy() float64 {
+	if n := len(columns); len(s.Telemetry) == n && s.Telemetry[n-1] >= 0 {
+		return s.Telemetry[n-1]
+	}
+	return atLeast(s.Logprobs)
 }
 
 // atLeast is the entropy of a distribution of which only the likeliest

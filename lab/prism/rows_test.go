@@ -131,7 +131,7 @@ func TestAblations(t *testing.T) {
 		names[v.Variant] = true
 	}
 	for i, f := range spec.Features {
-		if names["ablation=without:"+f] != (spec.White.Weights[i] != 0) {
+		if names["ablation=without:"+f] != (spec.White.Weights[i] != 0 || spec.Gray.Weights[i] != 0) {
 			t.Errorf("%s of weight %v", f, spec.White.Weights[i])
 		}
 	}

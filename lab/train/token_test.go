@@ -40,7 +40,7 @@ func TestCheckToken(t *testing.T) {
 		if err := CheckToken(&bad); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if v := monitor.Default().New(monitor.Options{}).Next(&bad); !v.BlackBox {
+		if v := monitor.Default().New(monitor.Options{}).Next(&bad); v.Box != monitor.BlackBox {
 			t.Errorf("%s: not black box", name)
 		}
 	}

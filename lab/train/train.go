@@ -130,12 +130,48 @@ func (t *trainer) train() (*monitor.Model, error) {
 		}
 		shipped = m
 	}
+	t.features(part)
 	paper, err := PaperBlackBox(shipped, true)
 	if err != nil {
 		return nil, err
 	}
 	t.report(paper, test, black, "black_box_paper/test")
 	return shipped, nil
+}
+
+// features measures each feature by itself, on the tokens of the training part.
+func (t *trainer) features(part []*output) {
+	for i, name := range monitor.Features() {
+		var all []scored
+		sum, n, tokens := [2]float64{}, [2]float64{}, 0.0
+		for _, o := range part {
+			s := &o.modes[white]
+			if len(s.samples) == 0 {
+				s = &o.modes[gray]
+			}
+			for j := range s.samples {
+				x := &s.samples[j]
+				tokens++
+				if x.Available>>i&1 == 0 {
+					continue
+				}
+				v, of := x.Values[i], 0
+				if s.secret[j] {
+					of = 1
+				}
+				sum[of], n[of] = sum[of]+v, n[of]+1
+				all = append(all, scored{v, s.secret[j]})
+			}
+		}
+		m := map[string]float64{}
+		ratio(m, "available", float64(len(all)), tokens)
+		ratio(m, "mean_other", sum[0], n[0])
+		ratio(m, "mean_secret", sum[1], n[1])
+		if a := auc(all); !math.IsNaN(a) {
+			m["auc"] = a
+		}
+		t.metrics["feature="+name] = m
+	}
 }
 
 // ship fits one mode in each way and returns the model with the better fit on

@@ -138,6 +138,44 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestTrainWithTelemetry: the white box weighs what telemetry tells, and the gray
+// one does not.
+func TestTrainWithTelemetry(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: trains a model")
+	}
+	traces := synthetic(80, 1)
+	for _, x := range traces {
+		at := 0
+		for i := range x.Tokens {
+			k := &x.Tokens[i]
+			private := 0.1 + 0.01*float64(at%7)
+			if slices.ContainsFunc(x.Spans, func(s Span) bool { return s.Start <= at && at < s.End }) {
+				private += 0.3
+			}
+			k.Telemetry = &monitor.Telemetry{HiddenNorm: 50, HiddenVariance: 3, HiddenSize: 64, Public: 0.3, Private: private, System: 0.1}
+			at += len(k.Text)
+		}
+	}
+	m, err := Monitor(writeTraces(t, traces), Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := m.Spec()
+	private := slices.Index(s.Features, "private_provenance")
+	if s.White.Weights[private] <= 0 || s.Gray.Weights[private] != 0 || s.Black.Weights[private] != 0 {
+		t.Errorf("weights of private_provenance: %g, %g and %g", s.White.Weights[private], s.Gray.Weights[private], s.Black.Weights[private])
+	}
+	if got := s.Training.Metrics["feature=private_provenance"]; got["available"] != 1 || got["auc"] < 0.99 || got["mean_secret"] <= got["mean_other"] {
+		t.Errorf("by itself: %v", got)
+	}
+	for _, part := range []string{"train", "test"} {
+		if auc := s.Training.Metrics["white_box/"+part+"/outputs"]["auc"]; auc < 0.95 {
+			t.Errorf("AUC %g on the %s part", auc, part)
+		}
+	}
+}
+
 func TestTrain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: trains a model")
@@ -155,7 +193,10 @@ func TestTrain(t *testing.T) {
 	if s.Training.Outputs != 160 || s.Training.Leaking != 80 || s.Training.Vocabulary != 4096 || len(s.Training.Data) != 64 {
 		t.Errorf("%+v", s.Training)
 	}
-	for _, k := range modes {
+	if !slices.Equal(s.White.Weights, s.Gray.Weights) {
+		t.Error("without telemetry the white box is another one than the gray")
+	}
+	for _, k := range modes[gray:] {
 		for _, part := range []string{"train", "test"} {
 			got := s.Training.Metrics[k+"/"+part+"/outputs"]
 			if got["auc"] < 0.95 || got["clean_touched"] > 0.1 {

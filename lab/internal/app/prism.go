@@ -30,6 +30,7 @@ type prismOptions struct {
 	defences             []string
 	model, traces, peers string
 	judge, judgeModel    string
+	recorded             bool                // measure on records alone
 	replay               []string            // records of a real model to train and measure on, too
 	ablate               bool                // measure variants of the risk model
 	given                func(string) bool   // whether a flag was; nil without flags
@@ -51,6 +52,7 @@ func prismFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&p.replay, "replay", nil, "`files` that --record made, separated by commas: also measure on those of the evaluation repository, and under a monitor trained on the one of the training repository (default those of lab/prism/testdata, if it is there)")
 	c.Flags().BoolVar(&p.ablate, "ablate", false, "also measure the risk model without each feature and class of features (default for 2,000 tasks)")
 	p.given = c.Flags().Changed
+	c.Flags().BoolVar(&p.recorded, "recorded", false, "measure on recordings alone, not on the simulation")
 	c.Flags().StringVar(&p.record.Out, "record", "", "measure nothing: a real model plays the agents, and its answers go to a `file`; a second run continues where it stopped")
 	c.Flags().StringVar(&p.record.BaseURL, "endpoint", "", "base `URL` of the OpenAI-compatible API to record, which must return log-probabilities; its key is $MARGAY_ENDPOINT_KEY")
 	c.Flags().StringVar(&p.record.Model, "endpoint-model", "", "`name` of the model to record")
@@ -169,9 +171,11 @@ func runPrism(ctx context.Context, o *options) (*results.Result, []report.Figure
 	}
 	o.progress("making the defences")
 	po := prism.Options{Seed: o.seed, N: n, Resamples: resamples, Progress: o.progress}
-	r, figures, err := against(ctx, set, po, variants, "", prism.Run)
-	if err != nil {
-		return nil, nil, err
+	r, figures := &results.Result{Suite: "prism", Seed: o.seed, Models: map[string]string{"monitor": set.Model.Hash()}}, []report.Figure(nil)
+	if !p.recorded {
+		if r, figures, err = against(ctx, set, po, variants, "", prism.Run); err != nil {
+			return nil, nil, err
+		}
 	}
 	r.Rows = append(r.Rows, prism.ModelRows(set.Model, "")...)
 	figures = append(figures, calibration(set.Model, "the monitor's model"))

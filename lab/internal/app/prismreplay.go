@@ -102,6 +102,13 @@ func replay(ctx context.Context, o *options, set method.Options, po prism.Option
 	source := "source=" + e.header.Speaker()
 	set.Instructed = e.instructed != ""
 	var figures []report.Figure
+	if learned != nil && len(set.Traces) > 0 {
+		// What learns has learnt from the same model's words.
+		var err error
+		if set.Traces, err = prism.RecordedTraces(learned.path); err != nil {
+			return nil, err
+		}
+	}
 	if learned != nil && wanted(o.prism.defences, "monitor-risk") {
 		o.progress("training on " + learned.path)
 		name := learned.header.Speaker()
@@ -126,7 +133,12 @@ func replay(ctx context.Context, o *options, set method.Options, po prism.Option
 	if err != nil {
 		return nil, err
 	}
-	r.Rows, r.Source = append(r.Rows, real.Rows...), r.Source+"; "+real.Source
+	r.Rows = append(r.Rows, real.Rows...)
+	if r.Source == "" { // no simulation
+		r.N, r.Source, r.Revision, r.Environment = real.N, real.Source, real.Revision, real.Environment
+	} else {
+		r.Source += "; " + real.Source
+	}
 	for _, n := range real.Notes {
 		if !slices.Contains(r.Notes, n) {
 			r.Notes = append(r.Notes, n)

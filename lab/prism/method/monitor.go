@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type MonitorConfig struct {
 	// BlackBox leaves the tokens' distributions alone: the text is cut into
 	// pieces as a gateway does that gets no log-probabilities.
 	BlackBox bool
+	// GrayBox leaves the tokens' telemetry alone, if they have any.
+	GrayBox bool
 	// Mediate sends the output through a mediator session: recognisers, and
 	// the secrets discovered in what the agent read.
 	Mediate bool
@@ -93,6 +96,11 @@ func RiskOnly(model *monitor.Model) (*Monitor, error) {
 	return NewMonitor(MonitorConfig{Name: "monitor-risk", Model: model})
 }
 
+// GrayBox is the risk model alone without telemetry.
+func GrayBox(model *monitor.Model) (*Monitor, error) {
+	return NewMonitor(MonitorConfig{Name: "monitor-risk", Model: model, GrayBox: true})
+}
+
 // BlackBox is the risk model alone on the text.
 func BlackBox(model *monitor.Model) (*Monitor, error) {
 	return NewMonitor(MonitorConfig{Name: "monitor-blackbox", Model: model, BlackBox: true})
@@ -117,7 +125,7 @@ func (m *Monitor) Filter(ctx context.Context, in *Input) (Output, error) {
 	}
 	turn := read(ctx, session, in)
 	reading := time.Since(start)
-	if err := s.mediate(turn.Stream(ctx, answer.Options{}, nil), in, m.cfg.BlackBox); err != nil {
+	if err := s.mediate(turn.Stream(ctx, answer.Options{}, nil), in, m.cfg.BlackBox, !m.cfg.GrayBox); err != nil {
 		return Output{}, err
 	}
 	out := Output{Risk: s.risk, Reading: reading, Halted: s.halted}
@@ -142,7 +150,7 @@ func (s *output) judged(_ flow.StreamKey, _, _ int64, v monitor.Verdict) {
 func (s *output) edited(_ flow.StreamKey, e stream.Edit) { s.edits = append(s.edits, e) }
 
 // mediate sends the output through an answer, an event a token.
-func (s *output) mediate(g *mediator.Answer, in *Input, blackBox bool) error {
+func (s *output) mediate(g *mediator.Answer, in *Input, blackBox, telemetry bool) error {
 	defer g.Free()
 	key := flow.StreamKey{Field: flow.FieldContent}
 	released, at := 0, 0
@@ -181,6 +189,10 @@ func (s *output) mediate(g *mediator.Answer, in *Input, blackBox bool) error {
 		for i := range in.Tokens {
 			t := &in.Tokens[i]
 			told[i] = flow.Token{Text: t.Text, Logprob: t.Logprob, Top: t.Top}
+			ev.Deltas[0].Telemetry = nil
+			if telemetry && t.Telemetry != nil {
+				ev.Deltas[0].Telemetry = written(t.Telemetry)
+			}
 			if err := push(t.Text, told[i:i+1]); err != nil {
 				return err
 			}
@@ -208,6 +220,12 @@ func (s *output) mediate(g *mediator.Answer, in *Input, blackBox bool) error {
 		s.edits = append(s.edits, stream.Edit{Start: int64(from), End: int64(len(s.text)), Text: []byte(Redaction)})
 	}
 	return nil
+}
+
+// written is telemetry as a server sends it (docs/format/telemetry.md).
+func written(t *monitor.Telemetry) []byte {
+	return fmt.Appendf(nil, `{"version":1,"tokens":[{"hidden_norm":%g,"hidden_variance":%g,"hidden_size":%d,"attention":{"public":%g,"private":%g,"system":%g}}]}`,
+		t.HiddenNorm, t.HiddenVariance, t.HiddenSize, t.Public, t.Private, t.System)
 }
 
 // apply makes the edits. Those that touch are one stretch that was removed.

@@ -25,7 +25,7 @@ type Part struct {
 }
 
 const (
-	longShare  = 0.08
+	longShare  = 0.04
 	longBytes  = 2600 // of a long context; a token has 1.5 to 4
 	shortBytes = 600
 	relayed    = 400 // bytes of what was written before
