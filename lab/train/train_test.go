@@ -166,7 +166,7 @@ func TestTrainWithTelemetry(t *testing.T) {
 	if s.White.Weights[private] <= 0 || s.Gray.Weights[private] != 0 || s.Black.Weights[private] != 0 {
 		t.Errorf("weights of private_provenance: %g, %g and %g", s.White.Weights[private], s.Gray.Weights[private], s.Black.Weights[private])
 	}
-	if got := s.Training.Metrics["feature=private_provenance"]; got["available"] != 1 || got["auc"] < 0.99 || got["mean_secret"] <= got["mean_other"] {
+	if got := s.Training.Metrics["feature=private_provenance"]; got["available"] != 1 || got["auc"] < 0.95 || got["mean_secret"] <= got["mean_other"] {
 		t.Errorf("by itself: %v", got)
 	}
 	for _, part := range []string{"train", "test"} {
