@@ -103,6 +103,8 @@ func TestPatterns(t *testing.T) {
 		{"BACKUP_PASSWORD -> marmaladebridge", false, false, true},
 		{"| mail_password | marmaladebridge | 2024 |", false, false, true},
 		{"mail_password: marmaladebridge", false, false, true},
+		{"VAULT_PASSPHRASE -> harbour lantern", false, false, true},
+		{"SSH_PASSPHRASE=none", true, false, false},
 		{"Your password: whatever you have chosen.", false, false, false},
 		{"Password -> Settings", false, false, false},
 		{"it is heartbeatlanternmarmaladebridge now", false, false, true},

@@ -19,6 +19,7 @@ type Scanner struct {
 	// blind: there is nothing to look for but what others mark.
 	blind bool
 	urls  *urls // nil unless Config.HoldURLs
+	await int64 // another detector has not judged what starts here; -1: it has all
 
 	text  cut.Text
 	pend  []Finding // not yet passed by the cut, unordered
@@ -38,7 +39,7 @@ func (c *Config) NewScanner() *Scanner { return c.newScanner(false) }
 
 // newScanner returns a scanner; one that keeps the text can release it.
 func (c *Config) newScanner(keep bool) *Scanner {
-	s := &Scanner{cfg: c, root: newView(c, "raw", 0), text: cut.NewText(slack*c.maxHeld(), keep)}
+	s := &Scanner{cfg: c, await: -1, root: newView(c, "raw", 0), text: cut.NewText(slack*c.maxHeld(), keep)}
 	s.blind = s.root.raw == nil && len(s.root.vaults) == 0
 	if c.HoldURLs {
 		s.urls = &urls{}
@@ -146,6 +147,11 @@ func (s *Scanner) Mark(f Finding, continues bool) {
 	s.pend = append(s.pend, f)
 }
 
+// Await holds the text from an offset on until the next call, or its end: another
+// detector has not judged all of what starts there. -1 holds nothing. It counts from
+// the next Write on.
+func (s *Scanner) Await(from int64) { s.await = from }
+
 // advance moves the cut as far as the holds of all detectors let it.
 func (s *Scanner) advance() {
 	if !s.blind && !s.closed {
@@ -154,6 +160,9 @@ func (s *Scanner) advance() {
 	}
 	if s.urls != nil {
 		s.holdURLs()
+	}
+	if s.await >= 0 && !s.closed {
+		s.text.Hold(s.await)
 	}
 	if len(s.pend) > 0 {
 		slices.SortFunc(s.pend, func(a, b Finding) int { return leads(&a, &b) })

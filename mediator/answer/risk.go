@@ -19,29 +19,33 @@ func judge(s *session.Session, key flow.StreamKey) *risk {
 		return nil
 	}
 	m := s.Judge()
-	return &risk{judge: m.Next, entropy: m.Entropy, key: key, watch: s.Watch.Judged}
+	return &risk{judge: m.Next, entropy: m.Entropy, key: key, watch: s.Watch.Judged, acts: s.RiskMode() != session.RiskReport}
 }
 
 // risk judges the tokens of one text and marks what they call for. It judges
 // a token when it comes, so it stands outside the guarantee of package stream:
-// the text before it may have been released.
+// the words before it may have been released. The word itself waits for its end
+// where verdicts act, or for maxWord bytes.
 //
 //   - RED takes out the token and the rest of its word, and the head of the
 //     word as far as it is still held: a credential is one word, and the risk
-//     may fall before its end.
-//   - YELLOW masks the token. The space before it stays.
+//     may rise late and fall before its end.
+//   - YELLOW masks the same. The space before it stays.
 type risk struct {
 	judge   func(*monitor.Token) monitor.Verdict
 	entropy func() (least, most float64, ok bool) // of the last token
 	trace   *audit.TextTracer
 	key     flow.StreamKey
 	watch   func(flow.StreamKey, int64, int64, monitor.Verdict)
-	at      int64 // bytes judged
-	word    int64 // where the current word starts
-	cutting bool  // the rest of the word is taken out
-	end     int64 // of the last redaction; the next one may go on there
-	begun   bool
+	at      int64        // bytes judged
+	word    int64        // where the current word starts
+	cutting monitor.Zone // the rest of the word is taken out as one of it
+	ends    [3]int64     // of what was taken out last, by zone; the next may go on there
+	acts    bool         // verdicts change the text
 }
+
+// maxWord is how much of a word waits for its end, in bytes.
+const maxWord = 256
 
 // read judges the next bytes of a text: its tokens where the server tells
 // them, else pieces like a tokenizer's. Bytes before released are out already.
@@ -91,40 +95,47 @@ func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
 	}
 	body := t.Text[lead:]
 	if lead > 0 {
-		r.cutting = false
+		r.cutting = monitor.Green
 		r.word = from + int64(lead)
 	}
-	if body == "" {
-		return // nothing in it to hide
+	if body != "" {
+		r.mark(scan, released, from+int64(lead), body, &v)
 	}
-	start, end := from+int64(lead), r.at
-	last := strings.LastIndexFunc(body, bounds)
-	switch {
-	case v.Zone == monitor.Red:
-		r.cutting = true
-		r.cut(scan, min(max(r.word, released), start), end, &v)
-	case r.cutting:
+	if r.acts {
+		scan.Await(max(r.word, r.at-maxWord))
+	}
+}
+
+// mark marks what a verdict about a token calls for: its body, from start on.
+func (r *risk) mark(scan *stream.Scanner, released, start int64, body string, v *monitor.Verdict) {
+	end, zone := r.at, v.Zone
+	if zone > r.cutting || zone == monitor.Red {
+		r.cutting = zone
+		r.cut(scan, min(max(r.word, released), start), end, zone, v)
+	} else if zone = r.cutting; zone != monitor.Green {
 		// The token may hold the word's end.
 		if i := strings.IndexFunc(body, bounds); i >= 0 {
 			end = start + int64(i)
 		}
-		r.cut(scan, start, end, &v)
-	case v.Zone == monitor.Yellow:
-		scan.Mark(stream.Finding{Start: start, End: end, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Yellow.String(), View: v.Box.String(), Risk: v.Risk}, false)
+		r.cut(scan, start, end, zone, v)
 	}
-	if last >= 0 {
-		r.cutting = v.Zone == monitor.Red && last < len(body)-1
+	if last := strings.LastIndexFunc(body, bounds); last >= 0 {
+		r.cutting = monitor.Green
+		if last < len(body)-1 {
+			r.cutting = v.Zone
+		}
 		r.word = start + int64(last) + 1
 	}
 }
 
-// cut takes bytes out. What touches the last redaction goes on with it.
-func (r *risk) cut(scan *stream.Scanner, from, to int64, v *monitor.Verdict) {
+// cut takes bytes out. What touches the last of the same zone goes on with it.
+func (r *risk) cut(scan *stream.Scanner, from, to int64, zone monitor.Zone, v *monitor.Verdict) {
 	if to <= from {
 		return
 	}
-	scan.Mark(stream.Finding{Start: from, End: to, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: monitor.Red.String(), View: v.Box.String(), Risk: v.Risk}, r.begun && from <= r.end)
-	r.end, r.begun = to, true
+	end := &r.ends[zone]
+	scan.Mark(stream.Finding{Start: from, End: to, Kind: session.KindRisk, Rule: stream.RuleRisk, Name: zone.String(), View: v.Box.String(), Risk: v.Risk}, *end > 0 && from <= *end)
+	*end = to
 }
 
 // boundary reports whether a byte ends a word: space, and what stands around

@@ -229,7 +229,7 @@ func (v *value) more(c byte, cl Class, last uint64) {
 		v.run = 0
 	}
 	v.marked = v.marked || v.digits > 0 && v.alpha || v.run >= longDigits || v.humps > 1 && 4*v.humps > v.length ||
-		v.quoted && v.alpha && v.length >= shortWord || v.words > 1 && v.alpha
+		v.alpha && (v.quoted && (v.length >= shortWord || v.phrase && v.length > shortest) || v.words > 1)
 }
 
 // nextURL finds the password in scheme://user:password@host. A colon followed
