@@ -31,17 +31,24 @@ const (
 )
 
 // rising are the features by which the theory measures copying and secrets
-// (Theorem 1, Appendix A). A weight below 0 would be a trait of the training's
-// language model, and wrong on the next one.
-var rising = func() (out []int) {
-	for i, name := range monitor.Features() {
-		switch name {
-		case "private_provenance", "low_entropy", "ngram_overlap", "credential_style", "divergence", "unsafe_tokens", "semantic_density":
-			out = append(out, i)
-		}
+// (Theorem 1, Appendix A), falling those that measure the opposite. A weight of the
+// other sign would be a trait of the training's language model, and wrong on the
+// next one. silent are those of which the theory says nothing: what a fit makes of
+// the size of a hidden state is such a trait.
+var (
+	rising  = indices("private_provenance", "low_entropy", "ngram_overlap", "credential_style", "divergence", "unsafe_tokens", "semantic_density")
+	falling = indices("public_provenance", "system_provenance")
+	silent  = indices("hidden_state_magnitude", "hidden_state_variance")
+
+	told = indices("public_provenance", "private_provenance", "system_provenance")
+)
+
+func indices(names ...string) (out []int) {
+	for _, name := range names {
+		out = append(out, slices.Index(monitor.Features(), name))
 	}
 	return out
-}()
+}
 
 // with returns the model with another fit in the mode.
 func with(m *monitor.Model, k mode, f monitor.Fit) (*monitor.Model, error) {
@@ -170,7 +177,7 @@ func fit(m *monitor.Model, part []*output, k mode, kind string, lambda float64, 
 			lambda = choose(v, y, of, folds(part, foldCount, seed))
 		}
 		scale := newScaler(v)
-		t := fitRising(standardise(v, y, &scale), lambda, rising)
+		t := fitSigned(standardise(v, y, &scale), lambda)
 		f := monitor.Fit{
 			Weights: slices.Clone(t[:width]), Bias: t[width], Mean: slices.Clone(scale.mean[:]), Scale: slices.Clone(scale.scale[:]),
 			Tau1: monitor.Tau1Least, Tau2: monitor.Tau2Least, Lambda: lambda, Rows: kind,
@@ -218,7 +225,7 @@ func choose(v []vector, y []bool, of, fold []int) float64 {
 				break
 			}
 			scale := newScaler(in)
-			t := fitRising(standardise(in, yin, &scale), lambda, rising)
+			t := fitSigned(standardise(in, yin, &scale), lambda)
 			loss += objective(standardise(out, yout, &scale), 0, &t, nil, nil)
 		}
 		if whole && loss < least {

@@ -138,6 +138,26 @@ func fitRising(r *rows, lambda float64, rising []int) theta {
 	}
 }
 
+// fitSigned minimises the objective with weights of the signs that the theory says.
+// It leaves silent features out of r.
+func fitSigned(r *rows, lambda float64) theta {
+	own := rows{x: slices.Clone(r.x), y: r.y}
+	for i := range own.n() {
+		x, from := own.at(i), r.at(i)
+		for _, j := range falling {
+			x[j] = -x[j]
+		}
+		for _, j := range silent {
+			x[j], from[j] = 0, 0
+		}
+	}
+	t := fitRising(&own, lambda, slices.Concat(rising, falling))
+	for _, j := range falling {
+		t[j] = -t[j]
+	}
+	return t
+}
+
 // solve returns h⁻¹g of a symmetric positive definite h, of which the lower
 // half is given, by Cholesky decomposition in place.
 func solve(h *[params][params]float64, g *theta) theta {

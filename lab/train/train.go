@@ -97,8 +97,8 @@ type trainer struct {
 }
 
 // train fits all modes with both trends and keeps the one over the window;
-// the paper's, over all steps, is measured. Without telemetry the white box is
-// the gray one.
+// the paper's, over all steps, is measured. Where telemetry is missing or weighs
+// nothing, the white box is the gray one.
 func (t *trainer) train() (*monitor.Model, error) {
 	part, test, err := split(t.all, t.seed)
 	if err != nil {
@@ -120,6 +120,12 @@ func (t *trainer) train() (*monitor.Model, error) {
 			}
 			if m, err = t.ship(m, part, k, trend); err != nil {
 				return nil, err
+			}
+			// Where telemetry has no say, the rest is fitted without it.
+			if f := fitOf(m, k); k == white && !slices.ContainsFunc(told, func(i int) bool { return f.Weights[i] != 0 }) {
+				if m, err = with(m, white, fitOf(m, gray)); err != nil {
+					return nil, err
+				}
 			}
 			prefix := modes[k]
 			if trend == monitor.TrendAll {
