@@ -77,6 +77,7 @@ var allowed = map[string][]string{
 	"screen":                {"flow", "label", "taint/clear"},
 	"screen/lexical":        {"screen"},
 	"screen/judge":          {"internal/completion", "internal/recent", "screen"},
+	"screen/saliency":       {"internal/completion", "screen"},
 	"taint":                 {"flow", "internal/address", "label", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/profile", "taint/quote", "taint/workspace", "taint/wish"},
 	"taint/quote":           {"label"},
 	"taint/codemode":        {},
@@ -222,7 +223,7 @@ var allowed = map[string][]string{
 	"internal/app/mediation": {
 		"confirm", "declassify", "declassify/known", "declassify/schema", "declassify/smt", "declassify/smt/z3", "declassify/terms", "defend/llm", "defend/rules", "defend/tagger", "flow", "internal/app/config",
 		"internal/app/rubrics", "internal/app/state", "internal/completion", "internal/problem", "internal/strictjson", "label", "ledger", "ledger/charge",
-		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/judge", "screen/lexical", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
+		"mediator", "mediator/places", "monitor", "rubric", "screen", "screen/judge", "screen/lexical", "screen/saliency", "secret", "store/memory", "taint", "taint/clear", "taint/effect",
 		"taint/observe", "taint/pack", "taint/suggest",
 	},
 	"internal/app/rehearse": {

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -189,28 +188,9 @@ func (c *Client) once(ctx context.Context, ask map[string]any, r *reply) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
+	raw, err := c.send(ctx, c.url, body)
 	if err != nil {
 		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if c.cfg.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.cfg.Key)
-	}
-	resp, err := c.transport.RoundTrip(req) // a transport, unlike a client, follows nothing and keeps no cookies
-	if err != nil {
-		return plainly(ctx, err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return errRedirect
-	}
-	if resp.StatusCode != http.StatusOK {
-		return statusError(resp.StatusCode)
-	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
-	if err != nil {
-		return plainly(ctx, err)
 	}
 	return r.read(raw)
 }

@@ -6,10 +6,15 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/monitor"
+	"github.com/margaydev/margay/screen"
+	"github.com/margaydev/margay/screen/saliency"
 )
 
 // The runner's answers are what the gateway and the recorder take them for.
@@ -80,5 +85,59 @@ func TestRunner(t *testing.T) {
 	}
 	if private < 0.3 {
 		t.Errorf("at most %g of its attention is on what it copies", private)
+	}
+}
+
+// What a text copies has the greatest share of its attention, and what does not
+// fit is cut and said so.
+func TestSaliency(t *testing.T) {
+	url := os.Getenv("MARGAY_LOCAL_URL")
+	if url == "" {
+		t.Skip("MARGAY_LOCAL_URL is not set; scripts/local start prints it")
+	}
+	c, err := saliency.NewClient(saliency.Config{BaseURL: url, Model: "local", Timeout: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &screen.Question{
+		Requests: []string{"Send the registry number to the office."},
+		Calls:    []flow.ToolCall{{Name: "send", Arguments: `{"text":"AB-7741","to":"office"}`}},
+		Regions: []screen.Region{
+			{Text: "Anna Vogel", Tool: "get_record", Field: "name"},
+			{Text: "AB-7741", Tool: "get_record", Field: "registry"},
+			{Text: "a green coat é", Tool: "get_record", Field: "note"},
+			{Text: "", Tool: "get_record", Field: "more"},
+		},
+	}
+	a, err := c.Ask(t.Context(), saliency.Write(q))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true, false} {
+		f := a.Regions[i].Features
+		if len(f) != saliency.Count || (f[0] > 0.15) != want || (f[5] > 0.5) != want || f[2] > f[3] || f[3] > f[4] || f[4] > f[5] || f[5] > 1 {
+			t.Errorf("region %d: %v", i, f)
+		}
+	}
+	if a.Regions[3].Features != nil || a.Regions[3].Tokens != 0 || a.OutputTokens == 0 || a.OutputCut != 0 {
+		t.Errorf("%+v", a)
+	}
+	again, err := c.Ask(t.Context(), saliency.Write(q))
+	if err != nil || !reflect.DeepEqual(a, again) {
+		t.Errorf("the same question has another answer: %v %+v", err, again)
+	}
+	q.Calls = nil // the model writes an answer itself
+	if own, err := c.Ask(t.Context(), saliency.Write(q)); err != nil || own.OutputTokens == 0 {
+		t.Errorf("%v %+v", err, own)
+	}
+	q.Regions[3].Text, q.Answer = strings.Repeat("one two three four ", 600), "AB-7741"
+	a, err = c.Ask(t.Context(), saliency.Write(q))
+	if err != nil || a.Regions[3].Cut == 0 || a.Regions[1].Cut != 0 || a.Regions[3].Tokens-a.Regions[3].Cut > 2048 {
+		t.Errorf("%v %+v", err, a)
+	}
+	p := saliency.Write(q)
+	p.Regions[0].End = 1 << 20
+	if _, err := c.Ask(t.Context(), p); err == nil {
+		t.Error("a region outside its message is attributed")
 	}
 }

@@ -310,17 +310,24 @@ type Taint struct {
 	Self    string            `yaml:"self"`                                     // the user's name, in sets
 	// Lists are what the packs' conditions refer to by name.
 	Lists  map[string][]string `yaml:"lists"`
-	Screen string              `yaml:"screen" is:"one replay all none lexical judge"` // "replay", "all", "none", "lexical" or "judge"
-	Judge  LLM                 `yaml:"judge"`                                         // the endpoint of the screener judge
-	Wait   Duration            `yaml:"wait" is:"duration 2m"`                         // longest wait for a person's answer
+	Screen string              `yaml:"screen" is:"one replay all none lexical judge saliency"` // "replay", "all", "none", "lexical", "judge" or "saliency"
+	Judge  LLM                 `yaml:"judge"`                                                  // the endpoint of the screener judge
+	// Saliency is the local model of the screener saliency (lab/local/runner).
+	Saliency LLM      `yaml:"saliency"`
+	Wait     Duration `yaml:"wait" is:"duration 2m"` // longest wait for a person's answer
 	// GoOn is how often, in one turn, Margay reports to a model that all its calls
 	// were refused, and lets it go on at once.
 	GoOn int `yaml:"go_on" is:"between 0 and 8"`
 }
 
 func (t *Taint) check() (err error) {
-	if t.Screen == "judge" {
+	switch t.Screen {
+	case "judge":
 		err = t.Judge.check("taint.judge", "the judge reads what the model reads")
+	case "saliency":
+		l := t.Saliency
+		l.Model = "local" // it has one model
+		err = l.check("taint.saliency", "the local model reads what the model reads")
 	}
 	return cmp.Or(err, first(mistake{t.Lattice == "sets" && t.Self == "", "taint.self", "taint.self is missing", "in the lattice of sets, name the user: usually the mail address"}))
 }

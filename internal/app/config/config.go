@@ -178,7 +178,7 @@ func (e *Error) As(target any) bool {
 func Default() *Config {
 	return &Config{
 		Version: Version, Listen: DefaultListen, OnError: "deny", Discover: true, Personal: true,
-		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "machine", Judge: LLM{Wait: "20s"}, Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
+		Policy: Policy{OnRed: "redact"}, Monitor: Monitor{Mode: "off", Logprobs: "ask"}, Taint: Taint{Mode: "off", Screen: "replay", Lattice: "machine", Judge: LLM{Wait: "20s"}, Saliency: LLM{Wait: "20s"}, Wait: "2m", GoOn: 1}, MCP: MCP{ChangedTools: "report"},
 		Declassify: Declassify{Mode: "off", Defender: "tagger", Validator: "native", LLM: LLM{Wait: "20s"}},
 		Limits:     Limits{Body: 32 << 20, Event: 4 << 20, Held: 4096, Idle: "10m", Trajectories: 256 << 20},
 		Console:    Console{Enabled: true},

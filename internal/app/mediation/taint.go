@@ -24,6 +24,7 @@ import (
 	"github.com/margaydev/margay/screen"
 	"github.com/margaydev/margay/screen/judge"
 	"github.com/margaydev/margay/screen/lexical"
+	"github.com/margaydev/margay/screen/saliency"
 	"github.com/margaydev/margay/taint"
 	"github.com/margaydev/margay/taint/effect"
 	"github.com/margaydev/margay/taint/observe"
@@ -70,6 +71,18 @@ func Taint(c *config.Config, st *state.State, asked func(*confirm.Question), log
 			return nil, problem.Usage(taintHint, "taint.judge: %w", err)
 		}
 		t.Screen = screen.Screener{Adviser: j}
+	case "saliency":
+		l := c.Taint.Saliency
+		l.Model = "local"
+		client, err := saliency.NewClient(endpoint(&l))
+		if err != nil {
+			return nil, problem.Usage(taintHint, "taint.saliency: %w", err)
+		}
+		m, err := saliency.Default()
+		if err != nil {
+			return nil, err
+		}
+		t.Screen = screen.Screener{Adviser: &watched{Adviser: &saliency.Screener{Source: client, Model: m}, log: log}}
 	}
 	return t, nil
 }
@@ -95,6 +108,25 @@ func logJudge(log *slog.Logger) func(judge.Asked) {
 			}
 		}
 	}
+}
+
+// watched writes failures of an adviser to the log, of many fewer and fewer.
+// Nothing of the conversation is in them.
+type watched struct {
+	screen.Adviser
+	log    *slog.Logger
+	failed atomic.Int64
+}
+
+// Relevant implements screen.Adviser.
+func (w *watched) Relevant(ctx context.Context, q *screen.Question) ([]bool, error) {
+	relevant, err := w.Adviser.Relevant(ctx, q)
+	if err != nil && !errors.Is(err, context.Canceled) { // else the client has gone
+		if n := w.failed.Add(1); n&(n-1) == 0 {
+			w.log.Warn("the screener failed: the model is shown everything, and more calls may ask", "error", err, "count", n)
+		}
+	}
+	return relevant, err
 }
 
 // Suggest proposes what a tool does that nothing is known of. It is the suggested

@@ -168,8 +168,8 @@ const workers = 2
 func (f *flags) count(ctx context.Context, c *config.Config, name string, all []*recorded.Session) (*counted, int, error) {
 	on := *c
 	on.Taint.Mode, on.Observe = "on", false
-	if on.Taint.Screen == "judge" {
-		on.Taint.Screen = "all" // no endpoint is sent what was recorded: it is as if the judge failed
+	if s := on.Taint.Screen; s == "judge" || s == "saliency" {
+		on.Taint.Screen = "all" // no endpoint is sent what was recorded: it is as if it failed
 	}
 	base, err := mediation.Taint(&on, &state.State{Store: memory.New(), Keys: keys}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // dojoOptions are those of the suite dojo alone.
 type dojoOptions struct {
 	defences, suites []string
-	typed            bool
+	typed, benign    bool
 	judged           judgeOptions
 	packs, labels    string
 }
@@ -33,7 +33,7 @@ type dojoOptions struct {
 var dojoSuites = []string{"workspace", "travel", "banking", "slack"}
 
 // dojoLabelled are the names of the rows that need packs.
-var dojoLabelled = []string{"none", "all", "lexical", judgeName, "replay"}
+var dojoLabelled = []string{"none", "all", "lexical", judgeName, saliencyName, "replay"}
 
 func dojoNames() []string {
 	return append([]string{"undefended", "toolfilter", "confirm"}, dojoLabelled...)
@@ -45,9 +45,11 @@ func dojoFlags(c *cobra.Command, o *options) {
 	c.Flags().StringSliceVar(&d.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(dojoNames(), " "))
 	c.Flags().StringSliceVar(&d.suites, "suite", nil, "only these `names` of suites, separated by commas: "+strings.Join(dojoSuites, " "))
 	c.Flags().BoolVar(&d.typed, "typed", true, "also with the injected texts in typed fields")
+	c.Flags().BoolVar(&d.benign, "benign", false, "only the user tasks without injections")
 	c.Flags().StringVar(&d.packs, "packs", packsDefault, "default, or none: no pack describes the tools, and the user has said what they do")
 	c.Flags().StringVar(&d.labels, "labels", "agentdojo", "what the user says of tools that no pack describes: a `file`, or "+strings.Join(firstuse.Names(), ", "))
 	judgeFlags(c, &d.judged)
+	saliencyFlags(c, &o.saliency)
 }
 
 func checkDojo(o *options) error {
@@ -130,6 +132,13 @@ func dojoRows(o *options, rules dojo.Rules) (rows []dojo.Defence, judges map[str
 			rows = append(rows, dojo.Gateway{Name: o.dojo.judged.row(name), Rules: rules, Judge: judges[name], NoReplay: !o.dojo.judged.replay}.Defence())
 		}
 	}
+	if rules != nil && o.asksForSaliency(o.dojo.defences) {
+		row, err := saliencyDojo(o, rules)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		rows, notes = append(rows, row), append(notes, "saliency makes its steps in this process, too; each suite with a network that was trained on the others")
+	}
 	rows = slices.DeleteFunc(rows, func(d dojo.Defence) bool { return !asksFor(o.dojo.defences, d.Name) })
 	return rows, judges, notes, nil
 }
@@ -147,6 +156,9 @@ func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		suites = dojoSuites
 	}
 	set.Episodes = slices.DeleteFunc(set.Episodes, func(e *episode.Episode) bool { return !slices.Contains(suites, e.Suite) })
+	if o.dojo.benign {
+		set.Episodes = slices.DeleteFunc(set.Episodes, func(e *episode.Episode) bool { return !e.Benign() })
+	}
 	rules, missing := dojoRules(suites)
 	if o.dojo.packs == packsNone {
 		rules, missing = rulesWithout(o.dojo.labels)
@@ -168,6 +180,11 @@ func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure,
 		return nil, nil, err
 	}
 	r.Notes = append(r.Notes, notes...)
+	if s := o.saliency.source; s != nil {
+		if note, ok := s.Note(); ok {
+			r.Notes = append(r.Notes, note)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(judges)) {
 		if note, ok := judges[name].Note(); ok {
 			r.Notes = append(r.Notes, name+": "+note)

@@ -51,7 +51,7 @@ func leakageNames() []string {
 	for _, d := range leakage.Defences(lexical.Screener{}) {
 		out = append(out, d.Name)
 	}
-	return append(out, judgeName)
+	return append(out, judgeName, saliencyName, saliencyBlind, saliencyShipped)
 }
 
 func leakageFlags(c *cobra.Command, o *options) {
@@ -60,6 +60,7 @@ func leakageFlags(c *cobra.Command, o *options) {
 	c.Flags().StringVar(&l.tasks, "tasks", "", "`folder` of tasks instead of those, as docs/format/leakage-task.md has it")
 	c.Flags().StringSliceVar(&l.defences, "defence", nil, "only these `names`, separated by commas: "+strings.Join(leakageNames(), " "))
 	judgeFlags(c, &l.judged)
+	saliencyFlags(c, &o.saliency)
 }
 
 // judgeFlags are those that name the endpoint of a judge.
@@ -213,6 +214,13 @@ func runLeakage(ctx context.Context, o *options) (*results.Result, []report.Figu
 	defer closeAll(judges)
 	for _, name := range names {
 		all = append(all, leakage.Defence{Name: o.leakage.judged.row(name), Judge: judges[name], Replay: o.leakage.judged.replay})
+	}
+	if o.asksForSaliency(o.leakage.defences) {
+		more, err := saliencyLeakage(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, more...)
 	}
 	for _, d := range all {
 		if asksFor(o.leakage.defences, d.Name) {

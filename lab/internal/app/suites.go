@@ -35,6 +35,7 @@ type options struct {
 	prism      prismOptions
 	dojo       dojoOptions
 	leakage    leakageOptions
+	saliency   saliencyOptions
 	traj       trajOptions
 	findings   findingsOptions
 	replay     replayOptions
@@ -102,6 +103,10 @@ func suites() []suite {
 		{
 			name: "leakage", short: "Private data shown before: questions that a call needs, and others, under defences",
 			flags: leakageFlags, check: checkLeakage, run: runLeakage, lint: (*app).leakageLintCommand,
+		},
+		{
+			name: saliencyName, short: "The screener by attention on suites that its network was not trained on, from recorded features",
+			flags: saliencySuiteFlags, check: checkSaliency, run: runSaliency,
 		},
 		{
 			name: "traj", short: "500 trajectories of a world under defences: how many bits recipients learn, and which tasks succeed",

@@ -18,7 +18,7 @@ import (
 
 func (a *app) trainCommand() *cobra.Command {
 	c := &cobra.Command{Use: "train", Short: "Fit models that Margay ships"}
-	c.AddCommand(a.trainMonitorCommand(), a.trainEffectsCommand(), a.trainTaggerCommand())
+	c.AddCommand(a.trainMonitorCommand(), a.trainEffectsCommand(), a.trainTaggerCommand(), a.trainSaliencyCommand())
 	return c
 }
 

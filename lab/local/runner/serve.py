@@ -22,6 +22,11 @@ Beyond the API, where logprobs are asked for:
     in characters. Of what it does not name the role decides: system and
     developer are system, tool is private, the rest is public.
 
+POST /v1/saliency says what a text draws on: {"messages": [...], "regions":
+[{"message": 0, "start": 10, "end": 90}, ...], "output": "..."}. Without an
+output the model writes one itself, greedily, of at most 24 tokens. The answer
+has six features for each region (saliency.py).
+
 Up to --slots requests are evaluated at once, which takes little longer than
 one alone. What stands beside a request changes the last bits of its numbers,
 so the same request may be answered with other words where two tokens are as
@@ -39,9 +44,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 
 import model as network
+import saliency
 import tokenizer
 
 MAX_BODY = 1 << 20
+MAX_REGIONS = 4096
+OWN_OUTPUT = 24  # tokens
 SPANS = (256, 384, 512, 1024, 2304)  # shapes that are compiled
 PROMPTS = (128, 192, 256, 384, 512, 768, 1024, 1536, 2240)
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
@@ -192,6 +200,33 @@ def telemetry(seen, slot):
     }
 
 
+def attribute(engine, body):
+    """Answers POST /v1/saliency."""
+    if set(body) - {"messages", "regions", "output", "model"}:
+        raise BadRequest("messages, regions and output are what there is to give")
+    messages, regions, output = body["messages"], body["regions"], body.get("output") or ""
+    if not isinstance(messages, list) or not isinstance(regions, list) or not isinstance(output, str):
+        raise BadRequest("messages and regions are lists, output is a string")
+    if len(regions) > MAX_REGIONS:
+        raise BadRequest(f"at most {MAX_REGIONS} regions")
+    plain, _ = Request.parts(messages, [])
+    shift = len(plain) - len(messages)
+    where = [[] for _ in plain]
+    for i, r in enumerate(regions):
+        numbers = r["message"], r["start"], r["end"]
+        if any(type(n) is not int for n in numbers) or not 0 <= r["message"] < len(messages):
+            raise BadRequest("a region names a message, and a start and an end in its characters")
+        if not 0 <= r["start"] <= r["end"] <= len(plain[r["message"] + shift][1]):
+            raise BadRequest("a region is outside its message")
+        where[r["message"] + shift].append((r["start"], r["end"], i))
+    if not output:
+        request = Request({"messages": messages, "temperature": 0, "max_tokens": OWN_OUTPUT}, engine.chat)
+        engine.complete(request)
+        output = b"".join(p["bytes"] for p in request.pieces).decode(errors="replace") or "."
+    tokens, of = engine.chat.prompt(plain, where)
+    return engine.attributor.attribute(tokens, of, engine.chat.bpe.encode(output).ids, len(regions))
+
+
 class Engine:
     """Evaluates requests, several at once, on a thread of its own."""
 
@@ -200,6 +235,7 @@ class Engine:
 
         self.config, self.parameters, tokens, merges = network.load(path)
         self.chat = tokenizer.ChatTokenizer(tokens, merges)
+        self.attributor = saliency.Attributor(self.config, self.parameters)
         shape = (slots, self.config.kv_heads)
         self.keys = [jnp.zeros((*shape, self.config.size, SPANS[-1])) for _ in range(self.config.layers)]
         self.values = [jnp.zeros((*shape, SPANS[-1], self.config.size)) for _ in range(self.config.layers)]
@@ -299,10 +335,12 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return self.refuse(413, "the request is too large")
         raw = self.rfile.read(size)
-        if self.path != "/v1/chat/completions":
+        if self.path not in ("/v1/chat/completions", "/v1/saliency"):
             return self.refuse(404, "no such path")
         try:
             body = json.loads(raw)
+            if self.path == "/v1/saliency":
+                return self.send(200, attribute(self.server.engine, body))
             request = Request(body, self.server.engine.chat)
         except (BadRequest, ValueError, KeyError, TypeError, AttributeError) as e:
             return self.refuse(400, str(e))
