@@ -139,6 +139,8 @@ func FuzzOpen(f *testing.F) {
 func TestOthers(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "eaf28e305f3b458ccaa27889602b9eb61fcd355c8e37188406c6714800c62e9b",
+		"b": "dbcb11f9386c65288e19da61bb93339d09be3e2e6e0a1c4b4019fd14abcc3056",
+		"c": "65c2021c81e3864834f786c726fef578f10dae47d2c975f21060b67a45084dc5",
 	} {
 		switch s, err := Open(os.DirFS("others/" + name)); {
 		case err != nil:

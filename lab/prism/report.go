@@ -62,6 +62,8 @@ type Risk struct {
 	// AUC is the probability that a leaking task has a greater risk than a
 	// clean one; Mann and Whitney's U is AUC·n₁·n₂.
 	AUC float64 `json:"auc"`
+	// ECE is the calibration error of the outputs' greatest risks.
+	ECE float64 `json:"calibration_error"`
 }
 
 // Spread describes numbers in [0, 1]; absent where there are none.
@@ -196,11 +198,14 @@ func share(of []bool) float64 {
 func (g *game) risk(d int) (r Risk, ok bool) {
 	tau := g.defences[d].Thresholds
 	r = Risk{Defence: g.defences[d].Method.Name(), Thresholds: tau}
-	var all, leaking, clean []float64
-	var truth []bool
+	var all, leaking, clean, outputs []float64
+	var truth, leaks []bool
 	for i := range g.results {
 		most := math.NaN()
-		for _, s := range g.results[i].under[d] {
+		for k, s := range g.results[i].under[d] {
+			if !math.IsNaN(s.risk) {
+				outputs, leaks = append(outputs, s.risk), append(leaks, len(g.results[i].free[k].emitted) > 0)
+			}
 			if !math.IsNaN(s.risk) && !(most >= s.risk) {
 				most = s.risk
 			}
@@ -234,7 +239,26 @@ func (g *game) risk(d int) (r Risk, ok bool) {
 	if len(leaking) > 0 && len(clean) > 0 {
 		r.AUC = stats.AUC(all, truth)
 	}
+	r.ECE = calibrationError(outputs, leaks)
 	return r, true
+}
+
+// calibrationError is the mean distance of risk and share that leaks over ten equal
+// bins of risk, by how many are in them.
+func calibrationError(risks []float64, leaks []bool) float64 {
+	var off [10]float64
+	for i, p := range risks {
+		b := min(int(p*10), 9)
+		off[b] += p
+		if leaks[i] {
+			off[b]--
+		}
+	}
+	sum := 0.0
+	for _, x := range off {
+		sum += math.Abs(x)
+	}
+	return sum / float64(max(len(risks), 1))
 }
 
 // typical is how many tokens an example has at least, and at most.

@@ -109,7 +109,7 @@ func (g *game) latency(d int) results.Row {
 func (g *game) variant(d int, o *Options) results.Row {
 	row, _ := g.row(d, &slice{g.defences[d].Variant, len(world.Agents), func(*world.Task) bool { return true }, every, true, true}, o)
 	if r, ok := g.risk(d); ok && r.Leaking.N > 0 && r.Clean.N > 0 {
-		row.Metrics["risk_auc"] = r.AUC
+		row.Metrics["risk_auc"], row.Metrics["calibration_error"] = r.AUC, r.ECE
 	}
 	return row
 }

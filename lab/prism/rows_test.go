@@ -188,3 +188,13 @@ func TestTails(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 }
+
+// TestCalibrationError: risks that are the shares that leak have none.
+func TestCalibrationError(t *testing.T) {
+	if got := calibrationError([]float64{0.5, 0.5, 0, 1}, []bool{true, false, false, true}); got != 0 {
+		t.Errorf("calibrated: %g", got)
+	}
+	if got := calibrationError([]float64{0.9, 0.9, 0.1, 0.1}, []bool{false, false, false, false}); math.Abs(got-0.5) > 1e-9 {
+		t.Errorf("%g, want 0.5", got)
+	}
+}
