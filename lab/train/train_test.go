@@ -288,3 +288,17 @@ func TestRefused(t *testing.T) {
 		t.Errorf("no folder: %v", err)
 	}
 }
+
+// TestSigns: weights have the signs that the theory says, whatever the data, and the
+// size of a hidden state has none.
+func TestSigns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, lambda := drawRows(t), rapid.SampledFrom(Lambdas()).Draw(t, "lambda")
+		got := fitSigned(r, lambda)
+		for i, w := range got[:width] {
+			if slices.Contains(rising, i) && w < 0 || slices.Contains(falling, i) && w > 0 || slices.Contains(silent, i) && w != 0 {
+				t.Errorf("%s weighs %g", monitor.Features()[i], w)
+			}
+		}
+	})
+}
