@@ -68,15 +68,20 @@ func parse(text string) *list {
 // add adds a phrase. Two words mean the same either way round: broken wrist.
 func (l *list) add(ws []string, m meaning) {
 	if len(ws) == 2 && !functionWords[ws[0]] && !functionWords[ws[1]] {
-		l.phrases[ws[1]] = l.phrases[ws[1]]
-		l.phrases[ws[1]+" "+ws[0]] = append(l.phrases[ws[1]+" "+ws[0]], m)
+		l.put([]string{ws[1], ws[0]}, m)
 	}
+	l.put(ws, m)
+}
+
+// put puts a phrase, and what begins it, into the list.
+func (l *list) put(ws []string, m meaning) {
 	for i := range ws {
 		key := strings.Join(ws[:i+1], " ")
-		l.phrases[key] = l.phrases[key]
+		var of []meaning
 		if i == len(ws)-1 {
-			l.phrases[key] = append(l.phrases[key], m)
+			of = []meaning{m}
 		}
+		l.phrases[key] = append(l.phrases[key], of...)
 	}
 }
 
