@@ -250,16 +250,9 @@ func (k *cutter) argument(i int, r *Reading, labels []evidence.Label, from, to i
 	k.add(a)
 }
 
-// others are the fields of values of which a clause is sure, within a place that is of
-// another field: one for each of a field's values that do not overlap.
-func (k *cutter) others(all []rubric.Match, field string, start, end int) (out []string) {
-	ends := map[string]int{}
-	for _, m := range slices.SortedFunc(slices.Values(all), func(a, b rubric.Match) int { return a.Start - b.Start }) {
-		if m.Field != rubric.AnyField && m.Field != field && m.Start >= max(start, ends[m.Field]) && m.End <= end && k.rules.Only(m) && (m.Clause != known.Clause || !schema.MadeOf(field, m.Field)) {
-			out, ends[m.Field] = append(out, m.Field), m.End
-		}
-	}
-	return out
+// others are the fields of what clauses are sure of within a place of another field.
+func (k *cutter) others(all []rubric.Match, field string, start, end int) []string {
+	return span.Beside(all, field, start, end, k.rules.Only, schema.MadeOf)
 }
 
 // canonical is the value of a field that was seen, of which a place has a spelling;

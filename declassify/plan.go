@@ -11,7 +11,6 @@ import (
 	"github.com/margaydev/margay/declassify/choice"
 	"github.com/margaydev/margay/declassify/evidence"
 	"github.com/margaydev/margay/declassify/rule"
-	"github.com/margaydev/margay/declassify/schema"
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/ledger/charge"
 	"github.com/margaydev/margay/rubric"
@@ -139,7 +138,7 @@ func (a *Piece) cost(rules Prices) flow.Bits {
 		most = 0
 	}
 	// A value that holds others discloses all of them.
-	apart := func(f string) bool { return rules.Root(f) != rules.Root(a.Field) && !schema.MadeOf(a.Field, f) }
+	apart := func(f string) bool { return rules.Root(f) != rules.Root(a.Field) }
 	for _, f := range a.fields {
 		if op.Kind == rubric.Generalize && (!a.any || a.parsed) {
 			break // a cell of the field's own hierarchy
@@ -148,11 +147,17 @@ func (a *Piece) cost(rules Prices) flow.Bits {
 			most = max(most, rules.Cost(f, op))
 		}
 	}
+	var more flow.Bits
 	for _, f := range a.strict {
-		if op.Kind == rubric.Identity && apart(f) {
-			most += rules.Cost(f, op)
+		switch c := rules.Cost(f, op); {
+		case op.Kind != rubric.Identity:
+		case apart(f):
+			more += c
+		default:
+			most = max(most, c)
 		}
 	}
+	most += more
 	if a.any && len(a.fields) == 0 && op.Kind >= rubric.Substitute {
 		most = rules.TopRisk()
 	}

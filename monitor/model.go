@@ -190,11 +190,17 @@ func Load(r io.Reader) (*Model, error) {
 // Hash is the SHA-256, in hexadecimal, of the model's content.
 func (m *Model) Hash() string { return m.spec.Hash }
 
-// ReadsLogprobs reports whether log-probabilities change a risk: whether the fit
-// without telemetry gives one of their features a weight.
+// ReadsLogprobs reports whether log-probabilities change a risk: whether a fit gives
+// a feature a weight that is known with them alone. Telemetry is read with them.
 func (m *Model) ReadsLogprobs() bool {
-	w := &m.gray.weights
-	return w[lowEntropy] != 0 || w[divergence] != 0 || w[unsafeTokens] != 0
+	for _, w := range []*[count]float64{&m.gray.weights, &m.white.weights} {
+		for i, x := range w {
+			if x != 0 && (logits|hidden|sources)>>i&1 == 1 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Spec is the model's content, which must not be changed.

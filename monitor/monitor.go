@@ -10,12 +10,12 @@
 //
 // Servers send at most the k most probable alternatives of a token, so its
 // entropy is only bounded. Both ends are scored and the larger risk holds: a
-// server that sends less never makes a text look safer. A token with fewer
-// than five alternatives makes the rest of its stream black box; a token
-// without telemetry is gray box, by a fit of its own; a token
-// whose numbers can't be probabilities makes only itself black box. A feature
-// that is unavailable counts as its mean in training, not as 0, which would
-// claim maximal entropy.
+// server that lists fewer alternatives never makes a text look safer. A token
+// with fewer than five alternatives makes the rest of its stream black box; a
+// token without telemetry is gray box, by a fit of its own; a token whose numbers
+// can't be probabilities makes only itself black box. A feature that is
+// unavailable counts as its mean in training, not as 0, which would claim maximal
+// entropy.
 //
 // The package does no input or output. Package cue has what the texts show by
 // themselves.

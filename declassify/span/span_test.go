@@ -152,3 +152,26 @@ func TestDigitsGoOn(t *testing.T) {
 		}
 	}
 }
+
+// TestBeside: the most values that do not overlap are counted, and parts of the place's
+// own value are not.
+func TestBeside(t *testing.T) {
+	m := func(field string, start, end int) rubric.Match {
+		return rubric.Match{Field: field, Start: start, End: end}
+	}
+	made := func(field, other string) bool { return field == "email" && other == "name" }
+	for name, c := range map[string]struct {
+		all  []rubric.Match
+		want []string
+	}{
+		"a long one hides none":      {[]rubric.Match{m("phone", 0, 30), m("phone", 5, 10), m("phone", 12, 20)}, []string{"phone", "phone"}},
+		"a part":                     {[]rubric.Match{m("email", 0, 20), m("name", 0, 6)}, nil},
+		"a part, nothing is sure":    {[]rubric.Match{m("name", 0, 6)}, nil},
+		"beside the value":           {[]rubric.Match{m("email", 10, 30), m("name", 0, 6)}, []string{"name"}},
+		"its own, outside, anything": {[]rubric.Match{m("email", 0, 9), m("phone", 35, 45), m(rubric.AnyField, 0, 5)}, nil},
+	} {
+		if got := span.Beside(c.all, "email", 0, 40, func(rubric.Match) bool { return true }, made); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

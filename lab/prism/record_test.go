@@ -105,6 +105,22 @@ func TestRecordAndReplay(t *testing.T) {
 	if h, all, err := ReadRecord(more.Out); err != nil || asked.Load() != 2*4 || len(all) != 8*4 || h.Tasks != 8 {
 		t.Errorf("%d requests, %d answers, %v", asked.Load(), len(all), err)
 	}
+	// Neither is lost if a finished record comes back beside one in progress.
+	if err := os.WriteFile(more.Out+".part", []byte("in progress"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(more.Out, was, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Record(t.Context(), more); err == nil {
+		t.Error("a record in progress was overwritten")
+	}
+	if err := os.Remove(more.Out + ".part"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Record(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
 	more.N = 6
 	if err := Record(t.Context(), more); err == nil {
 		t.Error("a record of more tasks was overwritten")

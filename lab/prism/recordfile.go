@@ -194,7 +194,13 @@ func reopen(out string, h *Header) error {
 	if had, err := h.extends(first); err != nil || had >= h.Tasks {
 		return errors.Join(fmt.Errorf("record: %s is there already", out), err)
 	}
-	if err := os.WriteFile(out+".part", b, 0o600); err != nil {
+	// What is in progress is not overwritten.
+	part, err := os.OpenFile(out+".part", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("record: %s is there, and so is what continues it; remove one of them: %w", out, err)
+	}
+	_, err = part.Write(b)
+	if err := errors.Join(err, part.Close()); err != nil {
 		return err
 	}
 	return os.Remove(out)
@@ -305,7 +311,10 @@ func finish(out string, order []string) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, z.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(out+".new", z.Bytes(), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(out+".new", out); err != nil {
 		return err
 	}
 	return os.Remove(out + ".part")

@@ -293,3 +293,17 @@ func TestMentionedIllness(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatStandsBeside: what a value is made of is no second value, and what stands
+// beside the value is.
+func TestWhatStandsBeside(t *testing.T) {
+	r := rulesOf(t, "customer-support")
+	cost := func(f string) flow.Bits { return r.Cost(f, rubric.Op{Kind: rubric.Identity}) }
+	for text, most := range map[string]bool{"maria.schmidt@corp.example": false, "my name is Maria Schmidt, x7@corp.example": true} {
+		v, _ := verifierWith(t, r, labelled{text: "email"})
+		got, charged := releaseOf(t, v, "customer-support", flow.RequiredService, schema.Arg{Path: "email", Free: true}, text)
+		if got == text && (charged >= cost("email")+cost("legal-name")) != most {
+			t.Errorf("%q goes out for %v, of %v and %v", text, charged, cost("email"), cost("legal-name"))
+		}
+	}
+}

@@ -32,9 +32,10 @@ func (s *search) derive(word string, dates []date) origin {
 // hour explains a time of day by the part of the day or the number that the
 // user said.
 func (s *search) hour(minutes int) origin {
+	s.work += len(s.said.at)
 	h := strconv.Itoa((minutes/60+11)%12 + 1)
 	for w := range s.said.at {
-		if lists["day"][w] || w == h && minutes%60 == 0 {
+		if lists()["day"][w] || w == h && minutes%60 == 0 {
 			return open
 		}
 	}
@@ -42,6 +43,7 @@ func (s *search) hour(minutes int) origin {
 }
 
 func (s *search) day(dates []date, d date) origin {
+	s.work += len(s.said.at)
 	weekday := "none"
 	for _, c := range dates {
 		if c.m == d.m && c.d == d.d && c.y > 0 {
@@ -49,7 +51,7 @@ func (s *search) day(dates []date, d date) origin {
 		}
 	}
 	for w := range s.said.at {
-		if lists["relative"][w] || strings.HasPrefix(w, weekday) && (len(w) == 3 || strings.HasSuffix(w, "day")) {
+		if lists()["relative"][w] || strings.HasPrefix(w, weekday) && (len(w) == 3 || strings.HasSuffix(w, "day")) {
 			return open
 		}
 	}

@@ -29,6 +29,7 @@ package lexical
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -89,19 +90,26 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 	for i := range q.Calls {
 		size += len(q.Calls[i].Arguments)
 	}
+	for _, r := range q.Requests {
+		size += len(r)
+	}
+	if len(q.Calls) == 0 && q.Answer == "" {
+		return nil, errNothing
+	}
 	if len(q.Regions) > maxRegions || size+len(q.Answer) > maxBytes {
 		return all(out), nil
 	}
 	s := &search{
 		q: q, out: out, said: read(strings.Join(q.Requests, "\n")), request: read(""),
-		having: map[string][]int{}, senses: map[int32][]place{},
+		having: map[string][]int{}, senses: map[int32][]place{}, names: map[string][]string{},
 	}
 	if n := len(q.Requests); n > 0 {
 		s.request = read(q.Requests[n-1])
 	}
 	s.meant = known().senseOf(s.said.words)
 	for i := range q.Regions {
-		t := read(strings.Join(append(keyWords(q.Regions[i].Field), q.Regions[i].Text), " "))
+		field := q.Regions[i].Field
+		t := read(strings.Join(append(keyWords(field[:min(len(field), maxName)]), q.Regions[i].Text), " "))
 		s.regions = append(s.regions, t)
 		for w := range t.at {
 			s.having[w] = append(s.having[w], i)
@@ -127,6 +135,9 @@ func (Screener) Relevant(_ context.Context, q *screen.Question) ([]bool, error) 
 	return out, nil
 }
 
+// errNothing says that nothing was proposed, so that everything is relevant.
+var errNothing = errors.New("lexical: nothing is proposed that could draw on a region")
+
 func all(out []bool) []bool {
 	for i := range out {
 		out[i] = true
@@ -148,6 +159,7 @@ type search struct {
 
 	meant  sense             // of all that the user said
 	senses map[int32][]place // of regions, by the lines of the list
+	names  map[string][]string
 
 	// Of the call that is being explained: whether a region was found, whether
 	// some word is from nowhere, whether that is most of a value, and the words
@@ -174,7 +186,7 @@ func (s *search) value(key string, v any) {
 			s.value(key, e)
 		}
 	case bool: // true says the name, false its negation
-		name := strings.Join(keyWords(key), " ")
+		name := strings.Join(s.name(key), " ")
 		if !v {
 			name = "no " + name
 		}
@@ -187,11 +199,25 @@ func (s *search) value(key string, v any) {
 	}
 }
 
+// maxName is how much of an argument's name is read, in bytes.
+const maxName = 256
+
+// name are the words of an argument's name.
+func (s *search) name(key string) []string {
+	key = key[:min(len(key), maxName)]
+	out, ok := s.names[key]
+	if !ok {
+		out = keyWords(key)
+		s.names[key] = out
+	}
+	return out
+}
+
 // scalar explains one value.
 func (s *search) scalar(key, v string) {
 	seq, dates := dated(v)
 	marked, told, unsaid := s.explain(key, seq, dates)
-	if slices.ContainsFunc(keyWords(key), func(w string) bool { return lists["options"][w] }) {
+	if slices.ContainsFunc(s.name(key), func(w string) bool { return lists()["options"][w] }) {
 		unsaid = 0
 	}
 	for _, w := range seq {
@@ -211,7 +237,7 @@ func (s *search) refer() {
 		return
 	}
 	if n := len(s.q.Requests); n > 0 && strings.HasSuffix(strings.TrimSpace(s.q.Requests[n-1]), "?") &&
-		!slices.ContainsFunc(s.request.words, func(w string) bool { return lists["persons"][w] }) {
+		!slices.ContainsFunc(s.request.words, func(w string) bool { return lists()["persons"][w] }) {
 		return
 	}
 	for r := range s.regions {
@@ -239,7 +265,7 @@ func (s *search) explain(key string, seq []string, dates []date) (marked bool, t
 		if s.spent() {
 			return
 		}
-		if functionWords[seq[i]] && seq[i] != "no" {
+		if isFunction(seq[i]) && seq[i] != "no" {
 			i++ // where a run starts is up to the words that carry meaning
 			continue
 		}
@@ -292,7 +318,7 @@ func (s *search) explain(key string, seq []string, dates []date) (marked bool, t
 // saidSo reports whether the user said all words of a run in other words.
 func (s *search) saidSo(run []string, means [][]meaning) bool {
 	for i, w := range run {
-		if (!functionWords[w] || hasDigit(w)) && known().closest(means[i], s.meant) < same {
+		if (!isFunction(w) || hasDigit(w)) && known().closest(means[i], s.meant) < same {
 			return false
 		}
 	}
@@ -301,13 +327,14 @@ func (s *search) saidSo(run []string, means [][]meaning) bool {
 
 // mentioned reports whether the user said a word of a region.
 func (s *search) mentioned(r int) bool {
-	return slices.ContainsFunc(s.regions[r].words, func(w string) bool { return len(w) >= 4 && !functionWords[w] && len(s.said.at[w]) > 0 })
+	s.work += len(s.regions[r].words)
+	return slices.ContainsFunc(s.regions[r].words, func(w string) bool { return len(w) >= 4 && !isFunction(w) && len(s.said.at[w]) > 0 })
 }
 
 // chosen marks the regions that are why something public was chosen.
 func (s *search) chosen(run []string, means [][]meaning) (yes bool) {
 	for i, w := range run {
-		if functionWords[w] || known().closest(means[i], s.meant) > unrelated {
+		if isFunction(w) || known().closest(means[i], s.meant) > unrelated {
 			continue
 		}
 		_, of := s.closestRegions(means[i], false)
@@ -336,7 +363,8 @@ func (s *search) better(a, b int) bool {
 // shared reports whether a region has a word of an argument's name, in its
 // field's name or in its text, or says something of it.
 func (s *search) shared(key string, r int) bool {
-	name := keyWords(key)
+	name := s.name(key)
+	s.work += len(name)
 	if slices.ContainsFunc(name, func(w string) bool { return len(s.regions[r].at[w]) > 0 }) {
 		return true
 	}
@@ -359,7 +387,7 @@ func telling(run []string, named bool) bool {
 	content := 0
 	for _, w := range run {
 		switch {
-		case functionWords[w]:
+		case isFunction(w):
 		case hasDigit(w) && (len(w) >= 3 || named):
 			return true
 		case !hasDigit(w) && (len([]rune(w)) >= 4 || len(w) == 3 && known().phrases[w] != nil), named:
@@ -374,7 +402,7 @@ func telling(run []string, named bool) bool {
 // tellsAlone reports whether a word from nowhere tells that something is
 // behind it.
 func tellsAlone(w string) bool {
-	return telling([]string{w}, hasDigit(w) && len(w) > 1) && !lists["phrasing"][w]
+	return telling([]string{w}, hasDigit(w) && len(w) > 1) && !lists()["phrasing"][w]
 }
 
 // spokenOf marks the regions that the request speaks of, besides some words:
@@ -407,7 +435,7 @@ func (s *search) spoken(r int, besides map[string]bool) int {
 		n += 2
 	}
 	for w := range s.regions[r].at {
-		if len(w) >= 3 && !functionWords[w] && !besides[w] && len(s.request.at[w]) > 0 {
+		if len(w) >= 3 && !isFunction(w) && !besides[w] && len(s.request.at[w]) > 0 {
 			n++
 		}
 	}

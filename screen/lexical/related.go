@@ -13,6 +13,9 @@ var synonyms string
 // maxPhrase is how many words a phrase of the list has at most, "no" included.
 const maxPhrase = 4
 
+// maxBetween is how many function words may stand within one.
+const maxBetween = 8
+
 // side is on which side of a line a phrase stands.
 type side uint8
 
@@ -67,7 +70,7 @@ func parse(text string) *list {
 
 // add adds a phrase. Two words mean the same either way round: broken wrist.
 func (l *list) add(ws []string, m meaning) {
-	if len(ws) == 2 && !functionWords[ws[0]] && !functionWords[ws[1]] {
+	if len(ws) == 2 && !isFunction(ws[0]) && !isFunction(ws[1]) {
 		l.put([]string{ws[1], ws[0]}, m)
 	}
 	l.put(ws, m)
@@ -89,22 +92,22 @@ func (l *list) put(ws []string, m meaning) {
 // "no"; all of them if that is one word only, as in "out of work".
 func phrase(p string) []string {
 	all := words(p)
-	if ws := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return functionWords[w] && w != "no" }); len(ws) > 1 {
+	if ws := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return isFunction(w) && w != "no" }); len(ws) > 1 {
 		return ws
 	}
 	return all
 }
 
 // meanings calls f with each phrase of the list in a text, and the places of
-// its first and last words. Function words that a phrase lacks may stand in it.
+// its first and last words. A few function words that a phrase lacks may stand in it.
 func (l *list) meanings(ws []string, f func(from, to int, m []meaning)) {
 	var key []byte
 	for i := range ws {
 		key = key[:0]
-		for k, n := i, 0; k < len(ws) && n < maxPhrase; k++ {
+		for k, n := i, 0; k < min(len(ws), i+maxPhrase+maxBetween) && n < maxPhrase; k++ {
 			m, begins := l.phrases[string(append(key, ws[k]...))]
 			if !begins {
-				if n == 0 || !functionWords[ws[k]] || ws[k] == "no" {
+				if n == 0 || !isFunction(ws[k]) || ws[k] == "no" {
 					break
 				}
 				continue

@@ -1,10 +1,13 @@
 package lexical
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // irregular has the stems of forms that no rule makes: broke, feet. Lines of
 // the list such as "break = broke, broken" have them.
-var irregular = func() map[string]string {
+var irregular = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for line := range strings.Lines(synonyms) {
 		if base, forms, ok := strings.Cut(line, "="); ok && line[0] != '#' {
@@ -14,13 +17,13 @@ var irregular = func() map[string]string {
 		}
 	}
 	return out
-}()
+})
 
 // stem takes the endings of inflection from an English word in small letters.
 // Words that are derived from each other (allergy, allergic) are a matter of
 // the list of synonyms: endings of derivation say too little.
 func stem(w string) string {
-	if base := irregular[w]; base != "" {
+	if base := irregular()[w]; base != "" {
 		return base
 	}
 	return regular(w)

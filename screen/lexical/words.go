@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -103,9 +104,9 @@ func dated(s string) (out []string, days []date) {
 			continue
 		}
 		switch n := len(out); {
-		case w == "free" && n > 0 && i > 0 && r.ts[i].start-r.ts[i-1].end == 1 && !functionWords[out[n-1]] && !hasDigit(out[n-1]):
+		case w == "free" && n > 0 && i > 0 && r.ts[i].start-r.ts[i-1].end == 1 && !isFunction(out[n-1]) && !hasDigit(out[n-1]):
 			out = append(out[:n-1], "no", out[n-1])
-		case lists["negative"][w]:
+		case lists()["negative"][w]:
 			out = append(out, "no")
 		case (w == "or" || w == "nor") && n > 1 && out[n-2] == "no":
 			out = append(out, w, "no")
@@ -126,7 +127,7 @@ func shortest(w string) string {
 		}
 		return w
 	}
-	if functionWords[w] {
+	if isFunction(w) {
 		return w
 	}
 	return stem(w)
@@ -221,13 +222,13 @@ func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 // keyWords are the words of a field's or argument's name: [2].homeAddress
 // says home and address.
 func keyWords(field string) []string {
-	return slices.DeleteFunc(words(keyParts.ReplaceAllString(field, "$1 $2")), func(w string) bool { return functionWords[w] || lists["fields"][w] })
+	return slices.DeleteFunc(words(keyParts.ReplaceAllString(field, "$1 $2")), func(w string) bool { return isFunction(w) || lists()["fields"][w] })
 }
 
 var keyParts = regexp.MustCompile(`(\p{Ll})(\p{Lu})|\PL+`)
 
 // lists are the lists of single words, by their names, with their stems.
-var lists = func() map[string]map[string]bool {
+var lists = sync.OnceValue(func() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for line := range strings.Lines(synonyms) {
 		if name, words, ok := strings.Cut(line, ":"); ok && line[0] != '#' {
@@ -238,6 +239,6 @@ var lists = func() map[string]map[string]bool {
 		}
 	}
 	return out
-}()
+})
 
-var functionWords = lists["function"]
+func isFunction(word string) bool { return lists()["function"][word] }

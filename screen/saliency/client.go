@@ -59,12 +59,18 @@ func (c *Client) Features(ctx context.Context, q *screen.Question) ([]Features, 
 	}
 	out := make([]Features, len(a.Regions))
 	for i := range a.Regions {
-		if f := a.Regions[i].Features; f != nil {
+		// Of a region that did not fit, too little is known.
+		if f := a.Regions[i].Features; f != nil && a.Regions[i].Cut == 0 {
 			out[i] = (*[Count]float64)(f)
 		}
 	}
+	if a.OutputCut > 0 {
+		return nil, errCut
+	}
 	return out, nil
 }
+
+var errCut = errors.New("the proposed answer is longer than the endpoint reads")
 
 // errAnswer says that an answer is not what was asked for. It holds nothing of it.
 var errAnswer = errors.New("the endpoint's answer is not about these regions")

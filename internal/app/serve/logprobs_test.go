@@ -24,6 +24,7 @@ func TestAsksForWhatCounts(t *testing.T) {
 	weighs := func(w float64) string {
 		spec := monitor.Default().Spec()
 		spec.Gray.Weights, spec.Gray.Scale = make([]float64, len(spec.Features)), slices.Repeat([]float64{1}, len(spec.Features))
+		spec.White = spec.Gray
 		spec.Gray.Weights[slices.Index(spec.Features, "low_entropy")] = w
 		m, err := monitor.NewModel(spec)
 		if err != nil {
