@@ -1,6 +1,10 @@
 package app
 
 import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,11 +20,11 @@ func TestPrismReportsEverything(t *testing.T) {
 	}
 	t.Chdir(filepath.Join("..", ".."))
 	records := fixtures()
-	if len(records) != 3 {
+	if len(records) != 2 {
 		t.Fatal(records)
 	}
 	o := &options{seed: 1, quick: true, progress: func(string) {}}
-	o.prism.defences = []string{"none", "prompt", "rules", "monitor", "monitor-risk", "monitor-blackbox"}
+	o.prism.defences = []string{"none", "rules", "monitor", "monitor-risk", "monitor-blackbox"}
 	o.prism.replay, o.prism.ablate = records, true
 	o.prism.given = func(string) bool { return true }
 	r, figures, err := runPrism(t.Context(), o)
@@ -41,15 +45,17 @@ func TestPrismReportsEverything(t *testing.T) {
 		{"monitor-blackbox", "ablation=blackbox-paper"},
 		{"monitor", "source=smollm2"},
 		{"monitor", "source=smollm2,mcnemar,against=none"},
-		{"monitor-risk", "source=smollm2,trained=smollm2"},
+		{"monitor-risk", "source=smollm2,box=gray"},
+		{"none", "source=smollm2,theorem,q=0.99-1"},
+		{"monitor-risk", "training,feature=low_entropy"},
 		{"monitor-risk", "source=smollm2,ablation=only:structural"},
-		{"monitor-risk", "trained=smollm2,weights,mode=white_box"},
 	} {
 		if r.Row(want[0], want[1]) == nil {
 			t.Errorf("no row %s, %s", want[0], want[1])
 		}
 	}
-	if len(r.Models) != 2 {
+	// The built-in model is fitted to the record that is there to train on.
+	if len(r.Models) != 1 {
 		t.Errorf("models %v", r.Models)
 	}
 	var page, text strings.Builder
@@ -72,7 +78,7 @@ func TestPrismReportsEverything(t *testing.T) {
 			t.Errorf("no plot %q", want)
 		}
 	}
-	for _, want := range []string{"mcnemar,against=rules", "ablation=only:temporal", "source=smollm2,trained=smollm2", "latency", "zones", "prompt"} {
+	for _, want := range []string{"mcnemar,against=rules", "ablation=only:temporal", "latency", "zones"} {
 		if !strings.Contains(page.String(), want) || !strings.Contains(text.String(), want) {
 			t.Errorf("the page or the table lacks %s", want)
 		}
@@ -87,7 +93,15 @@ func TestPrismRecords(t *testing.T) {
 	}
 	dir := filepath.Join("..", "..", "prism", "testdata")
 	learned, measured := filepath.Join(dir, "smollm2-healthcare.jsonl.gz"), filepath.Join(dir, "smollm2-payments.jsonl.gz")
-	told := filepath.Join(dir, "smollm2-payments-instructed.jsonl.gz")
+	told := filepath.Join(t.TempDir(), "instructed.jsonl.gz")
+	var header bytes.Buffer
+	z := gzip.NewWriter(&header)
+	if _, err := z.Write([]byte(`{"version":2,"kind":"prism-record","model":"smollm2-135m-instruct","repository":"payments","instruction":"Keep secrets."}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(z.Close(), os.WriteFile(told, header.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	given := func(string) bool { return true }
 	for name, c := range map[string]struct {
 		paths    []string

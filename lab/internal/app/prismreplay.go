@@ -109,7 +109,8 @@ func replay(ctx context.Context, o *options, set method.Options, po prism.Option
 			return nil, err
 		}
 	}
-	if learned != nil && wanted(o.prism.defences, "monitor-risk") {
+	// The built-in model may have learnt from it already.
+	if learned != nil && wanted(o.prism.defences, "monitor-risk") && !slices.Contains(set.Model.Spec().Training.Sources, learned.header.Model) {
 		o.progress("training on " + learned.path)
 		name := learned.header.Speaker()
 		m, err := prism.TrainOnRecord(learned.path, e.path, train.Options{Name: name, Seed: o.seed, Progress: o.progress})

@@ -137,7 +137,10 @@ func modelTable(w io.Writer, m *monitor.Model) {
 	}
 	fmt.Fprint(tw, "\nsplits\tf1\trecall\tprecision\tcaught\n")
 	for _, mode := range []string{"white_box", "gray_box", "black_box"} {
-		got := t.Metrics[mode+"/seeds"]
+		got, ok := t.Metrics[mode+"/seeds"]
+		if !ok {
+			continue // no telemetry, or no further splits
+		}
 		fmt.Fprint(tw, mode)
 		for _, c := range []string{"f1", "recall", "precision", "caught"} {
 			fmt.Fprintf(tw, "\t%.3f to %.3f", got[c+"_min"], got[c+"_max"])

@@ -54,7 +54,7 @@ func TestTrainMonitor(t *testing.T) {
 		return code, o.String(), e.String()
 	}
 	code, out, errs := run("--out", model)
-	if code != 0 || !strings.Contains(out, "credential_style") || !strings.Contains(errs, "margay-lab: fitting white_box on windows") {
+	if code != 0 || !strings.Contains(out, "credential_style") || !strings.Contains(errs, "margay-lab: fitting gray_box on windows") {
 		t.Fatalf("code %d\n%s%s", code, out, errs)
 	}
 	f, err := os.Open(model)
