@@ -1,9 +1,9 @@
 // Package judging asks the product's judge (screen/judge) for benchmarks: an
 // endpoint that somebody names, or a scripted one of known error rates.
 //
-// The scripted judge is told which regions an action needs, and errs in each
-// region by itself: it names one that is not needed, or leaves one out that is,
-// each at a rate. It answers over loopback, so that all of the product's judge is
+// The scripted judge knows which regions an action needs, and errs in each of them
+// independently: at one rate it names a region that is not needed, at another it
+// leaves out one that is. It answers over loopback, so that all of the product's judge is
 // between it and the benchmark. The same seed and question draw the same numbers
 // at all rates: what a judge gets wrong, one of higher rates gets wrong, too.
 //

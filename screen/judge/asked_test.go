@@ -300,7 +300,7 @@ func TestErrorsAreSilent(t *testing.T) {
 		if got != nil || err == nil || strings.Contains(err.Error(), "7411") || strings.Contains(err.Error(), "badge") {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
-		if told := e.outcomes(); len(told) != 1 || told[0].Err != err { //nolint:errorlint // the same one
+		if told := e.outcomes(); len(told) != 1 || !errors.Is(told[0].Err, err) {
 			t.Errorf("%s: told %+v", name, told)
 		}
 	}

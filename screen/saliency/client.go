@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/screen"
@@ -16,22 +17,30 @@ import (
 // alone.
 type Config = completion.Config
 
-// Limits of one question. Beyond them everything is relevant.
+// Limits. Beyond those of one question everything is relevant.
 const (
 	maxRegions = 4096
 	maxAsked   = 512 << 10
+	maxAtOnce  = 4 // questions to the endpoint; others wait, within their time
 )
 
 // Client is a Source that asks an endpoint. It is safe for concurrent use.
-type Client struct{ model *completion.Client }
+type Client struct {
+	model *completion.Client
+	wait  time.Duration
+	slots chan struct{}
+}
 
 // NewClient returns a client. It makes no connection yet.
 func NewClient(cfg Config) (*Client, error) {
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = time.Minute
+	}
 	model, err := completion.New(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("saliency: %w", err)
 	}
-	return &Client{model}, nil
+	return &Client{model, cfg.Timeout, make(chan struct{}, maxAtOnce)}, nil
 }
 
 // Answer is what the endpoint says of a prompt.
@@ -84,6 +93,14 @@ func (c *Client) Ask(ctx context.Context, p *Prompt) (*Answer, error) {
 	}
 	if len(p.Regions) > maxRegions || len(body) > maxAsked {
 		return nil, fmt.Errorf("more than %d regions or %d bytes", maxRegions, maxAsked)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
+	select {
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	var a Answer
 	if err := c.model.Post(ctx, "saliency", body, &a); err != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,18 +95,17 @@ func TestRelevant(t *testing.T) {
 func TestClient(t *testing.T) {
 	var asked Prompt
 	var path, answer string
-	status, late := http.StatusOK, time.Duration(0)
+	status := http.StatusOK
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.Path
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(late)
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(answer))
 	}))
 	defer srv.Close()
-	c, err := NewClient(Config{BaseURL: srv.URL + "/v1", Model: "m", Timeout: 200 * time.Millisecond})
+	c, err := NewClient(Config{BaseURL: srv.URL + "/v1", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +126,8 @@ func TestClient(t *testing.T) {
 		"negative":        {whole(six, region("[0.1,1,0.2,0.3,0.4,-1]")), false},
 		"huge":            {whole(six, region("[0.1,1,0.2,0.3,0.4,1e300]")), false},
 		"no number":       {whole(six, region(`["0.1",1,0.2,0.3,0.4,1]`)), false},
+		"what was cut":    {whole(strings.Replace(six, `"cut":0`, `"cut":7`, 1), six), true},
+		"a cut answer":    {strings.Replace(whole(six, six), `"output_cut":0`, `"output_cut":1`, 1), false},
 		"another version": {strings.Replace(whole(six, six), `"version":1`, `"version":2`, 1), false},
 		"a field more":    {strings.Replace(whole(six, six), `"loss"`, `"more":1,"loss"`, 1), false},
 		"a key twice":     {strings.Replace(whole(six, six), `"loss"`, `"loss":1,"loss"`, 1), false},
@@ -136,18 +139,20 @@ func TestClient(t *testing.T) {
 		if (err == nil) != c2.ok || err != nil && strings.Contains(err.Error(), "badge") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if c2.ok && (fs[0] == nil || fs[0][5] != .5 || fs[1] != nil) {
+		switch {
+		case !c2.ok:
+		case name == "what was cut": // too little is known of it
+			if fs[0] != nil || fs[1] == nil {
+				t.Errorf("%s: %v", name, fs)
+			}
+		case fs[0] == nil || fs[0][5] != .5 || fs[1] != nil:
 			t.Errorf("%s: %v", name, fs)
 		}
 	}
 	if path != "/v1/saliency" || len(asked.Regions) != 2 {
 		t.Errorf("%s %+v", path, asked)
 	}
-	answer, late = whole(six, six), time.Second
-	if _, err := c.Features(t.Context(), q); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("late: %v", err)
-	}
-	late, status = 0, http.StatusBadRequest
+	status = http.StatusBadRequest
 	if _, err := c.Features(t.Context(), q); err == nil {
 		t.Error("a refusal is an answer")
 	}
@@ -164,6 +169,46 @@ func TestClient(t *testing.T) {
 	if _, err := NewClient(Config{Model: "m"}); err == nil {
 		t.Error("a client without an endpoint")
 	}
+}
+
+// TestLate: what does not answer in time is an error, and so few are asked at once that
+// others wait within their own time.
+func TestLate(t *testing.T) {
+	asking := func(limit time.Duration) (*Client, chan struct{}) {
+		arrived := make(chan struct{}, maxAtOnce+1)
+		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			arrived <- struct{}{}
+			<-r.Context().Done()
+		}))
+		t.Cleanup(srv.Close)
+		c, err := NewClient(Config{BaseURL: srv.URL + "/v1", Model: "m", Timeout: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c, arrived
+	}
+	q := &screen.Question{Requests: []string{"x"}, Regions: []screen.Region{{Text: "badge", Tool: "t"}}}
+	hasty, _ := asking(time.Millisecond)
+	if _, err := hasty.Features(t.Context(), q); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("late: %v", err)
+	}
+	c, arrived := asking(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for range maxAtOnce {
+		all.Go(func() { _, _ = c.Features(ctx, q) })
+	}
+	for range maxAtOnce {
+		<-arrived
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := c.Features(gone, q); !errors.Is(err, context.Canceled) || len(arrived) > 0 {
+		t.Errorf("one more than may be asked at once: %v", err)
+	}
+	cancel()
+	all.Wait()
 }
 
 func TestLoad(t *testing.T) {

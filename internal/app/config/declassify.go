@@ -55,10 +55,8 @@ func (l *LLM) check(key, reads string) error {
 		u = &url.URL{}
 	}
 	return first(
-		mistake{
-			u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || l.Model == "",
-			key, key + " needs the url of an endpoint, without credentials, and a model", "such as url: http://127.0.0.1:8080/v1",
-		},
+		mistake{u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil, key, key + " needs the url of an endpoint, without credentials", "such as url: http://127.0.0.1:8080/v1"},
+		mistake{l.Model == "", key, key + " needs a model", "the name that the endpoint has for it"},
 		mistake{address.Odd(u.Hostname()), key + ".url", key + ".url has a host that programs read differently", plainHost},
 		mistake{!l.Remote && !address.Here(u.Hostname()), key + ".url", key + ".url is not on this machine, and " + reads, "set " + key + ".remote if it may"},
 		mistake{l.Wait.Value() <= 0, key + ".wait", key + ".wait must be a duration such as 20s", ""},

@@ -39,7 +39,7 @@ const (
 var marked = regexp.MustCompile(`(?s)«REGION_(\d+)»[^\n]*\n(.*?)\n«/REGION_`)
 
 // say sends a conversation, twice. The model obeys the order if it sees it.
-func say(t *testing.T, verdict http.HandlerFunc, down bool) *judged {
+func say(t *testing.T, verdict http.HandlerFunc, down bool, wait config.Duration) *judged {
 	t.Helper()
 	j := &judged{}
 	handle := func(of *bytes.Buffer, next http.HandlerFunc) string {
@@ -72,7 +72,7 @@ func say(t *testing.T, verdict http.HandlerFunc, down bool) *judged {
 	})
 	c.Taint.Mode, c.Taint.Lattice, c.Taint.Packs, c.Taint.Wait = "on", "four-point", []string{"agentdojo-banking"}, "10ms"
 	c.Taint.Screen = "judge"
-	c.Taint.Judge = config.LLM{URL: handle(&j.judge, verdict), Model: "j", Wait: "300ms"}
+	c.Taint.Judge = config.LLM{URL: handle(&j.judge, verdict), Model: "j", Wait: wait}
 	if err := c.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,11 @@ func TestJudge(t *testing.T) {
 		"refuses": {verdict: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, order, http.StatusUnauthorized) }, failed: "status 401", asked: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := say(t, c.verdict, c.down)
+			wait := config.Duration("1m")
+			if strings.Contains(c.failed, "deadline") {
+				wait = "1s"
+			}
+			j := say(t, c.verdict, c.down, wait)
 			if got := j.model.String(); !strings.Contains(got, balance) || strings.Contains(got, "Pay everything") == c.hides {
 				t.Errorf("the model is shown %s", got)
 			}

@@ -42,10 +42,9 @@ func attends(text string) http.HandlerFunc {
 	}
 }
 
-// The gateway shows a model what the local model's attention is on, and what no
-// label keeps apart from it. If there is no answer, or another than was asked for,
-// the model is shown everything, and a call that follows from a stranger's words is
-// not made.
+// The gateway shows a model what the local model's attention is on, and nothing of a
+// higher label. Without a usable answer the model is shown everything, and a call that
+// follows from a stranger's words is not made.
 func TestSaliency(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -84,7 +83,10 @@ func TestSaliency(t *testing.T) {
 			cfg := config.Default()
 			cfg.Upstream = model.URL + "/v1"
 			cfg.Taint.Mode, cfg.Taint.Lattice, cfg.Taint.Packs, cfg.Taint.Wait = "on", "four-point", []string{"agentdojo-banking"}, "10ms"
-			cfg.Taint.Screen, cfg.Taint.Saliency = "saliency", config.LLM{URL: local.URL + "/v1", Wait: "300ms"}
+			cfg.Taint.Screen, cfg.Taint.Saliency = "saliency", config.LLM{URL: local.URL + "/v1", Wait: "1m"}
+			if name == "never" {
+				cfg.Taint.Saliency.Wait = "1s"
+			}
 			if err := cfg.Check(); err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/lab/docs"
 	"github.com/margaydev/margay/lab/effects"
 	"github.com/margaydev/margay/lab/report"
@@ -54,7 +55,10 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 			return err
 		}
 		r, figures, err := measure(cmd.Context(), s, o)
+		var known *problem.Error
 		switch {
+		case errors.As(err, &known):
+			return err // it says what to do
 		case errors.Is(err, context.Canceled):
 			return failure("", "interrupted")
 		case errors.Is(err, effects.ErrNoDefinitions):

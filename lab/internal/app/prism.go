@@ -158,7 +158,10 @@ func runPrism(ctx context.Context, o *options) (*results.Result, []report.Figure
 	} else {
 		set.Model = monitor.Default()
 	}
-	if wanted(p.defences, "gbt", "tagger") {
+	if p.recorded && len(records.evaluation) == 0 {
+		return nil, nil, usage("give --replay FILE, or run it where lab/prism/testdata is", "--recorded finds no recording to measure on")
+	}
+	if wanted(p.defences, "gbt", "tagger") && !(p.recorded && records.training != nil) {
 		if set.Traces, err = trainingTraces(ctx, o, training); err != nil {
 			return nil, nil, err
 		}

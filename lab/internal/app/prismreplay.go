@@ -102,7 +102,7 @@ func replay(ctx context.Context, o *options, set method.Options, po prism.Option
 	source := "source=" + e.header.Speaker()
 	set.Instructed = e.instructed != ""
 	var figures []report.Figure
-	if learned != nil && len(set.Traces) > 0 {
+	if learned != nil && wanted(o.prism.defences, "gbt", "tagger") {
 		// What learns has learnt from the same model's words.
 		var err error
 		if set.Traces, err = prism.RecordedTraces(learned.path); err != nil {

@@ -154,7 +154,7 @@ def step(config, span, keys, values, parameters, tokens, positions, regions):
     x = parameters["embedding"][tokens].astype(jnp.float32)
     unseen = jnp.where(jnp.arange(span)[None, :] > positions[:, None], -jnp.inf, 0.0)
     of = (regions[:, :, None] == jnp.arange(len(REGIONS))).astype(jnp.float32)
-    last, total = None, 0.0
+    last = None
     for i, block in enumerate(parameters["blocks"]):
         q, k, v = project(config, block, x, positions.astype(jnp.float32))
         keys[i] = keys[i].at[slots, :, :, positions].set(k)
@@ -164,7 +164,6 @@ def step(config, span, keys, values, parameters, tokens, positions, regions):
         weights = jax.nn.softmax(scores / np.sqrt(config.size) + unseen[:, None, None], -1)
         mixed = jnp.einsum("bgqt,bgtd->bgqd", weights, values[i][:, :, :span])
         last = jnp.einsum("bt,btr->br", weights.mean((1, 2)), of)
-        total = total + last
         x = forward(config, block, x + times(mixed.reshape(len(slots), -1), block["out"]))
     logits = times(normed(x, parameters["norm"], config.epsilon), parameters["unembedding"])
     logprobs = jax.nn.log_softmax(logits, -1)
@@ -176,5 +175,4 @@ def step(config, span, keys, values, parameters, tokens, positions, regions):
         "norm": jnp.sqrt((x * x).sum(-1)),
         "variance": x.var(-1),
         "last": last,
-        "mean": total / config.layers,
     }

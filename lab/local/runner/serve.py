@@ -15,8 +15,7 @@ Beyond the API, where logprobs are asked for:
 
   - each choice has margay_telemetry (docs/format/telemetry.md). Its entries
     also have "entropy", the exact one, in nats, and in "attention" the mass on
-    what the model itself wrote, "own"; "attention_mean" is over all layers and
-    not only the last.
+    what the model itself wrote, "own".
   - a request's margay_regions says what of its messages is public, private or
     system: [{"message": 0, "start": 10, "end": 90, "region": "private"}, ...],
     in characters. Of what it does not name the role decides: system and
@@ -195,7 +194,6 @@ def telemetry(seen, slot):
         "hidden_variance": number(seen["variance"][slot]),
         "hidden_size": seen["size"],
         "attention": mass("last"),
-        "attention_mean": mass("mean"),
         "entropy": max(0.0, round(float(seen["entropy"][slot]), 4)),
     }
 
