@@ -8,7 +8,6 @@ package act
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -399,10 +398,10 @@ var (
 
 // unnamed matches what leaves such names out, or may: flags, and patterns, which may
 // stand for one file.
-var unnamed = regexp.MustCompile(`[*?\[{]|(?:^|\s)(?:-[A-Za-z0-9]*[hHIozlxABCZTpqc]|-+(?:exec|ok|print|fprint|fls|ls|printf)|--(?:[a-df-hj-z]|ex?[^cx]|in?[^c]))`)
+var unnamed = late(`[*?\[{]|(?:^|\s)(?:-[A-Za-z0-9]*[hHIozlxABCZTpqc]|-+(?:exec|ok|print|fprint|fls|ls|printf)|--(?:[a-df-hj-z]|ex?[^cx]|in?[^c]))`)
 
 // operand matches a word that is no flag and no number.
-var operand = regexp.MustCompile(`^[^-0-9+]`)
+var operand = late(`^[^-0-9+]`)
 
 // namesFiles reports whether a command only shows lines that each name the file
 // that they are about.
@@ -410,10 +409,10 @@ func namesFiles(acts []Act) bool {
 	return !slices.ContainsFunc(acts, func(a Act) bool {
 		words := strings.Fields(a.Text)
 		switch {
-		case a.Effect != effect.Observe || len(words) == 0 || !a.whole() || unnamed.MatchString(a.Text):
+		case a.Effect != effect.Observe || len(words) == 0 || !a.whole() || unnamed().MatchString(a.Text):
 			return true
 		case slices.Contains(passing, a.Program):
-			return slices.ContainsFunc(words[1:], operand.MatchString)
+			return slices.ContainsFunc(words[1:], operand().MatchString)
 		}
 		return !slices.Contains(naming, a.Program)
 	})

@@ -3,7 +3,6 @@ package act
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -55,9 +54,9 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 			switch {
 			case in.builds(&made, command):
 				made.Effect, made.Why = effect.Edit, "it compiles, formats or checks, and runs nothing of the workspace"
-			case made.Program == "cargo" && made.Effect == effect.Reach && inside && made.whole() && offline.MatchString(made.Text):
+			case made.Program == "cargo" && made.Effect == effect.Reach && inside && made.whole() && offline().MatchString(made.Text):
 				made.Effect, made.To, made.Why = effect.Observe, "", "it reads what is there"
-			case made.Program == "git" && made.Effect == effect.Reach && !made.Unknown && made.whole() && asksOrigin.MatchString(made.Text) && !climbs(made.Text):
+			case made.Program == "git" && made.Effect == effect.Reach && !made.Unknown && made.whole() && asksOrigin().MatchString(made.Text) && !climbs(made.Text):
 				made.To = "forge:git"
 			}
 			out = append(append(out, more...), made)
@@ -101,10 +100,12 @@ func (s *Spec) commands(m *Machine, args *document.Tree) []Act {
 	return out
 }
 
+const otherwiseExpr = `(?i)HOST|_TOKEN|_REPO\b|_CONFIG_|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])`
+
 var (
-	otherwise = regexp.MustCompile(`(?i)HOST|_TOKEN|_REPO\b|_CONFIG_|BROWSER=|EDITOR=|PAGER=(?:[^c]|c[^a]|ca[^t]|cat[^ \n])`)
-	elsewhere = regexp.MustCompile(otherwise.String() + `|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
-	saved     = regexp.MustCompile(` (?:-D|--dir|-O|--output)[ =](\S+)`)
+	otherwise = late(otherwiseExpr)
+	elsewhere = late(otherwiseExpr + `|''|""|\\|--hostname|[$` + "`" + `]|<\(|://|(?:-R|--repo)[ =]*[^ /]+/[^ /]+/`)
+	saved     = late(` (?:-D|--dir|-O|--output)[ =](\S+)`)
 )
 
 // keeps reports whether a word of a command leads to what the user keeps for himself
@@ -138,7 +139,7 @@ func (m *Machine) namesTouched(command string) bool {
 func separates(r rune) bool { return strings.ContainsRune(" \t\n\"';|&()<>=:,`{}", r) }
 
 // plainFlags matches the words that such a command may have besides.
-var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags|bench|benchmem|shuffle)|-(?:count|timeout|tags|parallel|shuffle)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false|exact|ignored|include-ignored|no-default-features|features|doc|benches|examples?|no-run|color|test-threads(?:=[0-9]+)?)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
+var plainFlags = late(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[A-Za-z0-9_./:@][A-Za-z0-9_./:@-]*|--|-(?:v|vv|q|s|x|race|short|count|run|timeout|k|n|cover|failfast|json|tags|bench|benchmem|shuffle)|-(?:count|timeout|tags|parallel|shuffle)=[A-Za-z0-9_,]+|-j[0-9]*|--(?:workspace|all|all-features|all-targets|lib|bins|tests?|bin|package|no-fail-fast|release|quiet|verbose|nocapture|locked|offline|check|watch=false|exact|ignored|include-ignored|no-default-features|features|doc|benches|examples?|no-run|color|test-threads(?:=[0-9]+)?)|[0-9]?>(?:&[0-9]|/dev/null)|[0-9]>&[0-9])$`)
 
 // forge looks closer at an act of a forge's client. It is known only where nothing in
 // the command may lead it to another server, and what it downloads are files of
@@ -146,13 +147,13 @@ var plainFlags = regexp.MustCompile(`^(?:[A-Z^](?:[A-Za-z0-9_./|^*-]|\$\|)*\$?|[
 func (m *Machine) forge(a *Act, command string) (more []Act) {
 	client, maybe := strings.CutPrefix(a.To, "forge?")
 	if !maybe { // its words ask the clone's forge alone
-		if otherwise.MatchString(command) {
+		if otherwise().MatchString(command) {
 			a.To = ""
 		}
 		return nil
 	}
 	words := strings.Fields(a.Text)
-	asks := len(words) > 1 && a.whole() && !elsewhere.MatchString(command) && !strings.ContainsAny(a.Text, "@")
+	asks := len(words) > 1 && a.whole() && !elsewhere().MatchString(command) && !strings.ContainsAny(a.Text, "@")
 	for i, w := range words {
 		switch {
 		case i == 0 || !asks:
@@ -170,7 +171,7 @@ func (m *Machine) forge(a *Act, command string) (more []Act) {
 	if !strings.Contains(a.Text, " download") {
 		return nil
 	}
-	for _, to := range saved.FindAllStringSubmatch(a.Text, -1) {
+	for _, to := range saved().FindAllStringSubmatch(a.Text, -1) {
 		more = append(more, edit(m, to[1]))
 	}
 	return append(more, Act{Effect: effect.Edit, Text: a.Text, Why: "it fetches others' files into the workspace", Foreign: true, Anywhere: true})

@@ -2,7 +2,6 @@ package act
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,25 +22,25 @@ const tasks = `(?:build|compile|verify|bench|(?:tests?|checks?|lint|fmt|format|t
 var (
 	// checks matches what builds, tests, checks or formats by its name. Its other words
 	// must be plain, too, and a runner of tasks has one task.
-	checks = regexp.MustCompile(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
+	checks = late(`^(?:mise (?:x|exec) -- )?(?:(?:go|cargo|swift) (?:test|build|check|fmt|vet|clippy|bench|doc|nextest)(?: |$)|` +
 		`(?:just|task|gradle|mvn|dotnet|deno) ` + tasks + `$|make ` + tasks + `(?: -[^ ]*)*$|(?:npm|pnpm|yarn|bun|mise)(?: run)? ` + tasks + `(?: |$)|(?:uv run |poetry run |npx )?(?:pytest|ruff|mypy|eslint|tsc|jest|vitest)(?: |$))`)
 	// code matches a file of code: a task may run one that it is given.
-	code = regexp.MustCompile(`\.(?:[cm]?[jt]sx?|py|sh|rb|pl)$`)
+	code = late(`\.(?:[cm]?[jt]sx?|py|sh|rb|pl)$`)
 	// asking matches what asks a registry of packages, and changes nothing.
-	asking = regexp.MustCompile(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9@._-]*))+$`)
+	asking = late(`^((?:npm|pnpm|yarn|cargo|pip3?|gem) (?:view|info|show|search|tree))(?: (?:--json|--quiet|-q|-[idepL]|--(?:invert|target|depth|limit|edges|duplicates|all-features|workspace)|(?:@[a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9@._-]*))+$`)
 	// updating matches what takes newer ones of the packages that a workspace has.
-	updating = regexp.MustCompile(`^cargo update(?: (?:-p|--package|-w|--workspace|-q|--quiet|--dry-run|[a-z0-9][a-z0-9_-]*(?:@[0-9.]+)?))*$`)
+	updating = late(`^cargo update(?: (?:-p|--package|-w|--workspace|-q|--quiet|--dry-run|[a-z0-9][a-z0-9_-]*(?:@[0-9.]+)?))*$`)
 	// exchanges matches git's exchange with a remote, with flags that change
 	// neither what is exchanged nor how.
-	exchanges = regexp.MustCompile(`^git (?:-C [^ ]+ )?(push|pull|fetch)(?: (?:-u|--set-upstream|-q|--quiet|-v|--verbose|--rebase|--no-rebase|--ff-only|--autostash|-f|--force|--force-with-lease|[A-Za-z0-9_][A-Za-z0-9_.:/-]*))*$`)
+	exchanges = late(`^git (?:-C [^ ]+ )?(push|pull|fetch)(?: (?:-u|--set-upstream|-q|--quiet|-v|--verbose|--rebase|--no-rebase|--ff-only|--autostash|-f|--force|--force-with-lease|[A-Za-z0-9_][A-Za-z0-9_.:/-]*))*$`)
 	// number matches how a forge's client names a pull request or an issue.
-	number = regexp.MustCompile(`^(?:#?[0-9]{1,9}|https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]{1,9})$`)
+	number = late(`^(?:#?[0-9]{1,9}|https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]{1,9})$`)
 	// site matches an address, up to its host.
-	site = regexp.MustCompile(`^(https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?:[/?#][^\s\\@]*)?$`)
+	site = late(`^(https?://[a-z0-9.-]+(?::[0-9]{1,5})?)(?:[/?#][^\s\\@]*)?$`)
 	// others matches folders of packages that others wrote, and import paths.
-	others = regexp.MustCompile(`(?:^|[ /])(?:node_modules|vendor|\.venv|venv|site-packages)(?:[ /]|$)|^go .* [A-Za-z0-9-]+\.[A-Za-z0-9.-]*/`)
+	others = late(`(?:^|[ /])(?:node_modules|vendor|\.venv|venv|site-packages)(?:[ /]|$)|^go .* [A-Za-z0-9-]+\.[A-Za-z0-9.-]*/`)
 	// plainWord matches a subcommand, or the name of a branch.
-	plainWord = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
+	plainWord = late(`^[A-Za-z0-9_][A-Za-z0-9_./-]*$`)
 )
 
 // kind is the kind of a part of a command, whose words and folder are known, in an
@@ -86,12 +85,12 @@ func (m *Machine) kind(a *Act, p *shell.Part) string {
 		return exact + in
 	case a.Effect != effect.Reach:
 		return ""
-	case asking.MatchString(exact) && !a.Unknown && !a.Anywhere:
-		return asking.FindStringSubmatch(exact)[1] + in
-	case updating.MatchString(exact) && !a.Unknown && !a.Anywhere:
+	case asking().MatchString(exact) && !a.Unknown && !a.Anywhere:
+		return asking().FindStringSubmatch(exact)[1] + in
+	case updating().MatchString(exact) && !a.Unknown && !a.Anywhere:
 		return "cargo update" + in
-	case a.Program == "git" && exchanges.MatchString(exact) && !a.Unknown && !a.Anywhere && a.To != "":
-		verb := exchanges.FindStringSubmatch(exact)[1]
+	case a.Program == "git" && exchanges().MatchString(exact) && !a.Unknown && !a.Anywhere && a.To != "":
+		verb := exchanges().FindStringSubmatch(exact)[1]
 		if verb == "push" && (!strings.Contains(a.To, " ") || strings.Contains(a.To, "HEAD")) {
 			return "git push: " + a.To + ", whichever branch is checked out," + in
 		}
@@ -148,8 +147,8 @@ func runs(words []string, exact, in string) string {
 		return builds + in
 	}
 	task := slices.Contains([]string{"npm", "pnpm", "yarn", "bun", "mise"}, words[0])
-	if checks.MatchString(exact) && !others.MatchString(exact) && !climbs(exact) && !strings.Contains(exact, ":::") && !slices.ContainsFunc(words[1:], func(w string) bool {
-		return !plainFlags.MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@") || task && code.MatchString(w) && !strings.Contains(w, "test") && !strings.Contains(w, "spec")
+	if checks().MatchString(exact) && !others().MatchString(exact) && !climbs(exact) && !strings.Contains(exact, ":::") && !slices.ContainsFunc(words[1:], func(w string) bool {
+		return !plainFlags().MatchString(w) || strings.HasPrefix(w, "/") || strings.HasPrefix(w, "@") || task && code().MatchString(w) && !strings.Contains(w, "test") && !strings.Contains(w, "spec")
 	}) {
 		return builds + in
 	}
@@ -181,7 +180,7 @@ func forgeKind(a *Act, words []string, in string) string {
 		return ""
 	}
 	kind, rest := strings.Join(words[:3], " "), words[3:]
-	if len(rest) > 0 && number.MatchString(rest[0]) {
+	if len(rest) > 0 && number().MatchString(rest[0]) {
 		kind, rest = kind+" "+rest[0], rest[1:]
 	}
 	for len(rest) > 0 {
@@ -194,7 +193,7 @@ func forgeKind(a *Act, words []string, in string) string {
 			return ""
 		case slices.Contains([]string{"-t", "--title", "-b", "--body"}, flag) && rest[1] != "": // nothing is read into it
 		case slices.Contains([]string{"-F", "--body-file"}, flag) && rest[1] == "-": // a text that stands in the command
-		case slices.Contains([]string{"-R", "--repo", "-B", "--base", "-H", "--head"}, flag) && plainWord.MatchString(rest[1]):
+		case slices.Contains([]string{"-R", "--repo", "-B", "--base", "-H", "--head"}, flag) && plainWord().MatchString(rest[1]):
 			kind += " " + flag + " " + rest[1]
 		default:
 			return "" // an operand, or one that is not read
@@ -213,7 +212,7 @@ func forced(words []string, in string) string {
 	for _, w := range words[2:] {
 		switch {
 		case w == "--force" || w == "--force-with-lease" || w == "-f":
-		case !plainWord.MatchString(w) || slices.Contains([]string{"main", "master", "trunk", "develop", "release", "production", "HEAD"}, path.Base(w)):
+		case !plainWord().MatchString(w) || slices.Contains([]string{"main", "master", "trunk", "develop", "release", "production", "HEAD"}, path.Base(w)):
 			return ""
 		default:
 			named = append(named, w)
@@ -227,7 +226,7 @@ func forced(words []string, in string) string {
 
 // fetches is the kind of a call that reaches one address.
 func fetches(a *Act) string {
-	if found := site.FindStringSubmatch(a.To); found != nil && a.Effect == effect.Reach {
+	if found := site().FindStringSubmatch(a.To); found != nil && a.Effect == effect.Reach {
 		return "reach " + found[1]
 	}
 	return ""

@@ -2,7 +2,6 @@ package act
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 // builders match commands of toolchains that run none of the code that they work on:
 // go build and go vet do not by design, and a formatter or a reader of scripts has no
 // reason to.
-var builders = regexp.MustCompile(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*` +
+var builders = late(`^(?:go (?:build|vet)(?: (?:-v|-race|\./\.\.\.|\./[A-Za-z0-9_][A-Za-z0-9_./-]*))*|cargo fmt(?: (?:--all|--check|--|-v))*` +
 	`|(?:sh|bash|dash) -n [A-Za-z0-9_][A-Za-z0-9_./-]*|shellcheck(?: (?:-x|-[sSf] [a-z0-9]+|-e [A-Z0-9,]+|[A-Za-z0-9_][A-Za-z0-9_./-]*))+)$`)
 
 // steering are files by which a folder, or one above it, chooses what a toolchain runs
@@ -43,7 +42,7 @@ func (m *Machine) steered() bool {
 // builds reports whether an act of a toolchain runs nothing of the workspace, as it
 // stands: of files that strangers had a part in, those may not be that say what runs.
 func (m *Machine) builds(a *Act, command string) bool {
-	if a.Effect != effect.Run || strings.Contains(command, "=") || !a.whole() || !builders.MatchString(a.Text) || climbs(a.Text) {
+	if a.Effect != effect.Run || strings.Contains(command, "=") || !a.whole() || !builders().MatchString(a.Text) || climbs(a.Text) {
 		return false
 	}
 	if slices.ContainsFunc(strings.Fields(a.Text), func(w string) bool { // go build names its output so
@@ -55,25 +54,25 @@ func (m *Machine) builds(a *Act, command string) bool {
 	if !m.Follows() {
 		return !a.Tainted
 	}
-	return !m.Dirty && !m.steered() && (!a.Tainted || !strings.ContainsAny(command, "$`{(") && !changesFolder.MatchString(command))
+	return !m.Dirty && !m.steered() && (!a.Tainted || !strings.ContainsAny(command, "$`{(") && !changesFolder().MatchString(command))
 }
 
-var changesFolder = regexp.MustCompile(`\b(?:cd|pushd|popd|eval|source)\b|(?:^|\s)(?:-C|\.)\s`)
+var changesFolder = late(`\b(?:cd|pushd|popd|eval|source)\b|(?:^|\s)(?:-C|\.)\s`)
 
 // climbs reports whether a word leads out of the folder that it starts in.
 func climbs(s string) bool { return strings.Contains(strings.ReplaceAll(s, "/...", ""), "..") }
 
 // asksOrigin matches commands of git's that ask what the clone came from.
-var asksOrigin = regexp.MustCompile(`^git (?:fetch(?: (?:-q|-v|--quiet|--verbose|--no-tags|--depth[ =][0-9]+))* origin(?: [A-Za-z0-9_][A-Za-z0-9_./-]*)*|ls-remote(?: (?:-q|-h|-t|--heads|--tags|--refs|--quiet))* origin(?: [A-Za-z0-9_][A-Za-z0-9_./*-]*)*)$`)
+var asksOrigin = late(`^git (?:fetch(?: (?:-q|-v|--quiet|--verbose|--no-tags|--depth[ =][0-9]+))* origin(?: [A-Za-z0-9_][A-Za-z0-9_./-]*)*|ls-remote(?: (?:-q|-h|-t|--heads|--tags|--refs|--quiet))* origin(?: [A-Za-z0-9_][A-Za-z0-9_./*-]*)*)$`)
 
 // offline matches commands of cargo's that read packages and ask nobody for them.
-var offline = regexp.MustCompile(`^cargo (?:metadata|tree)(?: [A-Za-z0-9_.-]+)* (?:--offline|--frozen)(?: [A-Za-z0-9_.-]+)*$|^cargo metadata(?: --format-version[ =]1)? --no-deps(?: --format-version[ =]1)?$`)
+var offline = late(`^cargo (?:metadata|tree)(?: [A-Za-z0-9_.-]+)* (?:--offline|--frozen)(?: [A-Za-z0-9_.-]+)*$|^cargo metadata(?: --format-version[ =]1)? --no-deps(?: --format-version[ =]1)?$`)
 
 // Lines of a result that are nobody's words: what harnesses put around an output, and
 // numbers, dates and hashes.
 var (
-	decoration = regexp.MustCompile(`^(?:Chunk ID: [0-9a-f]{1,16}|Wall time:? [0-9.]{1,20} seconds|Process exited with code -?[0-9]{1,5}|Original token count: [0-9]{1,9}|Output:|Exit code [0-9]{1,3}|Script completed)$`)
-	values     = regexp.MustCompile(`^(?:(?:[0-9][0-9.:%+-]*|[0-9a-f]{40}|[0-9a-f]{64}|true|false|null|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9:]{4,5})|total)(?:\s+|$))+`)
+	decoration = late(`^(?:Chunk ID: [0-9a-f]{1,16}|Wall time:? [0-9.]{1,20} seconds|Process exited with code -?[0-9]{1,5}|Original token count: [0-9]{1,9}|Output:|Exit code [0-9]{1,3}|Script completed)$`)
+	values     = late(`^(?:(?:[0-9][0-9.:%+-]*|[0-9a-f]{40}|[0-9a-f]{64}|true|false|null|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9:]{4,5})|total)(?:\s+|$))+`)
 )
 
 // Bounds of a result that says what its call says.
@@ -85,24 +84,24 @@ const (
 // tells matches commands of gh's that tell a forge something and print the address
 // of it, and told such an address and what gh says beside it.
 var (
-	tells  = regexp.MustCompile(`^gh (?:pr|issue) (?:create|comment|edit|review|ready|close|reopen)(?: |$)`)
-	hosted = regexp.MustCompile(`(?:-R|--repo)[ =]*\S+/\S+/`)
-	told   = regexp.MustCompile(`^(?:https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]+(?:#(?:issuecomment|discussion_r|pullrequestreview)-?[0-9]+)?|Warning: [0-9]{1,6} uncommitted changes?)$`)
+	tells  = late(`^gh (?:pr|issue) (?:create|comment|edit|review|ready|close|reopen)(?: |$)`)
+	hosted = late(`(?:-R|--repo)[ =]*\S+/\S+/`)
+	told   = late(`^(?:https://[a-z0-9.-]+/[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+/(?:pull|issues)/[0-9]+(?:#(?:issuecomment|discussion_r|pullrequestreview)-?[0-9]+)?|Warning: [0-9]{1,6} uncommitted changes?)$`)
 )
 
 // answered reports whether a result is the address of what a command told the clone's
 // forge, and all that strangers could have a part in.
 func answered(acts []Act, command, shown string) bool {
-	if hosted.MatchString(command) {
+	if hosted().MatchString(command) {
 		return false
 	}
 	for i := range acts {
-		if a := &acts[i]; foreign(*a) && (a.Program != "gh" || a.Tainted || !tells.MatchString(a.Text)) {
+		if a := &acts[i]; foreign(*a) && (a.Program != "gh" || a.Tainted || !tells().MatchString(a.Text)) {
 			return false
 		}
 	}
 	for line := range strings.Lines(shown) {
-		if line = strings.TrimSpace(line); line != "" && !decoration.MatchString(line) && !told.MatchString(line) {
+		if line = strings.TrimSpace(line); line != "" && !decoration().MatchString(line) && !told().MatchString(line) {
 			return false
 		}
 	}
@@ -116,13 +115,13 @@ func echoes(command, shown string) bool {
 	phrases, n := 0, 0
 	for line := range strings.Lines(shown) {
 		line = strings.TrimSpace(line)
-		if line == "" || decoration.MatchString(line) {
+		if line == "" || decoration().MatchString(line) {
 			continue
 		}
 		if n++; n > maxValues {
 			return false
 		}
-		line = strings.TrimSpace(line[len(values.FindString(line)):])
+		line = strings.TrimSpace(line[len(values().FindString(line)):])
 		if line == "" {
 			continue
 		}

@@ -2,7 +2,6 @@ package act
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -33,23 +32,23 @@ func (m *Machine) mine(full string) bool {
 func (m *Machine) built(full string) bool { return m.Built != nil && m.Built(full) && m.mine(full) }
 
 // overwrites matches redirections that write all of a file.
-var overwrites = regexp.MustCompile(`^(?:>|>\||&>) [^>]`)
+var overwrites = late(`^(?:>|>\||&>) [^>]`)
 
 // copied and teed match commands that write all of a file.
 var (
-	copied = regexp.MustCompile(`^cp [^-\s]\S* [^-\s]\S*$`)
-	teed   = regexp.MustCompile(`^tee [^-\s]\S*$`)
+	copied = late(`^cp [^-\s]\S* [^-\s]\S*$`)
+	teed   = late(`^tee [^-\s]\S*$`)
 )
 
 // output matches the builds of a program whose file is named.
-var output = regexp.MustCompile(`^(?:go build(?: (?:-v|-race|-trimpath))*|(?:gcc|cc|clang|g\+\+|clang\+\+)(?: (?:-O[0-3s]?|-g|-Wall|-Wextra))*) -o (/[A-Za-z0-9_./-]+)(?: \./[A-Za-z0-9_./-]*| [A-Za-z0-9_][A-Za-z0-9_/-]*\.(?:c|cc|cpp))*$`)
+var output = late(`^(?:go build(?: (?:-v|-race|-trimpath))*|(?:gcc|cc|clang|g\+\+|clang\+\+)(?: (?:-O[0-3s]?|-g|-Wall|-Wextra))*) -o (/[A-Za-z0-9_./-]+)(?: \./[A-Za-z0-9_./-]*| [A-Za-z0-9_][A-Za-z0-9_/-]*\.(?:c|cc|cpp))*$`)
 
 // outputs is the scratch file that an act builds a program into.
 func (m *Machine) outputs(a *Act) (full string, ok bool) {
 	if a.Effect != effect.Run || a.Tainted || !a.whole() || climbs(a.Text) || m.Places == nil {
 		return "", false
 	}
-	found := output.FindStringSubmatch(a.Text)
+	found := output().FindStringSubmatch(a.Text)
 	if found == nil {
 		return "", false
 	}
@@ -80,12 +79,12 @@ func (m *Machine) afterBuild(command string, c shell.Command, on *shell.Machine)
 
 // unless matches what ends a list of commands of which each runs only if those before
 // it succeed.
-var unless = regexp.MustCompile(`;|\n|\|\||(?:^|[^&>])&(?:[^&>]|$)`)
+var unless = late(`;|\n|\|\||(?:^|[^&>])&(?:[^&>]|$)`)
 
 // runsAnyway reports whether a command may run a program also where its first part, the
 // build of that program, fails: what lies there then may be anybody's.
 func runsAnyway(command, name string) bool {
-	at := unless.FindStringIndex(command)
+	at := unless().FindStringIndex(command)
 	if at == nil {
 		return false
 	}
@@ -126,8 +125,8 @@ func (m *Machine) Scratch(s *Spec, args *document.Tree, strangers bool) (out Scr
 		if full, ok := m.outputs(a); ok {
 			out.Built = append(out.Built, full)
 		}
-		whole := len(s.Edits) > 0 && slices.ContainsFunc(args.Top(), func(n string) bool { return n == "content" || n == "contents" }) || a.Program == "" && overwrites.MatchString(a.Text) ||
-			a.Program == "cp" && copied.MatchString(a.Text) || a.Program == "tee" && teed.MatchString(a.Text)
+		whole := len(s.Edits) > 0 && slices.ContainsFunc(args.Top(), func(n string) bool { return n == "content" || n == "contents" }) || a.Program == "" && overwrites().MatchString(a.Text) ||
+			a.Program == "cp" && copied().MatchString(a.Text) || a.Program == "tee" && teed().MatchString(a.Text)
 		if a.Effect == effect.Edit && whole && a.whole() && !strings.HasPrefix(strings.Join(a.Writes, " "), shell.Fresh) && len(a.Writes) == 1 && m.Places.Zone(a.Writes[0]) == workspace.Scratch {
 			out.Whole = append(out.Whole, a.Writes[0])
 		}

@@ -31,63 +31,63 @@ func (a *Act) gitWords() []string {
 // it. The part then counts as one that nobody can tell.
 type doubt struct {
 	programs []string // any of these, or all for none
-	form     *regexp.Regexp
+	form     func() *regexp.Regexp
 	why      string
 }
 
 var doubts = []doubt{
-	{[]string{"awk", "gawk", "mawk", "nawk"}, regexp.MustCompile(`[#\n\\]`), "a comment or a line of the program may hide what it does"},
-	{[]string{"awk", "gawk", "mawk", "nawk"}, regexp.MustCompile(`(?:^| )-[A-Za-z]+f|ARGV`), "its program or its files are named in a way that is not read"},
-	{[]string{"sed"}, regexp.MustCompile(`(?:^| )-[A-Za-z]+[ef](?: |$)`), "its script is named in a way that is not read"},
-	{[]string{"sort", "shuf", "uniq"}, regexp.MustCompile(`(?:^| )-[A-Za-z]+o|(?:^| )-[^ o-] -o|--files0-from`), "it may write or read what its flags name"},
-	{[]string{"cp", "mv", "ln", "install"}, regexp.MustCompile(`(?:^| )-[A-Za-z]*t(?: |$)|(?:^| )-[A-Za-z]+t|--target`), "its target is named in a way that is not read"},
-	{[]string{"bat", "cloc", "ldd", "dc", "dasel", "ugrep", "glow", "gron", "xmllint", "info"}, regexp.MustCompile(``), "its flags may run programs or write files"},
-	{[]string{"tree", "file", "nm", "yq", "date", "xargs", "iconv"}, regexp.MustCompile(`(?:^| )-(?:o|C|s|a|f)|--plugin|--output|--from-file|--file|--arg-file|load`), "its flags may name files or programs"},
-	{[]string{"go"}, regexp.MustCompile(`^go list .*(?:-m|@)`), "it may ask a server for a module"},
-	{[]string{"git"}, regexp.MustCompile(`^git(?: -\S+)* (?:checkout-index|merge-file|bundle|read-tree|init \S|format-patch .*-o|format-patch .*--output)`), "it writes where its arguments say"},
-	{[]string{"diff"}, regexp.MustCompile(`--(?:from|to)-f`), "its files are named in a way that is not read"},
-	{[]string{"caffeinate", "perf"}, regexp.MustCompile(`^caffeinate.* [^-0-9 ]|^perf (?:stat|record|trace|c2c|mem|kvm|lock|sched)`), "it runs a command"},
-	{[]string{"cowsay", "cowthink"}, regexp.MustCompile(` -[A-Za-z]*f`), "its pictures are programs"},
-	{[]string{"tar", "gtar", "bsdtar", "zip"}, regexp.MustCompile(`--rem|--mo|^zip (?:\S+ )*-[A-Za-z]*m`), "it removes what it packs"},
-	{[]string{"direnv", "go"}, regexp.MustCompile(`^direnv (?:allow|permit|grant|edit|reload)|^go bug`), "it lets code run later, or opens a page"},
-	{[]string{"lefthook", "pre-commit", "husky", "hk", "pyenv"}, regexp.MustCompile(`^\S+ (?:install|add|init|set|autoupdate|global|uninstall)`), "it makes hooks or settings, or asks a server"},
-	{[]string{"find"}, regexp.MustCompile(` (?:!|-not|-or?) .*-delete| -delete .* ?-(?:i?name|path|type)`), "which files it removes is named in a way that is not read"},
-	{[]string{"git"}, regexp.MustCompile(`^git .*\barchive .*--rem`), "it asks another repository"},
-	{[]string{"hostname", "mise", "openssl"}, regexp.MustCompile(`^hostname [^-]|^mise (?:(?:config|cfg) (?:set|generate)|uninstall|implode|prune)| -(?:out|engine|writerand|config|provider)`), "it changes a setting or a file, or loads code"},
-	{[]string{"systemctl", "journalctl", "loginctl", "docker", "lsof"}, regexp.MustCompile(`^(?:[a-z]+ctl|docker) (?:\S+ )*(?:-H|--ho|-M|--mach|-c|--conte|--config)|^lsof .*@`), "a flag leads it to another machine"},
-	{[]string{"pip", "pip3", "uv", "poetry", "mise"}, regexp.MustCompile(`--(?:ou|up|la)|^(?:pip3?|poetry) (?:list|show)(?: \S+)* -[a-z]*[oul]`), "it asks a server for newer versions"},
-	{[]string{"gem", "composer", "asdf", "yarn", "tldr", "brew"}, regexp.MustCompile(` -[a-z]*[rbsualo]|--(?:re|bo|so|av|al|la|ou)|^asdf list.all|^yarn info|^tldr|^brew info .*/`), "it may ask a server"},
+	{[]string{"awk", "gawk", "mawk", "nawk"}, late(`[#\n\\]`), "a comment or a line of the program may hide what it does"},
+	{[]string{"awk", "gawk", "mawk", "nawk"}, late(`(?:^| )-[A-Za-z]+f|ARGV`), "its program or its files are named in a way that is not read"},
+	{[]string{"sed"}, late(`(?:^| )-[A-Za-z]+[ef](?: |$)`), "its script is named in a way that is not read"},
+	{[]string{"sort", "shuf", "uniq"}, late(`(?:^| )-[A-Za-z]+o|(?:^| )-[^ o-] -o|--files0-from`), "it may write or read what its flags name"},
+	{[]string{"cp", "mv", "ln", "install"}, late(`(?:^| )-[A-Za-z]*t(?: |$)|(?:^| )-[A-Za-z]+t|--target`), "its target is named in a way that is not read"},
+	{[]string{"bat", "cloc", "ldd", "dc", "dasel", "ugrep", "glow", "gron", "xmllint", "info"}, late(``), "its flags may run programs or write files"},
+	{[]string{"tree", "file", "nm", "yq", "date", "xargs", "iconv"}, late(`(?:^| )-(?:o|C|s|a|f)|--plugin|--output|--from-file|--file|--arg-file|load`), "its flags may name files or programs"},
+	{[]string{"go"}, late(`^go list .*(?:-m|@)`), "it may ask a server for a module"},
+	{[]string{"git"}, late(`^git(?: -\S+)* (?:checkout-index|merge-file|bundle|read-tree|init \S|format-patch .*-o|format-patch .*--output)`), "it writes where its arguments say"},
+	{[]string{"diff"}, late(`--(?:from|to)-f`), "its files are named in a way that is not read"},
+	{[]string{"caffeinate", "perf"}, late(`^caffeinate.* [^-0-9 ]|^perf (?:stat|record|trace|c2c|mem|kvm|lock|sched)`), "it runs a command"},
+	{[]string{"cowsay", "cowthink"}, late(` -[A-Za-z]*f`), "its pictures are programs"},
+	{[]string{"tar", "gtar", "bsdtar", "zip"}, late(`--rem|--mo|^zip (?:\S+ )*-[A-Za-z]*m`), "it removes what it packs"},
+	{[]string{"direnv", "go"}, late(`^direnv (?:allow|permit|grant|edit|reload)|^go bug`), "it lets code run later, or opens a page"},
+	{[]string{"lefthook", "pre-commit", "husky", "hk", "pyenv"}, late(`^\S+ (?:install|add|init|set|autoupdate|global|uninstall)`), "it makes hooks or settings, or asks a server"},
+	{[]string{"find"}, late(` (?:!|-not|-or?) .*-delete| -delete .* ?-(?:i?name|path|type)`), "which files it removes is named in a way that is not read"},
+	{[]string{"git"}, late(`^git .*\barchive .*--rem`), "it asks another repository"},
+	{[]string{"hostname", "mise", "openssl"}, late(`^hostname [^-]|^mise (?:(?:config|cfg) (?:set|generate)|uninstall|implode|prune)| -(?:out|engine|writerand|config|provider)`), "it changes a setting or a file, or loads code"},
+	{[]string{"systemctl", "journalctl", "loginctl", "docker", "lsof"}, late(`^(?:[a-z]+ctl|docker) (?:\S+ )*(?:-H|--ho|-M|--mach|-c|--conte|--config)|^lsof .*@`), "a flag leads it to another machine"},
+	{[]string{"pip", "pip3", "uv", "poetry", "mise"}, late(`--(?:ou|up|la)|^(?:pip3?|poetry) (?:list|show)(?: \S+)* -[a-z]*[oul]`), "it asks a server for newer versions"},
+	{[]string{"gem", "composer", "asdf", "yarn", "tldr", "brew"}, late(` -[a-z]*[rbsualo]|--(?:re|bo|so|av|al|la|ou)|^asdf list.all|^yarn info|^tldr|^brew info .*/`), "it may ask a server"},
 }
 
 // doubted returns why a part is not what the analysis says; empty if it is.
 func (a *Act) doubted(command string) string {
 	for i := range doubts {
 		d := &doubts[i]
-		if slices.Contains(d.programs, a.Program) && d.form.MatchString(a.Text) {
+		if slices.Contains(d.programs, a.Program) && d.form().MatchString(a.Text) {
 			return d.why
 		}
 	}
-	if a.Program == "go" && goVariables.MatchString(command) {
+	if a.Program == "go" && goVariables().MatchString(command) {
 		return "a variable changes what go runs or asks"
 	}
 	return ""
 }
 
 // goVariables matches assignments to variables of go's, but for harmless ones.
-var goVariables = regexp.MustCompile(`\b(?:GO(?:ENV|FLAGS|PROXY|PRIVATE|NOPROXY|NOSUMDB|NOSUMCHECK|INSECURE|SUMDB|TOOLCHAIN|WORK|CACHEPROG|AUTH|VCS|ROOT|PATH|EXPERIMENT|TOOLDIR|GCCFLAGS)|CC|CXX|CGO_[A-Z_]+|PKG_CONFIG[A-Z_]*)=`)
+var goVariables = late(`\b(?:GO(?:ENV|FLAGS|PROXY|PRIVATE|NOPROXY|NOSUMDB|NOSUMCHECK|INSECURE|SUMDB|TOOLCHAIN|WORK|CACHEPROG|AUTH|VCS|ROOT|PATH|EXPERIMENT|TOOLDIR|GCCFLAGS)|CC|CXX|CGO_[A-Z_]+|PKG_CONFIG[A-Z_]*)=`)
 
 // othersWords matches forms of git's by which it shows what others may have written,
 // though no name of theirs is there.
-var othersWords = regexp.MustCompile(`--(?:glob|tags|reflog|all(?:[^o]|$)|remotes|batch|no-index|contents|exclude)|for-each-ref|show-branch|@\{|(?:^| ):/| config .*(?:-f|--file)|ls-remote`)
+var othersWords = late(`--(?:glob|tags|reflog|all(?:[^o]|$)|remotes|batch|no-index|contents|exclude)|for-each-ref|show-branch|@\{|(?:^| ):/| config .*(?:-f|--file)|ls-remote`)
 
 // symbolic matches the flag by which ln makes a link that others follow.
-var symbolic = regexp.MustCompile(` (?:-[A-Za-z]*s|--s)`)
+var symbolic = late(` (?:-[A-Za-z]*s|--s)`)
 
 // saving matches the flag by which a page is saved, behind other letters.
-var saving = regexp.MustCompile(` -[A-Za-z]+[oO] (\S+)`)
+var saving = late(` -[A-Za-z]+[oO] (\S+)`)
 
 // manifests matches commands that change a manifest which they need not name.
-var manifests = regexp.MustCompile(`^(?:go (?:-C \S+ )?mod (?:edit|init)|cargo (?:\+\S+ )?(?:remove|rm|init|new))\b`)
+var manifests = late(`^(?:go (?:-C \S+ )?mod (?:edit|init)|cargo (?:\+\S+ )?(?:remove|rm|init|new))\b`)
 
 // stricter holds a part of a command to what its words may mean besides.
 func (m *Machine) stricter(a *Act, command string) (more []Act) {
@@ -102,7 +102,7 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 	}
 	switch {
 	case a.Program == "git":
-		a.Foreign = a.Foreign || othersWords.MatchString(a.Text)
+		a.Foreign = a.Foreign || othersWords().MatchString(a.Text)
 		if a.Effect == effect.Edit && slices.Contains(words, "--abort") {
 			a.Effect, a.Why = effect.Destroy, "changes that are not committed are lost"
 		}
@@ -110,17 +110,17 @@ func (m *Machine) stricter(a *Act, command string) (more []Act) {
 			more = m.targets(g[2:], a)
 		}
 	case a.Program == "curl" || a.Program == "wget":
-		for _, to := range saving.FindAllStringSubmatch(a.Text, -1) {
+		for _, to := range saving().FindAllStringSubmatch(a.Text, -1) {
 			more = append(more, m.targets(to[1:], a)...)
 		}
-	case a.Effect == effect.Edit && manifests.MatchString(a.Text):
+	case a.Effect == effect.Edit && manifests().MatchString(a.Text):
 		a.Anywhere = true // it changes what builds run, in a file that it does not name
-	case a.Program == "ln" && a.Effect == effect.Edit && symbolic.MatchString(a.Text):
+	case a.Program == "ln" && a.Effect == effect.Edit && symbolic().MatchString(a.Text):
 		a.Effect, a.Why = effect.Persist, "a link leads what is written through it elsewhere"
 	case a.Effect == effect.Edit && len(a.Writes) == 0 && len(words) > 1 && a.Program != "":
 		more = m.targets(words[1:], a)
 	}
-	if slices.Contains(opaque, a.Program) && (m.namesOutside(a.Text) || composed.MatchString(a.Text)) {
+	if slices.Contains(opaque, a.Program) && (m.namesOutside(a.Text) || composed().MatchString(a.Text)) {
 		a.Foreign = true
 	}
 	return more
@@ -152,7 +152,7 @@ func (m *Machine) namesState(a *Act) bool {
 }
 
 // composed matches code that opens a file of which the name does not stand there.
-var composed = regexp.MustCompile(`(?i)(?:open|path|readFile(?:Sync)?)\((?:[^"')]|"[^"]*"[^,)]|'[^']*'[^,)])|glob|listdir|walk`)
+var composed = late(`(?i)(?:open|path|readFile(?:Sync)?)\((?:[^"')]|"[^"]*"[^,)]|'[^']*'[^,)])|glob|listdir|walk`)
 
 // namesOutside reports whether a word may lead to a file that is not the workspace's.
 func (m *Machine) namesOutside(command string) bool {

@@ -1,7 +1,6 @@
 package act
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -60,12 +59,12 @@ var keeping = []string{"add", "commit", "push", "fetch", "branch", "tag", "notes
 var worded = []string{"commit", "tag", "notes", "merge", "revert", "am", "stash", "branch", "worktree", "update-ref", "symbolic-ref", "replace", "remote"}
 
 // creates matches a flag of checkout and switch by which they name a new branch.
-var creates = regexp.MustCompile(`^(?:-[A-Za-z]*[bBcC]|--(?:orphan|create|force-create))`)
+var creates = late(`^(?:-[A-Za-z]*[bBcC]|--(?:orphan|create|force-create))`)
 
 // keepsWords reports whether a command of git's keeps words that it is given, to show
 // them later.
 func keepsWords(command string, words []string) bool {
-	return slices.Contains(worded, command) || slices.Contains([]string{"checkout", "switch"}, command) && slices.ContainsFunc(words, creates.MatchString)
+	return slices.Contains(worded, command) || slices.Contains([]string{"checkout", "switch"}, command) && slices.ContainsFunc(words, creates().MatchString)
 }
 
 // spreading are programs that write parts of what they read to files that nobody

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -148,9 +149,10 @@ var (
 // matches is for values of at most so many bytes that an expression matches from
 // start to end, and of which the rest holds.
 func matches(most int, expr string, also ...func(v string) bool) func(v string) bool {
-	re := regexp.MustCompile(`\A(?:` + expr + `)\z`)
+	// Few of them are needed in a process.
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?:` + expr + `)\z`) })
 	return func(v string) bool {
-		return len(v) <= most && re.MatchString(v) && !slices.ContainsFunc(also, func(is func(v string) bool) bool { return !is(v) })
+		return len(v) <= most && re().MatchString(v) && !slices.ContainsFunc(also, func(is func(v string) bool) bool { return !is(v) })
 	}
 }
 
