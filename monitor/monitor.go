@@ -136,6 +136,10 @@ func (m *Monitor) Next(t *Token) Verdict {
 	return m.scorer.Score(&m.sample)
 }
 
+// Phrase says whether the last token goes on with a value of several words, such
+// as a passphrase: a space does not end what its risk is about.
+func (m *Monitor) Phrase() bool { return m.scan.Phrase() }
+
 // Features are the last token's, in the order of Features; those at the
 // entropy's bound that gave the larger risk.
 func (m *Monitor) Features() *[count]float64 { return &m.sample.Values }

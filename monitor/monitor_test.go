@@ -178,11 +178,21 @@ func TestOverlap(t *testing.T) {
 		for _, p := range tokens {
 			m.Next(&Token{Text: p, Logprob: math.NaN()})
 		}
-		// 11 pieces, so 9 3-grams, of which 8 are in the window; the first
-		// has "is" and is not in the source.
-		if got := m.Features()[ngramOverlap]; got < 0.7 || got > 0.9 {
+		if got := m.Features()[ngramOverlap]; got != 1 {
 			t.Errorf("%q: overlap %g", tokens, got)
 		}
+		// The next word is another one.
+		if m.Next(&Token{Text: " and", Logprob: math.NaN()}); m.Features()[ngramOverlap] != 0 {
+			t.Errorf("%q: overlap %g behind it", tokens, m.Features()[ngramOverlap])
+		}
+	}
+	// A word that goes on otherwise is another word for a part of it, whatever the case.
+	m := Default().New(Options{Source: s, BlackBox: true})
+	for _, p := range []string{"Marmalade", "-on", "-soda", "-jars"} {
+		m.Next(&Token{Text: p, Logprob: math.NaN()})
+	}
+	if got := m.Features()[ngramOverlap]; got < 0.3 || got > 0.7 {
+		t.Errorf("overlap %g of a part", got)
 	}
 	clean := Default().New(Options{Source: s})
 	if got, _ := feed(clean, "Nothing of what was read stands here."); got[ngramOverlap] != 0 {

@@ -19,7 +19,7 @@ func judge(s *session.Session, key flow.StreamKey) *risk {
 		return nil
 	}
 	m := s.Judge()
-	return &risk{judge: m.Next, entropy: m.Entropy, key: key, watch: s.Watch.Judged, acts: s.RiskMode() != session.RiskReport}
+	return &risk{judge: m.Next, phrase: m.Phrase, entropy: m.Entropy, key: key, watch: s.Watch.Judged, acts: s.RiskMode() != session.RiskReport}
 }
 
 // risk judges the tokens of one text and marks what they call for. It judges
@@ -31,8 +31,10 @@ func judge(s *session.Session, key flow.StreamKey) *risk {
 //     word as far as it is still held: a credential is one word, and the risk
 //     may rise late and fall before its end.
 //   - YELLOW masks the same. The space before it stays.
+//   - The words of a passphrase, behind its name, are one word.
 type risk struct {
 	judge   func(*monitor.Token) monitor.Verdict
+	phrase  func() bool                           // whether the last token goes on with a value of several words
 	entropy func() (least, most float64, ok bool) // of the last token
 	trace   *audit.TextTracer
 	key     flow.StreamKey
@@ -93,20 +95,24 @@ func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
 	for lead < len(t.Text) && boundary(t.Text[lead]) {
 		lead++
 	}
-	body := t.Text[lead:]
-	if lead > 0 {
+	body, start := t.Text[lead:], from+int64(lead)
+	switch {
+	case lead > 0 && r.phrase() && strings.Trim(t.Text[:lead], " ") == "":
+		start -= int64(lead)
+	case lead > 0:
 		r.cutting = monitor.Green
-		r.word = from + int64(lead)
+		r.word = start
 	}
 	if body != "" {
-		r.mark(scan, released, from+int64(lead), body, &v)
+		r.mark(scan, released, start, body, &v)
 	}
 	if r.acts {
 		scan.Await(max(r.word, r.at-maxWord))
 	}
 }
 
-// mark marks what a verdict about a token calls for: its body, from start on.
+// mark marks what a verdict about a token calls for: its body, from start on, or
+// from the space before it where that belongs to a phrase.
 func (r *risk) mark(scan *stream.Scanner, released, start int64, body string, v *monitor.Verdict) {
 	end, zone := r.at, v.Zone
 	if zone > r.cutting || zone == monitor.Red {
@@ -115,7 +121,7 @@ func (r *risk) mark(scan *stream.Scanner, released, start int64, body string, v 
 	} else if zone = r.cutting; zone != monitor.Green {
 		// The token may hold the word's end.
 		if i := strings.IndexFunc(body, bounds); i >= 0 {
-			end = start + int64(i)
+			end -= int64(len(body) - i)
 		}
 		r.cut(scan, start, end, zone, v)
 	}
@@ -124,7 +130,7 @@ func (r *risk) mark(scan *stream.Scanner, released, start int64, body string, v 
 		if last < len(body)-1 {
 			r.cutting = v.Zone
 		}
-		r.word = start + int64(last) + 1
+		r.word = r.at - int64(len(body)-last-1)
 	}
 }
 

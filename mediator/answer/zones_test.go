@@ -10,7 +10,8 @@ import (
 	"github.com/margaydev/margay/stream"
 )
 
-// zones judges words of a text by a table and returns what goes on.
+// zones judges words of a text by a table and returns what goes on. A token that
+// ends with an upper-case P is one of a phrase.
 func zones(tokens []string, zone map[string]monitor.Zone, released int64, acts bool) string {
 	cfg := &stream.Config{Replace: func(dst []byte, f *stream.Finding, _ []byte) []byte {
 		if f.Name == monitor.Yellow.String() {
@@ -18,7 +19,9 @@ func zones(tokens []string, zone map[string]monitor.Zone, released int64, acts b
 		}
 		return stream.AppendRedaction(dst, f.Kind)
 	}}
-	r := &risk{acts: acts, judge: func(t *monitor.Token) monitor.Verdict {
+	phrase := false
+	r := &risk{acts: acts, phrase: func() bool { return phrase }, judge: func(t *monitor.Token) monitor.Verdict {
+		phrase = strings.HasSuffix(t.Text, "P")
 		return monitor.Verdict{Zone: zone[strings.TrimSpace(t.Text)]}
 	}}
 	sc := cfg.NewScanner()
@@ -73,6 +76,15 @@ func TestZones(t *testing.T) {
 	if got := zones([]string{"a", " Y", "R", "Y", " c"}, z, -1, true); got != "a [REDACTED:risk] c" {
 		t.Errorf("masked, then redacted: %q", got)
 	}
+	// The words of a phrase are one.
+	for tokens, want := range map[string]string{
+		"a:| b| cP|R| d": "a: [REDACTED:risk] d", "a:| b| cP| xP|R| yP| d": "a: [REDACTED:risk] d",
+		"a:| b| cP| x|R| d": "a: b cP [REDACTED:risk] d", "a:| b|\ncP|R| d": "a: b\n[REDACTED:risk] d",
+	} {
+		if got := zones(strings.Split(tokens, "|"), z, -1, true); got != want {
+			t.Errorf("%q: %q, want %q", tokens, got, want)
+		}
+	}
 	// What is still held of a word goes with it when the model fires.
 	if got := zones([]string{"a", " x", "y", "R", " d"}, z, 0, false); got != "a [REDACTED:risk] d" {
 		t.Errorf("held: %q", got)
@@ -85,7 +97,7 @@ func TestWordsWait(t *testing.T) {
 	green := func(*monitor.Token) monitor.Verdict { return monitor.Verdict{} }
 	for _, acts := range []bool{true, false} {
 		sc := (&stream.Config{}).NewScanner()
-		r := &risk{judge: green, acts: acts}
+		r := &risk{judge: green, phrase: func() bool { return false }, acts: acts}
 		text := ""
 		for _, c := range []struct {
 			token string

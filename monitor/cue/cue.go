@@ -63,6 +63,10 @@ func (s *Scanner) Token(text string) Cues {
 	return Cues{s.seen(s.identifier), s.seen(s.digits), s.seen(s.credential), float64(bits.OnesCount16(s.keywords)) / float64(min(s.now, Window))}
 }
 
+// Phrase says whether what was read ends within a value that may have several
+// words: a space does not end it.
+func (s *Scanner) Phrase() bool { return s.value.phrased() }
+
 func (s *Scanner) seen(in int) bool { return s.now-in < Window }
 
 // Credentials calls found for each word of a text that holds a credential.
@@ -76,7 +80,7 @@ func Credentials(text string, found func(word string)) {
 		s.now++ // a byte is a token here
 		s.next(c)
 		private = (private || s.credential == s.now) && s.denied == denied
-		if ends(c) && !(c == ' ' && s.value.phrased()) {
+		if Ends(c) && !(c == ' ' && s.Phrase()) {
 			if private {
 				found(text[from:i])
 			}
@@ -88,8 +92,8 @@ func Credentials(text string, found func(word string)) {
 	}
 }
 
-// ends says whether c parts what is private from what is not.
-func ends(c byte) bool {
+// Ends says whether c parts what is private from what is not.
+func Ends(c byte) bool {
 	return ClassOf(c) == Space || ClassOf(c) == Newline || wordEnds[c] || c == '@'
 }
 

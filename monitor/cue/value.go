@@ -170,7 +170,7 @@ func (v *value) connect(c byte, last uint64) {
 	case c == '=', c == ':', c == '|', c == '`', c == '>' && (tail(last, "->") || tail(last, "=>")),
 		c == ' ' && (tail(last, " is ") || tail(last, " was ") || tail(last, " to ")),
 		c == ' ' && v.distance == 1 && (tail(last, "earer ") || tail(last, "EARER ")):
-		v.state, v.lines, v.direct = expected, 0, c != ' '
+		v.state, v.lines, v.direct = expected, 0, c != ' ' || v.part
 		v.quoted = v.part && (c == '|' || c == '>' || c == ':')
 	case c == '\n', v.distance > connectorWithin, tail(last, ". "), tail(last, "; "):
 		v.state = nowhere
