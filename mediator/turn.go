@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/altered"
@@ -25,6 +26,35 @@ type Prompt struct {
 	Tools        []flow.OfferedTool
 	// Elsewhere: the server keeps a part of the conversation.
 	Elsewhere bool
+}
+
+// whole reports whether all that the model is shown is text of the request: no
+// picture and no file, nothing that the server keeps or looks up itself, and no
+// member of a message that is not known to be its text or a name.
+func (p *Prompt) whole() bool {
+	if p.Elsewhere || slices.ContainsFunc(p.Tools, func(t flow.OfferedTool) bool { return t.Server }) ||
+		slices.ContainsFunc(p.Turns, func(t flow.Turn) bool { return t.Kept || t.Foreign }) {
+		return false
+	}
+	return !slices.ContainsFunc(p.Texts, func(t flow.Text) bool {
+		return t.Opaque != "" || t.Role != "" && t.Role != flow.RoleAssistant && !plainly[lastOf(t.Path())]
+	})
+}
+
+// plainly are the members of a message that have its text, and names of messages,
+// tools and calls.
+var plainly = map[string]bool{
+	"content": true, "text": true, "output": true, "instructions": true, "system": true, "input": true,
+	"name": true, "id": true, "call_id": true, "tool_call_id": true, "tool_use_id": true,
+}
+
+// lastOf is the last member of a path; empty where the text is a member's name.
+func lastOf(path string) string {
+	if strings.HasSuffix(path, "{}") {
+		return ""
+	}
+	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
+	return name
 }
 
 // Turn is a request to a model that was decided about, and what the model
@@ -54,6 +84,7 @@ func (s *Session) Prompt(ctx context.Context, p *Prompt) *Turn {
 	if t.Denied() || !p.Conversation && !p.Elsewhere {
 		return t
 	}
+	s.s.Shown.Whole(p.whole)
 	parts := map[int]*flow.Text{}
 	for i := range p.Texts {
 		if x := &p.Texts[i]; x.ID >= 0 {

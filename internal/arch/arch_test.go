@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"secret/rarity":        {},
 	"secret/plausible":     {"secret/rarity"},
 	"secret/canon":         {},
+	"secret/origin":        {},
 	"secret/spoken":        {},
 	"secret/recognise":     {"internal/ahocorasick", "internal/dfa", "internal/idnumber", "secret", "secret/plausible"},
 	"secret/recognise/own": {"secret", "secret/recognise"},
@@ -118,12 +119,12 @@ var allowed = map[string][]string{
 	"declassify/rubriclint": {"declassify/bound", "declassify/smt", "flow", "rubric", "rubric/lint"},
 	// L4
 	"mediator":          {"flow", "mediator/altered", "mediator/answer", "mediator/disclose", "mediator/session", "mediator/step", "secret", "taint/clear"},
-	"mediator/answer":   {"flow", "mediator/altered", "mediator/audit", "mediator/session", "monitor", "secret", "stream", "taint/clear"},
+	"mediator/answer":   {"flow", "mediator/altered", "mediator/audit", "mediator/session", "monitor", "secret", "secret/recognise", "stream", "taint/clear"},
 	"mediator/altered":  {"flow", "internal/recent", "mediator/audit"},
 	"mediator/places":   {"secret", "taint/act", "taint/effect", "taint/workspace"},
 	"mediator/commit":   {"flow"},
 	"mediator/disclose": {"confirm", "declassify", "declassify/known", "declassify/rule", "declassify/schema", "flow", "internal/strictjson", "mediator/altered", "mediator/audit", "mediator/session", "rubric", "secret", "secret/recognise", "stream"},
-	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document", "taint/quote"},
+	"mediator/session":  {"confirm", "flow", "internal/recent", "label", "mediator/altered", "mediator/audit", "mediator/commit", "monitor", "secret", "secret/origin", "secret/recognise", "stream", "stream/cut", "taint", "taint/clear", "taint/document", "taint/quote"},
 	"mediator/step":     {"confirm", "flow", "internal/recent", "label", "mediator/audit", "mediator/session", "secret", "taint", "taint/act", "taint/clear", "taint/document", "taint/effect", "taint/observe", "taint/wish"},
 	"mediator/audit":    {"flow", "monitor", "secret", "stream"},
 	// beside L5

@@ -188,8 +188,7 @@ func (o *Options) room() int { return max(o.MaxHeld, 1) }
 // Open starts to mediate a streamed answer.
 func Open(ctx context.Context, s *session.Session, opt Options) *Stream {
 	g := &Stream{s: s, ctx: ctx, opt: opt, room: rooms.Get().(*room), text: map[flow.StreamKey]*text{}, calls: map[int]*calls{}}
-	g.cfg = s.Scan(flow.Generate, nil, nil)
-	g.cfg.HoldURLs = !s.Observes()
+	g.cfg = config(s, nil)
 	g.trace = s.Trace.Answer()
 	if opt.Hold {
 		g.hold = opt.room()

@@ -106,8 +106,7 @@ func Look(ctx context.Context, s *session.Session, calls Calls, a *Whole) Looked
 			if t.Opaque != "" {
 				continue
 			}
-			cfg := s.Scan(flow.Generate, t, nil)
-			cfg.HoldURLs = !s.Observes()
+			cfg := config(s, t)
 			var edited []byte
 			var found []stream.Finding
 			seen := trace.Whole(t.Field, t.Text, i)

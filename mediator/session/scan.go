@@ -133,11 +133,11 @@ func (s *Session) RiskMode() RiskMode {
 
 // Show notes what the model is shown, to know it again in the answer.
 func (s *Session) Show(texts []flow.Text) {
-	if s.RiskMode() == RiskOff {
-		return
-	}
 	for i := range texts {
-		s.shown().Add(texts[i].Text)
+		s.Shown.Add(texts[i].Text)
+		if s.RiskMode() != RiskOff {
+			s.shown().Add(texts[i].Text)
+		}
 	}
 }
 
@@ -164,10 +164,7 @@ func (s *Session) scrubbed(text string) string {
 		return ""
 	}
 	const longest = 256
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "")
-	}
-	return s.mask(s.snap, s.Trajectory, text)
+	return s.mask(s.snap, s.Trajectory, strings.ToValidUTF8(text[:min(len(text), longest)], ""))
 }
 
 // Masker returns what replaces, in any text, the credentials and registered

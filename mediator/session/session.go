@@ -28,6 +28,7 @@ import (
 	"github.com/margaydev/margay/mediator/commit"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/origin"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -297,6 +298,8 @@ type Session struct {
 	Now    time.Time // when it was opened
 	Watch  Watch
 	Trace  audit.Tracer
+
+	Shown origin.Shown // what the model is shown
 
 	Quotes *Quotes  // of what models said to the caller; nil where labels are not looked at
 	said   [][]byte // rows of quotes that are not yet in the store

@@ -60,7 +60,10 @@ func FilledIn(v []byte) bool {
 
 // published matches the beginnings of what is made to be public: publishable
 // keys, SSH public keys, encoded images, certificates, archives.
-var published = expression(`^(?:pk_(?:live|test)_|kid-|ssh-|AAAA[A-E]|R0lGOD|iVBORw0|/9j/|MII[A-Z]|JVBERi|UklGR|H4sI|UEsDB|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7})`)
+var published = expression(`^(?:pk_(?:live|test)_|kid-|ssh-|AAAA[A-E]|R0lGOD|iVBORw0|/9j/|MII[A-Z]|JVBERi|UklGR|H4sI|UEsDB|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}` +
+	// An address without a user, and the region of a cloud.
+	`|(?:amqps?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|kafka|nats|mqtts?|ldaps?|smtps?|s3|gs)://[^@?]*$` +
+	`|(?:us|eu|ap|sa|ca|me|af|cn|il|mx)-(?:gov-)?(?:north|south|east|west|central){1,2}-?\d[a-z]?$)`)
 
 // NotPublic is the least that a value asks of a rule that goes by names.
 func NotPublic(before, v []byte) bool {
