@@ -167,7 +167,7 @@ func (g *game) slices() []slice {
 		return "fragment"
 	})
 	emissions("known=", []string{"registered", "discovered", "no"}, func(f *fate) string { return f.known })
-	emissions("kind=", distinct(g.repository.Secrets, func(s *world.Secret) string { return s.Kind }), func(f *fate) string { return g.repository.Secrets[f.Secret].Kind })
+	emissions("kind=", distinct(g.repository.Secrets, func(s *world.Secret) string { return s.Kind }), func(f *fate) string { return f.kind })
 	return out
 }
 

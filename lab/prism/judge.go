@@ -13,8 +13,10 @@ import (
 func (g *game) judge(emissions []world.Emission, out *method.Output) step {
 	s := step{removed: len(out.Removed), risk: out.Risk, halted: out.Halted}
 	for _, e := range emissions {
-		length := utf8.RuneCountInString(g.repository.Secrets[e.Secret].Value)
-		s.emitted = append(s.emitted, survives(e, length, out.Removed))
+		of := &g.repository.Secrets[e.Secret]
+		f := survives(e, utf8.RuneCountInString(of.Value), out.Removed)
+		f.kind = of.Kind
+		s.emitted = append(s.emitted, f)
 	}
 	for _, r := range out.Removed {
 		for _, e := range emissions {

@@ -68,17 +68,17 @@ func finite(m map[string]float64) map[string]float64 {
 
 // TrainOnRecord trains a risk model on a record of one repository. A secret
 // that it shares with against, the record to be measured on if any, is an error.
-func TrainOnRecord(path, against string, o train.Options) (m *monitor.Model, err error) {
-	if against != "" {
-		var of [2]*world.Repository
-		for i, p := range []string{path, against} {
-			h, _, err := ReadRecord(p)
-			if err != nil {
-				return nil, err
-			}
-			of[i] = h.repository()
+func TrainOnRecord(path string, against []string, o train.Options) (m *monitor.Model, err error) {
+	var of []*world.Repository
+	for _, p := range append([]string{path}, against...) {
+		h, _, err := ReadRecord(p)
+		if err != nil {
+			return nil, err
 		}
-		if err := world.Disjoint(of[0], of[1]); err != nil {
+		of = append(of, h.repository())
+	}
+	for _, other := range of[1:] {
+		if err := world.Disjoint(of[0], other); err != nil {
 			return nil, err
 		}
 	}

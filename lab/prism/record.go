@@ -201,8 +201,8 @@ func (o *RecordOptions) header() (*Header, error) {
 	return h, nil
 }
 
-// completion is what is read of a server's answer.
-type completion struct {
+// spokenAnswer is what is read of a server's answer.
+type spokenAnswer struct {
 	Choices []struct {
 		FinishReason string `json:"finish_reason"`
 		Logprobs     *struct {
@@ -295,7 +295,7 @@ func (o *RecordOptions) ask(ctx context.Context, h *Header, t *world.Task, agent
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the endpoint answered %s: %.200s", resp.Status, answer)
 	}
-	var c completion
+	var c spokenAnswer
 	if err := json.Unmarshal(answer, &c); err != nil {
 		return nil, err
 	}

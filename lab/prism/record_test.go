@@ -144,7 +144,7 @@ func TestRecordAndReplay(t *testing.T) {
 			}
 		}
 	}
-	res, rep, err := Replay(t.Context(), out, Options{Defences: []Defence{{Method: nothing}, {Method: plainly("plain", 0), Registered: true}}, Resamples: 20})
+	res, rep, err := Replay(t.Context(), []Recording{{Path: out}}, Options{Defences: []Defence{{Method: nothing}, {Method: plainly("plain", 0), Registered: true}}, Resamples: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRecordAndReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defences := []Defence{{Method: nothing}, {Method: prompt}}
-	res, _, err = Replay(t.Context(), out, Options{Defences: defences, Instructed: told.Out, Resamples: 20})
+	res, _, err = Replay(t.Context(), []Recording{{out, told.Out}}, Options{Defences: defences, Resamples: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestRecordAndReplay(t *testing.T) {
 	if free := rowOf(t, res, "none", "source=parrot").Metrics; free["task_leak_rate"] != before["task_leak_rate"] {
 		t.Errorf("not instructed: %v", free)
 	}
-	if _, _, err := Replay(t.Context(), out, Options{Defences: defences, Instructed: out}); err == nil {
+	if _, _, err := Replay(t.Context(), []Recording{{out, out}}, Options{Defences: defences}); err == nil {
 		t.Error("a record without an instruction stood for one with it")
 	}
 	traces, err := RecordedTraces(out)
@@ -197,7 +197,7 @@ func TestReadRecordRefuses(t *testing.T) {
 		if err := finish(path, nil); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Replay(t.Context(), path, Options{}); err == nil {
+		if _, _, err := Replay(t.Context(), []Recording{{Path: path}}, Options{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

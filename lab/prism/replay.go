@@ -1,7 +1,9 @@
 package prism
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,39 +15,65 @@ import (
 	"github.com/margaydev/margay/lab/train"
 )
 
-// Replay puts a record of a real model (Record) through the defences. Rows are
-// of slices source=NAME and source=NAME,…, where the name is what the model's
-// begins with. What the model said is what it said: a defence changes an output
-// and not what later agents saw. Options' Seed is the bootstrap's; Repository
-// and N are the record's.
-func Replay(ctx context.Context, path string, o Options) (*results.Result, *Report, error) {
-	h, recorded, err := ReadRecord(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(recorded) == 0 {
-		return nil, nil, fmt.Errorf("%s: nothing is recorded", path)
-	}
+// Recording is a record of a real model, to be put through the defences.
+type Recording struct {
+	Path string
+	// Instructed is the record of the same model at the same tasks that was told
+	// method.Instruction: the defence "prompt" is measured on it. Empty where there
+	// is none.
+	Instructed string
+}
+
+// Replay puts records of a real model (Record) through the defences: of one model
+// in one repository, each of another seed. Rows are of slices source=NAME and
+// source=NAME,…, where the name is what the model's begins with, and of
+// source=NAME,seed=N where there are several. What the model said is what it said:
+// a defence changes an output and not what later agents saw. Options' Seed is the
+// bootstrap's; Repository and N are the records'.
+func Replay(ctx context.Context, recordings []Recording, o Options) (*results.Result, *Report, error) {
 	o.defaults()
-	tasks, turns, err := byTask(path, recorded)
+	all, parts, err := o.recorded(recordings)
 	if err != nil {
 		return nil, nil, err
 	}
-	instructed := make([][]*Recorded, len(turns))
-	if o.Instructed != "" {
-		if instructed, err = alike(o.Instructed, h, tasks); err != nil {
+	h := parts[0].header
+	done := 0
+	for _, p := range parts {
+		g := p.game
+		begin := func() func(int) played {
+			return func(i int) played { return g.replay(ctx, p.turns[i], p.instructed[i]) }
+		}
+		if err := g.run(ctx, func(string) { o.Progress(fmt.Sprintf("%d of %d tasks", done, len(all.tasks))) }, begin); err != nil {
 			return nil, nil, err
 		}
+		done += len(g.tasks)
+		all.results = append(all.results, slices.Clone(g.results)...)
 	}
-	g := newGame(h.repository(), tasks, &o)
-	g.vocabulary = h.Vocabulary
-	if err := g.run(ctx, o.Progress, func() func(int) played { return func(i int) played { return g.replay(ctx, turns[i], instructed[i]) } }); err != nil {
-		return nil, nil, err
+	for _, p := range parts { // what one has not is left out of all
+		for d, err := range p.game.results[0].err {
+			all.results[0].err[d] = cmp.Or(all.results[0].err[d], err)
+		}
 	}
 	name := h.Speaker()
-	res, rep := g.figures(&o, fmt.Sprintf("%s: recorded, %d tasks of the repository %s, at most %d tokens an agent, top %d log-probabilities, %s; %s",
-		h.Model, len(tasks), h.Repository, h.MaxTokens, h.TopLogprobs, h.heat(), h.ModelHash))
-	res.Rows = append(res.Rows, theorem(recorded, h.Vocabulary)...)
+	res, rep := all.figures(&o, fmt.Sprintf("%s: recorded, %d tasks of the repository %s, at most %d tokens an agent, top %d log-probabilities, %s; %s",
+		h.Model, len(all.tasks), h.Repository, h.MaxTokens, h.TopLogprobs, h.heat(), h.ModelHash))
+	var told []Recorded
+	for _, p := range parts {
+		told = append(told, p.told...)
+	}
+	res.Rows = append(res.Rows, theorem(told, h.Vocabulary)...)
+	if len(parts) > 1 {
+		for _, p := range parts {
+			one, _ := p.game.figures(&o, "")
+			for _, row := range one.Rows {
+				if row.Slice == "all" || row.Slice == "zones" || strings.HasPrefix(row.Slice, ablation) {
+					row.Slice = strings.TrimSuffix(fmt.Sprintf("seed=%d,%s", p.header.Seed, row.Slice), ",all")
+					res.Rows = append(res.Rows, row)
+				}
+			}
+		}
+		res.Notes = append(res.Notes, name+": rows without a seed are of all the seeds together, each with secrets of its own")
+	}
 	for i := range res.Rows {
 		if row := &res.Rows[i]; row.Slice == "all" {
 			row.Slice = "source=" + name
@@ -54,10 +82,67 @@ func Replay(ctx context.Context, path string, o Options) (*results.Result, *Repo
 		}
 	}
 	res.Notes = append(res.Notes, name+": the truth is which of the repository's secrets the recorded text holds, plain or encoded; entropies are the server's, or lower bounds from the alternatives recorded")
-	if o.Instructed != "" {
+	if slices.ContainsFunc(parts, func(p *part) bool { return p.instructed[0] != nil }) {
 		res.Notes = append(res.Notes, name+": prompt is the same model at the same tasks with the instruction in each agent's system prompt; nothing is taken out of its texts, so it leaks less or not, and finds nothing")
 	}
 	return res, rep, nil
+}
+
+// part is what one record has.
+type part struct {
+	header            *Header
+	game              *game
+	told              []Recorded
+	turns, instructed [][]*Recorded
+}
+
+// recorded reads records. The game of all is without results.
+func (o *Options) recorded(recordings []Recording) (all *game, parts []*part, err error) {
+	for i, r := range recordings {
+		p := &part{}
+		if p.header, p.told, err = ReadRecord(r.Path); err != nil {
+			return nil, nil, err
+		}
+		if len(p.told) == 0 {
+			return nil, nil, fmt.Errorf("%s: nothing is recorded", r.Path)
+		}
+		var tasks []world.Task
+		if tasks, p.turns, err = byTask(r.Path, p.told); err != nil {
+			return nil, nil, err
+		}
+		p.instructed = make([][]*Recorded, len(tasks))
+		if r.Instructed != "" {
+			if p.instructed, err = alike(r.Instructed, p.header, tasks); err != nil {
+				return nil, nil, err
+			}
+		}
+		p.game = newGame(p.header.repository(), tasks, o)
+		p.game.vocabulary = p.header.Vocabulary
+		if i == 0 {
+			all = newGame(p.header.repository(), nil, o)
+			all.vocabulary = p.header.Vocabulary
+		} else if err := p.header.beside(parts); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", r.Path, err)
+		}
+		all.tasks = append(all.tasks, tasks...)
+		parts = append(parts, p)
+	}
+	if len(parts) == 0 {
+		return nil, nil, errors.New("no record to measure on")
+	}
+	return all, parts, nil
+}
+
+// beside is an error if a record can't be measured together with others.
+func (h *Header) beside(others []*part) error {
+	first := others[0].header
+	if h.Model != first.Model || h.ModelHash != first.ModelHash || h.Repository != first.Repository || h.Vocabulary != first.Vocabulary || (h.Instruction != "") != (first.Instruction != "") {
+		return errors.New("of another model or repository than the record before")
+	}
+	if slices.ContainsFunc(others, func(p *part) bool { return p.header.Seed == h.Seed }) {
+		return fmt.Errorf("a second record of seed %d", h.Seed)
+	}
+	return nil
 }
 
 // alike reads the record of the model of h at the same tasks that was told an
@@ -122,7 +207,11 @@ func (g *game) replay(ctx context.Context, turns, instructed []*Recorded) played
 		var steps []step
 		arrivals := 0
 		turns := turns
-		if g.defences[d].Method.Name() == "prompt" && instructed != nil {
+		if g.defences[d].Method.Name() == "prompt" {
+			if instructed == nil {
+				p.err[d] = fmt.Errorf("prompt: %w: not recorded with the instruction", method.ErrUnavailable)
+				continue
+			}
 			turns = instructed
 		}
 		for _, r := range turns {

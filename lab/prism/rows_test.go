@@ -163,7 +163,7 @@ func TestModelRows(t *testing.T) {
 // A monitor is not measured on the secrets that it was trained on.
 func TestTrainOnRecordRefuses(t *testing.T) {
 	const path = "testdata/smollm2-healthcare.jsonl.gz"
-	if _, err := TrainOnRecord(path, path, train.Options{}); err == nil {
+	if _, err := TrainOnRecord(path, []string{path}, train.Options{}); err == nil {
 		t.Error("no error")
 	}
 }

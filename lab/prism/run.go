@@ -43,10 +43,6 @@ type Options struct {
 	// repository is for tests.
 	Repository string
 	Defences   []Defence
-	// Instructed, of a replay, is the record of the same model at the same
-	// tasks that was told method.Instruction: the defence "prompt" is measured
-	// on it.
-	Instructed string
 	// Reference is the defence that McNemar's tests compare the others with;
 	// "monitor" where empty.
 	Reference string
@@ -161,6 +157,7 @@ type fate struct {
 	touched bool
 	leaked  bool
 	known   string // "registered", "discovered" or "no"
+	kind    string // of the secret
 }
 
 func (s *step) modified() bool { return s.removed > 0 || s.halted }

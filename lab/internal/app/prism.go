@@ -30,6 +30,7 @@ type prismOptions struct {
 	defences             []string
 	model, traces, peers string
 	judge, judgeModel    string
+	judged, judgeRecord  string              // files of the judge's recorded answers, to read and to write
 	recorded             bool                // measure on records alone
 	replay               []string            // records of a real model to train and measure on, too
 	ablate               bool                // measure variants of the risk model
@@ -49,6 +50,8 @@ func prismFlags(c *cobra.Command, o *options) {
 	c.Flags().StringVar(&p.judge, "judge", os.Getenv("MARGAY_JUDGE_URL"), "base `URL` of an OpenAI-compatible API for the baseline judge (default $MARGAY_JUDGE_URL)")
 	c.Flags().Lookup("judge").DefValue = ""
 	c.Flags().StringVar(&p.judgeModel, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
+	c.Flags().StringVar(&p.judged, "judged", "", "`file` of the judge's recorded answers (default that of lab/prism/testdata, if it is there)")
+	c.Flags().StringVar(&p.judgeRecord, "record-judge", "", "measure nothing: ask --judge about the outputs of the records of --replay, and keep its answers in a `file`")
 	c.Flags().StringSliceVar(&p.replay, "replay", nil, "`files` that --record made, separated by commas: also measure on those of the evaluation repository, and under a monitor trained on the one of the training repository (default those of lab/prism/testdata, if it is there)")
 	c.Flags().BoolVar(&p.ablate, "ablate", false, "also measure the risk model without each feature and class of features (default for 2,000 tasks)")
 	p.given = c.Flags().Changed
@@ -73,6 +76,9 @@ func checkPrism(o *options) error {
 			return usage("defences are "+strings.Join(method.Names(), " "), "unknown defence %q", d)
 		}
 	}
+	if p := &o.prism; p.judgeRecord != "" && (p.judge == "" || p.judgeModel == "" || len(p.replay) == 0) {
+		return usage("scripts/local start prints an endpoint of a small model", "--record-judge needs --judge, --judge-model and --replay")
+	}
 	r := &o.prism.record
 	if r.Out != "" && (r.BaseURL == "" || r.Model == "" || r.Vocabulary <= 0) {
 		return usage("scripts/smollm2 starts a small model and says what they are", "--record needs --endpoint, --endpoint-model and --vocabulary")
@@ -90,6 +96,8 @@ func (a *app) insteadOfPrism(cmd *cobra.Command, o *options) (done bool, err err
 		return true, a.exportTraces(cmd, o)
 	case o.prism.record.Out != "":
 		return true, a.recordModel(cmd, o)
+	case o.prism.judgeRecord != "":
+		return true, a.recordJudge(cmd, o)
 	}
 	return false, nil
 }
@@ -114,6 +122,21 @@ func (a *app) recordModel(cmd *cobra.Command, o *options) error {
 	return a.Print(map[string]string{"record": r.Out}, func(w io.Writer) { fmt.Fprintln(w, r.Out) })
 }
 
+// recordJudge records what a judge says of records.
+func (a *app) recordJudge(cmd *cobra.Command, o *options) error {
+	ctx, stop := cli.Interrupts(cmd.Context())
+	defer stop()
+	p := &o.prism
+	err := prism.RecordJudge(ctx, prism.JudgeOptions{
+		Records: p.replay, Judge: endpoint(p.judge, p.judgeModel), ModelHash: p.record.ModelHash, Out: p.judgeRecord, Workers: p.record.Workers, Progress: o.progress,
+	})
+	o.progress("")
+	if err != nil {
+		return failure("the same command goes on where it stopped", "%w", err)
+	}
+	return a.Print(map[string]string{"record": p.judgeRecord}, func(w io.Writer) { fmt.Fprintln(w, p.judgeRecord) })
+}
+
 // exportTraces writes what margay-lab train monitor reads.
 func (a *app) exportTraces(cmd *cobra.Command, o *options) error {
 	ctx, stop := cli.Interrupts(cmd.Context())
@@ -136,6 +159,12 @@ func runPrism(ctx context.Context, o *options) (*results.Result, []report.Figure
 	set := method.Options{
 		Seed: o.seed, Only: p.defences, Peers: p.peers,
 		Judge: endpoint(p.judge, p.judgeModel),
+	}
+	if path := p.judgedFile(o.quick); path != "" {
+		var err error
+		if set.JudgedBy, set.Judged, err = prism.ReadJudged(path); err != nil {
+			return nil, nil, err
+		}
 	}
 	training := 400
 	resamples := 0

@@ -96,7 +96,7 @@ func TestPrismRecords(t *testing.T) {
 	told := filepath.Join(t.TempDir(), "instructed.jsonl.gz")
 	var header bytes.Buffer
 	z := gzip.NewWriter(&header)
-	if _, err := z.Write([]byte(`{"version":2,"kind":"prism-record","model":"smollm2-135m-instruct","repository":"payments","instruction":"Keep secrets."}` + "\n")); err != nil {
+	if _, err := z.Write([]byte(`{"version":2,"kind":"prism-record","model":"smollm2-135m-instruct","repository":"payments","seed":1,"instruction":"Keep secrets."}` + "\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(z.Close(), os.WriteFile(told, header.Bytes(), 0o600)); err != nil {

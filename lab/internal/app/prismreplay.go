@@ -12,17 +12,25 @@ import (
 	"github.com/margaydev/margay/lab/train"
 )
 
-// record is a record of a real model.
-type record struct {
-	path       string
-	header     *prism.Header
-	instructed string // the one of the same model that was told the instruction
+// recorded are the records of a real model in one repository, by seed.
+type recorded struct {
+	header *prism.Header // the first's
+	of     []prism.Recording
+	seeds  []uint64
 }
 
-// records are those to measure on, and the one to train on, if any.
+// paths are those of the records.
+func (r *recorded) paths() (out []string) {
+	for _, x := range r.of {
+		out = append(out, x.Path)
+	}
+	return out
+}
+
+// records are those to measure on, by model, and the one to train on, if any.
 type records struct {
-	evaluation []record
-	training   *record
+	evaluation []recorded
+	training   *recorded
 }
 
 // fixtures finds the records that are kept with the source, from the root of the
@@ -37,6 +45,19 @@ func fixtures() []string {
 	return nil
 }
 
+// judgedFile is the file of the judge's recorded answers; empty for none.
+func (p *prismOptions) judgedFile(quick bool) string {
+	if p.judged != "" || quick || p.judge != "" {
+		return p.judged
+	}
+	for _, dir := range []string{"lab", "."} {
+		if found, _ := filepath.Glob(filepath.Join(dir, "prism", "testdata", "*-judge.json.gz")); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return ""
+}
+
 // records finds out which of the files are for what.
 func (p *prismOptions) records(quick bool) (records, error) {
 	paths := p.replay
@@ -44,37 +65,49 @@ func (p *prismOptions) records(quick bool) (records, error) {
 		paths = fixtures()
 	}
 	var out records
-	instructed := map[string]string{}
+	type key struct {
+		speaker string
+		seed    uint64
+	}
+	instructed := map[key]string{}
 	for _, path := range paths {
 		h, _, err := prism.ReadRecord(path)
 		if err != nil {
 			return out, err
 		}
-		r := record{path: path, header: h}
+		r := prism.Recording{Path: path}
 		switch {
 		case h.Repository == "payments" && h.Instruction != "":
-			instructed[h.Speaker()] = path
+			instructed[key{h.Speaker(), h.Seed}] = path
 		case h.Repository == "payments":
-			if slices.ContainsFunc(out.evaluation, func(e record) bool { return e.header.Speaker() == h.Speaker() }) {
-				return out, usage("one record for each model", "--replay has two records of %s on the repository payments", h.Speaker())
+			i := slices.IndexFunc(out.evaluation, func(e recorded) bool { return e.header.Speaker() == h.Speaker() })
+			if i < 0 {
+				i, out.evaluation = len(out.evaluation), append(out.evaluation, recorded{header: h})
 			}
-			out.evaluation = append(out.evaluation, r)
+			e := &out.evaluation[i]
+			e.of, e.seeds = append(e.of, r), append(e.seeds, h.Seed)
 		case h.Repository == "healthcare":
 			if out.training != nil {
 				return out, usage("one monitor is trained, on one record", "--replay has two records of the repository healthcare")
 			}
-			out.training = &r
+			out.training = &recorded{header: h, of: []prism.Recording{r}}
 		default:
 			return out, usage("record it again", "%s is of an unknown repository %q", path, h.Repository)
 		}
 	}
 	for i := range out.evaluation {
 		e := &out.evaluation[i]
-		e.instructed = instructed[e.header.Speaker()]
-		delete(instructed, e.header.Speaker())
+		for j, seed := range e.seeds {
+			if slices.Contains(e.seeds[:j], seed) {
+				return out, usage("one record for each model and seed", "--replay has two records of %s on the repository payments, seed %d", e.header.Speaker(), seed)
+			}
+			k := key{e.header.Speaker(), seed}
+			e.of[j].Instructed = instructed[k]
+			delete(instructed, k)
+		}
 	}
 	for _, path := range instructed {
-		return out, usage("add the record of the same model without the instruction", "%s has nothing to be compared with", path)
+		return out, usage("add the record of the same model and seed without the instruction", "%s has nothing to be compared with", path)
 	}
 	if out.training != nil && len(out.evaluation) == 0 {
 		return out, usage("healthcare is for training alone; add a record of payments", "--replay has no record to measure on")
@@ -97,23 +130,23 @@ func (p *prismOptions) ablates(n int, quick bool) bool {
 // is a record to train on, a monitor trained on it is measured beside the one
 // of the simulated traces, on the secrets of another repository.
 func replay(ctx context.Context, o *options, set method.Options, po prism.Options, variants []prism.Defence,
-	r *results.Result, e record, learned *record,
+	r *results.Result, e recorded, learned *recorded,
 ) ([]report.Figure, error) {
 	source := "source=" + e.header.Speaker()
-	set.Instructed = e.instructed != ""
+	set.Instructed = slices.ContainsFunc(e.of, func(r prism.Recording) bool { return r.Instructed != "" })
 	var figures []report.Figure
 	if learned != nil && wanted(o.prism.defences, "gbt", "tagger") {
 		// What learns has learnt from the same model's words.
 		var err error
-		if set.Traces, err = prism.RecordedTraces(learned.path); err != nil {
+		if set.Traces, err = prism.RecordedTraces(learned.of[0].Path); err != nil {
 			return nil, err
 		}
 	}
 	// The built-in model may have learnt from it already.
 	if learned != nil && wanted(o.prism.defences, "monitor-risk") && !slices.Contains(set.Model.Spec().Training.Sources, learned.header.Model) {
-		o.progress("training on " + learned.path)
+		o.progress("training on " + learned.of[0].Path)
 		name := learned.header.Speaker()
-		m, err := prism.TrainOnRecord(learned.path, e.path, train.Options{Name: name, Seed: o.seed, Progress: o.progress})
+		m, err := prism.TrainOnRecord(learned.of[0].Path, e.paths(), train.Options{Name: name, Seed: o.seed, Progress: o.progress})
 		if err != nil {
 			return nil, err
 		}
@@ -128,8 +161,7 @@ func replay(ctx context.Context, o *options, set method.Options, po prism.Option
 		figures = append(figures, calibration(m, "a model trained on "+learned.header.Model))
 	}
 	real, more, err := against(ctx, set, po, variants, source+",", func(ctx context.Context, po prism.Options) (*results.Result, *prism.Report, error) {
-		po.Instructed = e.instructed
-		return prism.Replay(ctx, e.path, po)
+		return prism.Replay(ctx, e.of, po)
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ func (a *app) trainCommand() *cobra.Command {
 
 func (a *app) trainMonitorCommand() *cobra.Command {
 	var traces, record, out string
+	var against []string
 	o := train.Options{}
 	c := &cobra.Command{
 		Use: "monitor", Short: "Fit the monitor's risk model",
@@ -37,10 +39,11 @@ func (a *app) trainMonitorCommand() *cobra.Command {
 			var m *monitor.Model
 			var err error
 			if record != "" {
-				against := o.Against
-				o.Against = ""
 				m, err = prism.TrainOnRecord(record, against, o)
+			} else if len(against) > 1 {
+				return usage("give a folder of traces", "--against names several files, and traces are compared with one file or folder")
 			} else {
+				o.Against = strings.Join(against, "")
 				m, err = train.Monitor(traces, o)
 			}
 			if err != nil {
@@ -55,7 +58,7 @@ func (a *app) trainMonitorCommand() *cobra.Command {
 	c.Flags().StringVar(&traces, "traces", "", "`folder` or file of traces")
 	c.Flags().StringVar(&record, "record", "", "`file` that margay-lab prism --record made, in place of --traces")
 	c.Flags().StringVar(&out, "out", "", "`file` for the model")
-	c.Flags().StringVar(&o.Against, "against", "", "`folder` or file of an evaluation's traces, or with --record its record; fail if the training traces share a secret with them")
+	c.Flags().StringSliceVar(&against, "against", nil, "`folder` or file of an evaluation's traces, or with --record its records, separated by commas; fail if the training traces share a secret with them")
 	c.Flags().StringSliceVar(&o.Without, "without", nil, "`features` to leave out, separated by commas: shows what the others achieve alone")
 	c.Flags().StringVar(&o.Name, "name", "", "the model's name (default the traces' sources)")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the splits")

@@ -23,7 +23,11 @@ type Options struct {
 	// Instructed: the outputs are of a real model that was told Instruction.
 	Instructed bool
 	Judge      completion.Config
-	Peers      string // where scripts/peers installed; empty for no peers
+	// Judged are recorded answers of the judge JudgedBy, where Judge has no
+	// endpoint.
+	JudgedBy string
+	Judged   map[string]string
+	Peers    string // where scripts/peers installed; empty for no peers
 	// Only names the methods wanted; all where empty.
 	Only []string
 }
@@ -93,6 +97,9 @@ func (o *Options) make(ctx context.Context, name string) (Method, error) {
 		}
 		return made(TrainTagger(o.Traces, o.Seed))
 	case "judge":
+		if o.Judge.BaseURL == "" && len(o.Judged) > 0 {
+			return NewRecordedJudge(o.JudgedBy, o.Judged), nil
+		}
 		return made(NewJudge(o.Judge))
 	case "monitor":
 		return made(Everything(o.Model))
