@@ -15,9 +15,10 @@ type Figure struct {
 	Alt     string // the plot in words, for who does not see it
 	X, Y    string // axis labels
 	Plot    Plot
+	Missing string // why there is nothing to show, where there is nothing
 }
 
-// Plot is one of Histogram, Lines, Scatter and Bars.
+// Plot is one of Histogram, Lines, Scatter, Bars and Listing.
 type Plot interface {
 	empty() bool
 	check() error

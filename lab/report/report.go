@@ -10,6 +10,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -51,6 +52,7 @@ type drawn struct {
 	Title, Caption, None string
 	SVG                  template.HTML
 	Data                 table
+	Open                 bool // the numbers are all there is to see
 }
 
 // table is a table as it is shown. Cells of head columns name the row.
@@ -72,7 +74,10 @@ func (d *document) write(w io.Writer, figures []Figure) error {
 		f := &figures[i]
 		one := drawn{ID: "figure-" + strconv.Itoa(i+1), Title: f.Title, Caption: f.Caption}
 		if f.Plot == nil || f.Plot.empty() {
-			one.None = "There is nothing to show: no method or task of this run has the values."
+			one.None = cmp.Or(f.Missing, "There is nothing to show: no method or task of this run has the values.")
+		} else if _, ok := f.Plot.(Listing); ok {
+			one.Data, one.Open = f.Plot.table(), true
+			one.Data.Caption = "Rows of “" + f.Title + "”"
 		} else {
 			svg, err := f.svg(one.ID)
 			if err != nil {
@@ -141,24 +146,35 @@ func tables(r *results.Result) []table {
 	var out []table
 	for _, g := range groups {
 		sort.Strings(g.metrics)
-		t := table{Caption: caption(g.rows[0].Slice), Head: append([]string{"slice", "defence"}, g.metrics...)}
-		for _, r := range g.rows {
-			line := row{Names: []string{r.Slice, r.Defence}}
-			for _, m := range g.metrics {
-				var c cell
-				if v, ok := r.Metrics[m]; ok {
-					c.Value = number(v)
-				}
-				if ci, ok := r.CI[m]; ok {
-					c.CI = number(ci[0]) + " – " + number(ci[1])
-				}
-				line.Cells = append(line.Cells, c)
-			}
-			t.Rows = append(t.Rows, line)
-		}
+		t := listed(g.rows, "", g.metrics)
+		t.Caption = caption(g.rows[0].Slice)
 		out = append(out, t)
 	}
 	return out
+}
+
+// listed is a table of rows.
+func listed(rows []*results.Row, prefix string, metrics []string) table {
+	t := table{Head: append([]string{"slice", "defence"}, metrics...)}
+	for _, r := range rows {
+		slice := strings.TrimPrefix(r.Slice, prefix)
+		if slice+"," == prefix {
+			slice = "all"
+		}
+		line := row{Names: []string{cmp.Or(slice, "all"), r.Defence}}
+		for _, m := range metrics {
+			var c cell
+			if v, ok := r.Metrics[m]; ok {
+				c.Value = number(v)
+			}
+			if ci, ok := r.CI[m]; ok {
+				c.CI = number(ci[0]) + " – " + number(ci[1])
+			}
+			line.Cells = append(line.Cells, c)
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
 }
 
 // caption says what the tables of a slice's family are of: the parts of its

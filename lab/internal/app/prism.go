@@ -211,6 +211,9 @@ func runPrism(ctx context.Context, o *options) (*results.Result, []report.Figure
 	}
 	r.Rows = append(r.Rows, prism.ModelRows(set.Model, "")...)
 	figures = append(figures, calibration(set.Model, "the monitor's model"))
+	if !p.recorded {
+		figures = append(tables(r, ""), figures...)
+	}
 	for _, e := range records.evaluation {
 		more, err := replay(ctx, o, set, po, variants, r, e, records.training)
 		if err != nil {

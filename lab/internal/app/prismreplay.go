@@ -177,7 +177,7 @@ func replay(ctx context.Context, o *options, set method.Options, po prism.Option
 			r.Notes = append(r.Notes, n)
 		}
 	}
-	for _, f := range more {
+	for _, f := range append(tables(r, source+","), more...) {
 		f.Title += ", " + e.header.Model
 		figures = append(figures, f)
 	}
