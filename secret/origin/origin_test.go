@@ -42,9 +42,10 @@ func TestCopied(t *testing.T) {
 
 // What stands in no text is made up, and what is too short to tell is not.
 func TestMadeUp(t *testing.T) {
-	texts := []string{"Please write a script that rotates the password of the database.", "DB_PASSWORD=Tr0ub4dor&3", ""}
+	texts := []string{"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJlLXdpdGgtbWFueS1ieXRlcw", "Please write a script that rotates the password of the database.", "DB_PASSWORD=Tr0ub4dor&3", ""}
 	for value, want := range map[string]bool{
 		"Xk9vQ4tR7w": false, "b7900853": false, "correct-h0rse-8": false, "9f86d081884c7d65": false,
+		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJxIjoieiJ9.Zm9yZ2VkIQ": false, "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxIn0.Zm9yZ2VkIQ": true,
 		"Tr0ub4": true, "x-Tr0ub4-x": true, "xxxx-Tr0u-xxxx": false, "x1": true, "***": true, "database": true, "4821": false, "rotates-7Kq2": true, "rota-7Kq2-xyz": false,
 	} {
 		if got := Copied(value, texts...); got != want {
