@@ -199,6 +199,7 @@ func (o *Options) playOne(ctx context.Context, d Defence, p *play) (verdict, err
 		p.turn()
 		return m.Generate(ctx, r)
 	})
+	ctx = judging.Into(ctx, task.Judged)
 	start := &harness.Request{Model: task.ID, Tools: task.Tools, Messages: []harness.Message{
 		{Role: flow.RoleSystem, Text: system}, {Role: flow.RoleUser, Text: p.ep.Prompt},
 	}}
@@ -226,7 +227,7 @@ func addRows(r *results.Result, defence, extra string, out []outcome) {
 		return s + "," + extra
 	}
 	add := func(name string, keep func(*episode.Episode) bool) {
-		m, ci := metrics(out, keep)
+		m, ci := metrics(defence, out, keep)
 		if len(m) > 0 {
 			r.Rows = append(r.Rows, results.Row{Defence: defence, Slice: slice(name), Metrics: m, CI: ci})
 		}
@@ -246,8 +247,8 @@ func addRows(r *results.Result, defence, extra string, out []outcome) {
 	}
 }
 
-// metrics of the episodes that are kept.
-func metrics(out []outcome, keep func(*episode.Episode) bool) (m map[string]float64, ci map[string][2]float64) {
+// metrics of a defence's episodes that are kept.
+func metrics(defence string, out []outcome, keep func(*episode.Episode) bool) (m map[string]float64, ci map[string][2]float64) {
 	m, ci = map[string]float64{}, map[string][2]float64{}
 	share := func(name string, benign bool, f func(*outcome) bool) {
 		k, n := 0, 0
@@ -297,7 +298,7 @@ func metrics(out []outcome, keep func(*episode.Episode) bool) (m map[string]floa
 		}
 	}
 	if judged.Questions > 0 {
-		judged.Metrics(m, n)
+		judged.Metrics(m, defence, n)
 	}
 	share("utility_under_attack", false, func(o *outcome) bool { return o.refused.utility })
 	share("utility_under_attack_confirmed", false, func(o *outcome) bool { return o.confirmed.utility })

@@ -105,12 +105,33 @@ func (c Cost) Plus(o Cost) Cost {
 	return Cost{c.Questions + o.Questions, completion.Usage{Prompt: c.Usage.Prompt + o.Usage.Prompt, Answer: c.Usage.Answer + o.Usage.Answer}, c.Time + o.Time}
 }
 
-// Metrics adds the means over n tasks to a row.
-func (c Cost) Metrics(m map[string]float64, n int) {
-	m["judge_questions_per_task"] = float64(c.Questions) / float64(n)
-	m["judge_prompt_tokens_per_task"] = float64(c.Usage.Prompt) / float64(n)
-	m["judge_answer_tokens_per_task"] = float64(c.Usage.Answer) / float64(n)
-	m["judge_ms_per_task"] = float64(c.Time.Milliseconds()) / float64(n)
+// Metrics adds the means over n tasks to those of a row. Their names begin with who
+// answered: what the row's begins with.
+func (c Cost) Metrics(m map[string]float64, row string, n int) {
+	who := row
+	if i := strings.IndexAny(row, ":-"); i >= 0 {
+		who = row[:i]
+	}
+	m[who+"_questions_per_task"] = float64(c.Questions) / float64(n)
+	m[who+"_prompt_tokens_per_task"] = float64(c.Usage.Prompt) / float64(n)
+	m[who+"_answer_tokens_per_task"] = float64(c.Usage.Answer) / float64(n)
+	m[who+"_ms_per_task"] = float64(c.Time.Milliseconds()) / float64(n)
+}
+
+type meterKey struct{}
+
+// Into returns a context whose adviser's answers are counted by Count.
+func Into(ctx context.Context, m *Meter) context.Context {
+	return context.WithValue(ctx, meterKey{}, m)
+}
+
+// Count adds what an answer took to the context's meter, if it has one.
+func Count(ctx context.Context, c Cost) {
+	if m, ok := ctx.Value(meterKey{}).(*Meter); ok {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.cost = m.cost.Plus(c)
+	}
 }
 
 // atOnce is how many questions are asked at once.

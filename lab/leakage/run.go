@@ -214,8 +214,8 @@ func addRow(r *results.Result, d *Defence, slice string, allowed, blocked []resu
 	share("utility_blocked", unasked, n)
 	m["extra_calls_per_task"] = float64(extra) / float64(n)
 	m["questions_per_task"], m["violations"] = float64(asked)/float64(n), float64(violations)
-	if d.Judge != nil {
-		judged.Metrics(m, n)
+	if judged.Questions > 0 {
+		judged.Metrics(m, d.Name, n)
 	}
 	r.Rows = append(r.Rows, results.Row{Defence: d.Name, Slice: slice, Metrics: m, CI: ci})
 }
@@ -359,6 +359,7 @@ func play(ctx context.Context, d *Defence, t *Task, yes bool) (out result, err e
 	if err != nil {
 		return out, err
 	}
+	ctx = judging.Into(ctx, &p.judged)
 	defer func() { out.judged = p.judged.Cost() }()
 	for i := range t.Steps {
 		s := &t.Steps[i]

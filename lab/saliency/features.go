@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/internal/completion"
+	"github.com/margaydev/margay/lab/judging"
 	"github.com/margaydev/margay/screen"
 	"github.com/margaydev/margay/screen/saliency"
 )
@@ -245,6 +247,7 @@ func (s *Source) Features(ctx context.Context, q *screen.Question) ([]saliency.F
 		s.failed.Add(1)
 		return nil, err
 	}
+	judging.Count(ctx, judging.Cost{Questions: 1, Usage: completion.Usage{Prompt: int64(l.Prompt), Answer: int64(l.Output)}, Time: time.Duration(l.Millis) * time.Millisecond})
 	out := make([]saliency.Features, len(l.Regions))
 	for i, r := range l.Regions {
 		if r != nil && r.Features != nil {

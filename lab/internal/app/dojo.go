@@ -179,6 +179,7 @@ func runDojo(ctx context.Context, o *options) (*results.Result, []report.Figure,
 	if err != nil {
 		return nil, nil, err
 	}
+	o.dojo.judged.priced(r)
 	r.Notes = append(r.Notes, notes...)
 	if s := o.saliency.source; s != nil {
 		if note, ok := s.Note(); ok {

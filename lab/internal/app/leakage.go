@@ -35,7 +35,23 @@ const judgeName = "judge"
 type judgeOptions struct {
 	url, model string
 	errors     []string
-	replay     bool // steps are made again, too
+	replay     bool      // steps are made again, too
+	price      []float64 // of a million tokens of prompts and of answers; empty for none
+}
+
+// priced adds prices to the rows that say how many tokens an adviser's answers took.
+func (o *judgeOptions) priced(r *results.Result) {
+	if len(o.price) == 0 {
+		return
+	}
+	for i := range r.Rows {
+		m := r.Rows[i].Metrics
+		for _, who := range []string{judgeName, saliencyName} {
+			if n, ok := m[who+"_prompt_tokens_per_task"]; ok {
+				m[who+"_price_per_task"] = (n*o.price[0] + m[who+"_answer_tokens_per_task"]*o.price[1]) / 1e6
+			}
+		}
+	}
 }
 
 // row is the name of a judge's row.
@@ -69,6 +85,7 @@ func judgeFlags(c *cobra.Command, o *judgeOptions) {
 	c.Flags().Lookup("judge").DefValue = ""
 	c.Flags().StringVar(&o.model, "judge-model", "", "the judge's `model`; its key is $MARGAY_JUDGE_KEY")
 	c.Flags().StringSliceVar(&o.errors, "judge-errors", nil, "rows of scripted judges that know what is needed and err at these `rates`: all pairs of 0,0.1, or single ones as EXTRA:MISSED")
+	c.Flags().Float64SliceVar(&o.price, "judge-price", nil, "`prices` of a million tokens of prompts and of answers, for a price a task")
 	c.Flags().BoolVar(&o.replay, "judge-replay", false, "with judges, make steps again too, as the gateway does with taint.screen: judge; the paper's judge asks")
 }
 
@@ -82,6 +99,9 @@ func endpoint(url, model string) completion.Config {
 func (o *judgeOptions) check() error {
 	if o.url != "" && o.model == "" {
 		return usage("give --judge-model, too", "--judge names no model")
+	}
+	if len(o.price) != 0 && (len(o.price) != 2 || !(o.price[0] >= 0 && o.price[1] >= 0)) {
+		return usage("such as --judge-price 2.5,10", "--judge-price has a price for prompts and one for answers")
 	}
 	if _, err := judging.Pairs(o.errors); err != nil {
 		return usage("such as --judge-errors 0,0.05 or --judge-errors 0.05:0.1", "--judge-errors: %w", err)
@@ -231,6 +251,7 @@ func runLeakage(ctx context.Context, o *options) (*results.Result, []report.Figu
 	if err != nil {
 		return nil, nil, err
 	}
+	o.leakage.judged.priced(r)
 	r.Notes = append(r.Notes, notes...)
 	return r, nil, nil
 }
