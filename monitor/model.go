@@ -60,6 +60,9 @@ type Fit struct {
 	Lambda  float64   `json:"lambda"`
 	Rows    string    `json:"rows"`  // what it was fitted on: windows, or outputs
 	Shift   float64   `json:"shift"` // what was added to the fitted bias for the clean outputs' sake
+	// Floor is the least risk: the share of leaks among outputs of which no feature
+	// says anything.
+	Floor float64 `json:"floor,omitempty"`
 }
 
 // Training says what a model was made of, and how it did.
@@ -92,7 +95,7 @@ type Model struct {
 // scale is a fit with the standardisation multiplied out.
 type scale struct {
 	weights, mean [count]float64
-	bias          float64
+	bias, floor   float64
 	tau1, tau2    float64
 }
 
@@ -130,7 +133,10 @@ func (f *Fit) scale() (s scale, err error) {
 	if !(f.Tau1 >= Tau1Least && f.Tau1 <= Tau1Most && f.Tau2 >= Tau2Least && f.Tau2 <= Tau2Most) {
 		return s, fmt.Errorf("thresholds %g and %g outside [%g,%g] x [%g,%g]", f.Tau1, f.Tau2, Tau1Least, Tau1Most, Tau2Least, Tau2Most)
 	}
-	s.bias, s.tau1, s.tau2 = f.Bias, f.Tau1, f.Tau2
+	if !(f.Floor >= 0 && f.Floor < f.Tau1) {
+		return s, fmt.Errorf("floor %g is not between 0 and tau1", f.Floor)
+	}
+	s.bias, s.floor, s.tau1, s.tau2 = f.Bias, f.Floor, f.Tau1, f.Tau2
 	for i, sd := range f.Scale {
 		if !(sd >= 0) {
 			return s, fmt.Errorf("scale %d is %g", i, sd)

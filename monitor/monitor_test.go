@@ -526,3 +526,33 @@ func BenchmarkNext(b *testing.B) {
 		m.Next(&tokens[i%len(tokens)])
 	}
 }
+
+// The floor is the least risk, and leaves the order of risks as it is.
+func TestFloor(t *testing.T) {
+	spec := Default().Spec()
+	for _, f := range []*Fit{&spec.White, &spec.Gray, &spec.Black} {
+		f.Floor = 0
+	}
+	bare, err := NewModel(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Black.Floor = 0.1
+	m, err := NewModel(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"a quiet word", "DB_PASSWORD=Tr0ub4dor&3x"} {
+		t1, t2 := bare.New(Options{BlackBox: true}), m.New(Options{BlackBox: true})
+		was, is := t1.Next(&Token{Text: text, Logprob: math.NaN()}), t2.Next(&Token{Text: text, Logprob: math.NaN()})
+		if math.Abs(is.Risk-(0.1+0.9*was.Risk)) > 1e-12 {
+			t.Errorf("%q: %g, was %g", text, is.Risk, was.Risk)
+		}
+	}
+	for _, bad := range []float64{-0.1, spec.Black.Tau1, math.NaN()} {
+		spec.Black.Floor = bad
+		if _, err := NewModel(spec); !errors.Is(err, ErrModel) {
+			t.Errorf("floor %g is taken", bad)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func (s *Scorer) Score(x *Sample) Verdict {
 			x.Values[lowEntropy], x.Values[divergence] = x.AtMost.LowEntropy, x.AtMost.Divergence
 		}
 	}
-	v := Verdict{Risk: 1 / (1 + math.Exp(-logit)), Box: box}
+	v := Verdict{Risk: fit.floor + (1-fit.floor)/(1+math.Exp(-logit)), Box: box}
 	switch {
 	case v.Risk >= fit.tau2:
 		v.Zone = Red

@@ -268,12 +268,56 @@ func judge(m *monitor.Model, part []*output, k mode) []judged {
 
 func logit(p float64) float64 { return math.Log(p) - math.Log1p(-p) }
 
-// thresholds sets tau1, tau2 and the bias on the training part. tau1
+// maxFloor bounds the least risk.
+const maxFloor = 0.2
+
+// unseen is the share of leaks among the outputs that a fit does not touch: of each
+// of some parts of the data, under a fit to the others.
+func unseen(m *monitor.Model, part []*output, k mode, seed uint64) (float64, error) {
+	f, of := fitOf(m, k), folds(part, foldCount, seed)
+	leaks, n := 0.0, 0.0
+	for i := range foldCount {
+		var in, out []*output
+		for j, o := range part {
+			if of[j] == i {
+				out = append(out, o)
+			} else {
+				in = append(in, o)
+			}
+		}
+		other, err := neutral(m.Spec().Trend)
+		if err == nil {
+			other, err = fit(other, in, k, f.Rows, f.Lambda, seed)
+		}
+		if err == nil {
+			other, err = thresholds(other, in, k, 0)
+		}
+		if err != nil {
+			return 0, err
+		}
+		tau := logit(fitOf(other, k).Tau1)
+		for _, j := range judge(other, out, k) {
+			if j.greatest < tau {
+				n++
+				if j.leaks {
+					leaks++
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return min(leaks/n, maxFloor), nil
+}
+
+// thresholds sets tau1, tau2, the floor and the bias on the training part of a fit
+// that has no floor yet. tau1
 // maximises the share of secrets touched with at most one clean output in a
 // hundred touched; among all that do, it lies as far from both as it can. The
 // thresholds may move only a little (B.2), so where that is outside, the bias
 // is shifted by what is missing. tau2 maximises F1 over the outputs.
-func thresholds(m *monitor.Model, part []*output, k mode) (*monitor.Model, error) {
+func thresholds(m *monitor.Model, part []*output, k mode, floor float64) (*monitor.Model, error) {
 	all := judge(m, part, k)
 	var clean []float64
 	tasks, leaking := map[string]float64{}, map[string]bool{}
@@ -304,22 +348,26 @@ func thresholds(m *monitor.Model, part []*output, k mode) (*monitor.Model, error
 	}
 	cut := bound + (next-bound)/2
 	f := fitOf(m, k)
-	least := math.Inf(1)
+	least, shift := math.Inf(1), 0.0
 	for _, tau := range grid(monitor.Tau1Least, monitor.Tau1Most) {
 		z := logit(tau)
 		if far := math.Abs(z - cut); far < least {
-			least, f.Tau1, f.Shift = far, tau, 0
+			least, f.Tau1, shift = far, tau, 0
 			if z <= bound || z > next {
-				f.Shift = z - cut
+				shift = z - cut
 			}
 		}
 	}
-	f.Bias += f.Shift
+	// With the floor, what reached tau1 reaches it still.
+	f.Floor = floor
+	shift += logit((f.Tau1-floor)/(1-floor)) - logit(f.Tau1)
+	f.Bias += shift
+	f.Shift += shift
 	best := -1.0
 	for _, tau := range grid(monitor.Tau2Least, monitor.Tau2Most) {
 		var s []scored
 		for _, j := range all {
-			s = append(s, scored{sigmoid(j.greatest + f.Shift), j.leaks})
+			s = append(s, scored{floor + (1-floor)*sigmoid(j.greatest+shift), j.leaks})
 		}
 		got := map[string]float64{}
 		if classified(s, tau, got); got["f1"] > best {

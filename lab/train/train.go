@@ -189,7 +189,7 @@ func (t *trainer) ship(m *monitor.Model, part []*output, k mode, trend string) (
 		t.say(fmt.Sprintf("fitting %s on %s (trend over %s)", modes[k], kind, trend))
 		f, err := fit(m, part, k, kind, 0, t.seed)
 		if err == nil {
-			f, err = thresholds(f, part, k)
+			f, err = thresholds(f, part, k, 0)
 		}
 		if err != nil {
 			return nil, err
@@ -203,7 +203,12 @@ func (t *trainer) ship(m *monitor.Model, part []*output, k mode, trend string) (
 			best, most = f, now
 		}
 	}
-	return best, nil
+	t.say(fmt.Sprintf("counting what %s does not see (trend over %s)", modes[k], trend))
+	floor, err := unseen(best, part, k, t.seed)
+	if err != nil {
+		return nil, err
+	}
+	return thresholds(best, part, k, floor)
 }
 
 // outputsOf are the metrics over outputs. An output counts as leaking where
@@ -272,7 +277,7 @@ func (t *trainer) stability(m *monitor.Model, seeds int) error {
 				again, err = fit(again, part, k, f.Rows, f.Lambda, seed)
 			}
 			if err == nil {
-				again, err = thresholds(again, part, k)
+				again, err = thresholds(again, part, k, f.Floor)
 			}
 			if err != nil {
 				return err
