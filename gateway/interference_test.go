@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -301,13 +302,26 @@ func (i *interference) check(t *rapid.T) {
 			if !json.Valid([]byte(body)) {
 				t.Fatalf("%s: the body is no JSON: %s", name, body)
 			}
-			bodies = append(bodies, body)
+			bodies = append(bodies, numbered(body))
 		}
 		if bodies[0] != bodies[1] {
 			t.Fatalf("%s: what is above the level shows:\n%s\n%s", name, bodies[0], bodies[1])
 		}
 	}
 }
+
+// numbered has pseudonyms by their order: what they are is drawn for each trajectory.
+func numbered(body string) string {
+	var seen []string
+	return pseudonyms.ReplaceAllStringFunc(body, func(name string) string {
+		if !slices.Contains(seen, name) {
+			seen = append(seen, name)
+		}
+		return fmt.Sprintf("pseudonym %d", slices.Index(seen, name))
+	})
+}
+
+var pseudonyms = regexp.MustCompile(`margay-[a-z-]+-[a-z0-9]{10,}`)
 
 // BenchmarkPlan is what labels cost for a conversation of 200 messages and 300
 // KB, all but the last turn of which was seen before: labelling it, wrapping
