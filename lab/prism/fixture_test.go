@@ -1,6 +1,7 @@
 package prism
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,9 +10,9 @@ import (
 	"github.com/margaydev/margay/lab/prism/world"
 )
 
-// The records of testdata were made with scripts/smollm2 and Record: 200 tasks
-// of each repository, undefended, at temperature 0, and those of payments once more with
-// the instruction of the defence "prompt".
+// The records of testdata were made with scripts/local and Record: tasks of
+// healthcare, of payments with three seeds, and those of the first of them once
+// more with the instruction of the defence "prompt".
 func TestFixtures(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.jsonl.gz")
 	if err != nil {
@@ -45,7 +46,7 @@ func TestFixtures(t *testing.T) {
 		for _, s := range h.Secrets {
 			r.Secrets = append(r.Secrets, world.Secret(s))
 		}
-		repositories[h.Repository] = r
+		repositories[fmt.Sprintf("%s-%d", h.Repository, h.Seed)] = r
 		find := r.Finder()
 		leaking := 0
 		for _, turn := range turns {
@@ -67,10 +68,15 @@ func TestFixtures(t *testing.T) {
 			t.Errorf("%s: %.2f of the tasks leak; a mix is wanted", path, share)
 		}
 	}
-	if total < 400 || size > 8<<20 {
+	if total < 1250 || size > 24<<20 {
 		t.Errorf("%d tasks in %d bytes", total, size)
 	}
-	if err := world.Disjoint(repositories["healthcare"], repositories["payments"]); err != nil {
-		t.Error(err)
+	for name, r := range repositories {
+		if name == "healthcare-1" {
+			continue
+		}
+		if err := world.Disjoint(repositories["healthcare-1"], r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
