@@ -18,6 +18,7 @@ func (g *Gateway) prompt(r *http.Request, c *call, req wire.Request, rt *route) 
 	if req != nil {
 		c.req = req
 		p.Conversation, p.Turns, p.Tools, p.Elsewhere = true, req.Turns(), req.Tools(), req.Previous() != ""
+		p.Closed, p.Raw = req.Closed, req.Raw()
 	} else {
 		// What the server keeps has calls, too, and they were made from what
 		// is not shown here.

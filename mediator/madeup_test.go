@@ -18,7 +18,7 @@ func TestMadeUpValuesPass(t *testing.T) {
 	const made, format = "Xk9vQ4tR7wZ1", "ghp_jYLaw1kjKq0v8JP5jwkmbn2hwT9yqJFaOO1J"
 	text := "DB_PASSWORD=" + made + "\n"
 	ask := func(texts ...string) *mediator.Prompt {
-		p := &mediator.Prompt{Conversation: true}
+		p := &mediator.Prompt{Conversation: true, Closed: func() bool { return true }}
 		for i, s := range texts {
 			p.Texts = append(p.Texts, flow.Text{ID: i, Text: s, Field: flow.FieldContent, Role: flow.RoleUser, Path: func() string { return "messages[0].content[0].text" }})
 			p.Turns = append(p.Turns, flow.Turn{Role: flow.RoleUser, Parts: []int{i}})
@@ -55,7 +55,15 @@ func TestMadeUpValuesPass(t *testing.T) {
 		"a file":               {at("input[0].content[2].file_id"), text, false},
 		"an unknown member":    {at("messages[1].content[1]{}"), text, false},
 		"a string":             {at("messages[0].content"), text, true},
-		"no conversation":      {with(func(p *mediator.Prompt) { p.Conversation = false }), text, false},
+		"a number":             {with(func(p *mediator.Prompt) { p.Raw = []byte(`{"const":48213377}`) }), "DB_PIN=48213377\n", false},
+		"another number":       {with(func(p *mediator.Prompt) { p.Raw = []byte(`{"const":11111111}`) }), "DB_PIN=48213377\n", true},
+		"open":                 {with(func(p *mediator.Prompt) { p.Closed = func() bool { return false } }), text, false},
+		"not known":            {with(func(p *mediator.Prompt) { p.Closed = nil }), text, false},
+		"escaped":              {ask("note: " + made), "DB_PASSWORD=&#88;k9vQ4tR7wZ1\n", false},
+		"an assistant's image": {with(func(p *mediator.Prompt) {
+			p.Texts[0].Role, p.Texts[0].Path = flow.RoleAssistant, func() string { return "messages[0].images[0].image_url.url" }
+		}), text, false},
+		"no conversation": {with(func(p *mediator.Prompt) { p.Conversation = false }), text, false},
 	} {
 		e, _ := engine(t, nil)
 		s := session(t, e, nil)

@@ -26,18 +26,39 @@ type Prompt struct {
 	Tools        []flow.OfferedTool
 	// Elsewhere: the server keeps a part of the conversation.
 	Elsewhere bool
+	// Closed reports whether nothing is shown to the model but what Texts, Turns
+	// and Tools say, as far as the rest of the request tells; nil: it may be.
+	Closed func() bool
+	// Raw is the request as it came; empty where it has no numbers and no names
+	// that Texts has not.
+	Raw []byte
 }
 
 // whole reports whether all that the model is shown is text of the request: no
 // picture and no file, nothing that the server keeps or looks up itself, and no
 // member of a message that is not known to be its text or a name.
 func (p *Prompt) whole() bool {
-	if p.Elsewhere || slices.ContainsFunc(p.Tools, func(t flow.OfferedTool) bool { return t.Server }) ||
+	if p.Elsewhere || p.Closed == nil || !p.Closed() || slices.ContainsFunc(p.Tools, func(t flow.OfferedTool) bool { return t.Server }) ||
 		slices.ContainsFunc(p.Turns, func(t flow.Turn) bool { return t.Kept || t.Foreign }) {
 		return false
 	}
+	calls := map[int]bool{}
+	for i := range p.Turns {
+		for _, c := range p.Turns[i].Calls {
+			for _, part := range c.Parts {
+				calls[part] = true
+			}
+		}
+	}
 	return !slices.ContainsFunc(p.Texts, func(t flow.Text) bool {
-		return t.Opaque != "" || t.Role != "" && t.Role != flow.RoleAssistant && !plainly[lastOf(t.Path())]
+		switch {
+		case t.Opaque != "":
+			return true
+		case t.Role == "", calls[t.ID]:
+			return false
+		}
+		path := t.Path()
+		return !plainly[lastOf(path)] && !(t.Role == flow.RoleAssistant && strings.Contains(path, ".input")) // a call's, with its names
 	})
 }
 
@@ -45,6 +66,7 @@ func (p *Prompt) whole() bool {
 // tools and calls.
 var plainly = map[string]bool{
 	"content": true, "text": true, "output": true, "instructions": true, "system": true, "input": true,
+	"reasoning": true, "reasoning_content": true, "thinking": true, "refusal": true, "signature": true, "summary": true, "encrypted_content": true,
 	"name": true, "id": true, "call_id": true, "tool_call_id": true, "tool_use_id": true,
 }
 
@@ -84,7 +106,10 @@ func (s *Session) Prompt(ctx context.Context, p *Prompt) *Turn {
 	if t.Denied() || !p.Conversation && !p.Elsewhere {
 		return t
 	}
-	s.s.Shown.Whole(p.whole)
+	s.s.Shown.Whole(func() bool {
+		s.s.Shown.Add(string(p.Raw))
+		return p.whole()
+	})
 	parts := map[int]*flow.Text{}
 	for i := range p.Texts {
 		if x := &p.Texts[i]; x.ID >= 0 {

@@ -99,6 +99,11 @@ type Request interface {
 	// Previous names the answer or the conversation that the request
 	// continues, if the server keeps it; empty for none.
 	Previous() string
+	// Closed reports whether the members of the request are known to bring nothing
+	// before the model but what its messages and tools say: no stored prompt, no
+	// search, no container, no data of the server's. One that is not known is taken
+	// to do so. What the messages themselves refer to is for Turns and Tools to say.
+	Closed() bool
 	// Turns returns the conversation in order, and Tools the tools that the
 	// model is offered. Some of both can be withheld from the model when a
 	// step is generated again (RTBAS, algorithm 4).

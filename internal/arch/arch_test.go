@@ -47,7 +47,7 @@ var allowed = map[string][]string{
 	"secret/rarity":        {},
 	"secret/plausible":     {"secret/rarity"},
 	"secret/canon":         {},
-	"secret/origin":        {},
+	"secret/origin":        {"secret/canon"},
 	"secret/spoken":        {},
 	"secret/recognise":     {"internal/ahocorasick", "internal/dfa", "internal/idnumber", "secret", "secret/plausible"},
 	"secret/recognise/own": {"secret", "secret/recognise"},

@@ -3,11 +3,13 @@
 //
 // What it guarantees: a value of which eight letters or digits in a row, or more
 // than half of them, stand in the texts is a copy, whatever the case of the letters
-// and whatever signs stand between them; so is one that stands there reversed, in ROT13, hexadecimal,
-// base64 or base32, at any alignment, and one that is such a disguise of what
-// stands there. What it can't: it does not see two disguises, one over the other,
-// nor any that it does not list. A value too short to tell is a copy. The work is
-// linear in the texts and bounded in the value.
+// and whatever signs stand between them. So is one that stands there escaped,
+// reversed, in ROT13, hexadecimal, base64 or base32, at any alignment; one that is
+// such an encoding of what stands there, or has a part that is; and one with a part,
+// between the signs of addresses and settings, that is a copy. What it can't: it does
+// not see two disguises, one over the other, nor any that it does not list. A value
+// too short to tell is a copy. The work is linear in the texts and bounded in the
+// value.
 package origin
 
 import (
@@ -17,23 +19,34 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/margaydev/margay/secret/canon"
 )
 
 const (
 	window   = 8   // letters and digits in a row that are a part of a secret
 	shortest = 4   // letters and digits of a value; below, everything is a copy
+	part     = 6   // those of a part that is traced by itself
 	longest  = 512 // bytes of a value that are looked at
 )
 
-// maxTraced is how many values are looked for in what a model was shown; the
-// others count as copies.
-const maxTraced = 256
+// What a session traces: how many values, and how many bytes it reads for them. What
+// is beyond counts as a copy.
+const (
+	maxTraced = 256
+	maxRead   = 64 << 20
+)
 
 // Shown is what a model was shown in one request. It belongs to one goroutine.
 type Shown struct {
-	texts  []string
-	whole  func() bool
-	traced int
+	texts []string // and, once something was traced, what they say unescaped
+	plain int      // of the texts, how many were unescaped
+	size  int
+	whole func() bool
+	known map[string]bool // values that were traced: made up
+	read  int
 }
 
 // Add notes a text.
@@ -45,15 +58,45 @@ func (s *Shown) Whole(whole func() bool) { s.whole = sync.OnceValue(whole) }
 
 // MadeUp reports whether nothing of a value stands in what the model was shown.
 func (s *Shown) MadeUp(value []byte) bool {
-	if s.whole == nil || s.traced >= maxTraced || !s.whole() {
+	if s.whole == nil || !s.whole() {
 		return false
 	}
-	s.traced++
-	return !Copied(string(value), s.texts...)
+	if made, ok := s.known[string(value)]; ok {
+		return made
+	}
+	s.unescape()
+	if len(s.known) >= maxTraced || s.read+s.size > maxRead {
+		return false
+	}
+	s.read += s.size
+	if s.known == nil {
+		s.known = map[string]bool{}
+	}
+	made := !copied(string(value), s.texts)
+	s.known[string(value)] = made
+	return made
+}
+
+// unescape adds what the texts that are new say without escapes.
+func (s *Shown) unescape() {
+	for _, t := range s.texts[s.plain:] {
+		s.size += len(t)
+		if u, ok := unescaped(t); ok {
+			s.texts = append(s.texts, u)
+			s.size += len(u)
+		}
+	}
+	s.plain = len(s.texts)
 }
 
 // Copied reports whether the value, or a part of it, stands in one of the texts.
 func Copied(value string, texts ...string) bool {
+	s := Shown{texts: slices.Clone(texts)}
+	s.unescape()
+	return copied(value, s.texts)
+}
+
+func copied(value string, texts []string) bool {
 	if len(value) > longest {
 		value = value[:longest]
 	}
@@ -62,17 +105,59 @@ func Copied(value string, texts ...string) bool {
 	if len(folded) < shortest {
 		return true
 	}
-	w := windows{width: min(window, len(folded)/2+1), short: map[uint64]struct{}{}, long: map[uint64]struct{}{}}
+	var w windows
 	for _, s := range []string{folded, reversed(folded), rot13(folded)} {
-		w.add(w.short, s, w.width)
+		w.add(s, widthOf(s))
 	}
-	for _, s := range decodings(value) {
-		w.add(w.short, fold(s), w.width)
+	says := decodings(value)
+	for _, s := range append(says, value) {
+		for _, p := range parts(s) {
+			w.add(p, widthOf(p))
+		}
+	}
+	for _, s := range says {
+		if s = fold(s); len(s) >= shortest {
+			w.add(s, widthOf(s))
+		}
 	}
 	for _, s := range encodings(value) { // each of their digits says less
-		w.add(w.long, fold(s), window)
+		w.add(fold(s), window)
 	}
 	return slices.ContainsFunc(texts, w.in)
+}
+
+// widthOf is how many letters and digits of s in a row are a part of it.
+func widthOf(s string) int { return min(window, len(s)/2+1) }
+
+// parts are those of an address or a list of settings, folded.
+func parts(value string) (out []string) {
+	for _, p := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(":@=&;,", r) }) {
+		if p = fold(p); len(p) >= part {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// unescaped is what a text says without its escapes, if it has any.
+func unescaped(text string) (string, bool) {
+	if !strings.ContainsAny(text, "\\%&") {
+		return "", false
+	}
+	var e canon.Unescape
+	var in, out []canon.Unit
+	all := make([]byte, 0, len(text))
+	for at := 0; at < len(text); at += 4096 {
+		in = canon.Units(in[:0], []byte(text[at:min(at+4096, len(text))]), int64(at))
+		out = e.Write(out[:0], in)
+		for i := range out {
+			all = append(all, out[i].B)
+		}
+	}
+	for _, u := range e.Close(out[:0]) {
+		all = append(all, u.B)
+	}
+	return string(all), true
 }
 
 // header is how much of a value is the beginning of a JWT's header: all tokens have
@@ -94,20 +179,24 @@ func header(value string) (n int) {
 	return n
 }
 
-// windows are short stretches of letters and digits, packed into a word each.
+// windows are short stretches of letters and digits, packed into a word each, by
+// how many they are.
 type windows struct {
-	width       int // of the shorter ones
-	short, long map[uint64]struct{}
-	maybe       [1 << 6]uint64 // bits by the hash of the last three
+	of     [window + 1]map[uint64]struct{}
+	widths []int
+	maybe  [1 << 6]uint64 // bits by the hash of the last three
 }
 
-func (w *windows) add(to map[uint64]struct{}, s string, width int) {
+func (w *windows) add(s string, width int) {
+	if w.of[width] == nil {
+		w.of[width], w.widths = map[uint64]struct{}{}, append(w.widths, width)
+	}
 	x := uint64(0)
 	for i := range len(s) {
 		if x = x<<8 | uint64(s[i]); i < width-1 {
 			continue
 		}
-		to[x&mask(width)] = struct{}{}
+		w.of[width][x&mask(width)] = struct{}{}
 		h := slot(x)
 		w.maybe[h>>6] |= 1 << (h & 63)
 	}
@@ -116,23 +205,36 @@ func (w *windows) add(to map[uint64]struct{}, s string, width int) {
 // in reports whether a text has one of the windows.
 func (w *windows) in(text string) bool {
 	x, n := uint64(0), 0
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
 		c := folds[text[i]]
+		if text[i] >= utf8.RuneSelf {
+			_, size := utf8.DecodeRuneInString(text[i:])
+			if !counts(text[i:]) {
+				i += size - 1
+				continue
+			}
+		}
 		if c == 0 {
 			continue
 		}
 		x, n = x<<8|uint64(c), n+1
-		if h := slot(x); n < w.width || w.maybe[h>>6]>>(h&63)&1 == 0 {
+		if h := slot(x); w.maybe[h>>6]>>(h&63)&1 == 0 {
 			continue
 		}
-		if _, ok := w.short[x&mask(w.width)]; ok {
-			return true
-		}
-		if _, ok := w.long[x]; ok && n >= window {
-			return true
+		for _, width := range w.widths {
+			if _, ok := w.of[width][x&mask(width)]; ok && n >= width {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// counts reports whether the character that a text begins with, or goes on within,
+// is a letter or digit. What is no character counts: its bytes may be a secret's.
+func counts(text string) bool {
+	r, size := utf8.DecodeRuneInString(text)
+	return r == utf8.RuneError && size <= 1 || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 func mask(width int) uint64 { return ^uint64(0) >> (64 - 8*width) }
@@ -147,16 +249,23 @@ var folds = func() (f [256]byte) {
 		switch c := byte(b); {
 		case 'A' <= c && c <= 'Z':
 			f[b] = c | 0x20
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= utf8.RuneSelf:
 			f[b] = c
 		}
 	}
 	return f
 }()
 
+// fold is what counts of a text.
 func fold(s string) string {
 	out := make([]byte, 0, len(s))
-	for i := range len(s) {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			if _, size := utf8.DecodeRuneInString(s[i:]); !counts(s[i:]) {
+				i += size - 1
+				continue
+			}
+		}
 		if c := folds[s[i]]; c != 0 {
 			out = append(out, c)
 		}
@@ -203,24 +312,20 @@ func encodings(value string) []string {
 	return out
 }
 
-// decodings are what a value says where it is an encoding.
+// decodings are what the parts of a value say that are digits of an encoding.
 func decodings(value string) (out []string) {
-	digits := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 0x80 || folds[byte(r)] == 0 && r != '+' && r != '/' && r != '-' && r != '_':
-			return -1
-		case r == '-':
-			return '+'
-		case r == '_':
-			return '/'
-		}
-		return r
-	}, value)
-	try := func(decode func(string) ([]byte, error), s string, block int) {
-		for from := range min(block, len(s)) {
-			for end := len(s); end > max(from, len(s)-block); end-- { // what follows may be cut
-				if b, err := decode(s[from:end]); err == nil {
-					if len(b) >= window/2 {
+	try := func(decode func(string) ([]byte, error), in func(rune) bool, block int) {
+		for _, s := range strings.FieldsFunc(value, func(r rune) bool { return !in(r) }) {
+			if len(s) < window {
+				continue
+			}
+			for from := range block {
+				for end := len(s); end > max(from, len(s)-block); end-- { // what follows may be cut
+					b, err := decode(s[from:end])
+					if err != nil {
+						continue
+					}
+					if len(b) >= shortest && !slices.ContainsFunc(b, func(c byte) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' }) {
 						out = append(out, string(b))
 					}
 					break
@@ -228,8 +333,11 @@ func decodings(value string) (out []string) {
 			}
 		}
 	}
-	try(b64.DecodeString, digits, 4)
-	try(b32.DecodeString, strings.ToUpper(digits), 8)
-	try(hex.DecodeString, strings.ToLower(strings.NewReplacer("+", "", "/", "").Replace(digits)), 2)
+	standard := strings.NewReplacer("-", "+", "_", "/")
+	try(func(s string) ([]byte, error) { return b64.DecodeString(standard.Replace(s)) },
+		func(r rune) bool { return r < 0x80 && folds[byte(r)] != 0 || strings.ContainsRune("+/-_", r) }, 4)
+	try(func(s string) ([]byte, error) { return b32.DecodeString(strings.ToUpper(s)) },
+		func(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' || '2' <= r && r <= '7' }, 8)
+	try(hex.DecodeString, func(r rune) bool { return '0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'f' }, 2)
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +26,12 @@ func TestCopied(t *testing.T) {
 		"base64-2": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte("k=" + s)) },
 		"base32":   func(s string) string { return base32.StdEncoding.EncodeToString([]byte(s)) },
 		"base32-3": func(s string) string { return base32.StdEncoding.EncodeToString([]byte("pw=" + s)) },
+		"escaped":  func(s string) string { return fmt.Sprintf(`\u%04x%s`, s[0], s[1:]) },
+		"percent":  func(s string) string { return fmt.Sprintf("%%%02x%s", s[0], s[1:]) },
+		"entities": func(s string) string { return fmt.Sprintf("%s&#%d;", s[:len(s)-1], s[len(s)-1]) },
+		"dotted":   func(s string) string { return strings.Join(strings.Split(s, ""), "·") },
+		"no width": func(s string) string { return strings.Join(strings.Split(s, ""), "\u200b") },
+		"prefixed": func(s string) string { return "tok_" + hex.EncodeToString([]byte(s)) },
 		"a part":   func(s string) string { return s[1 : len(s)-1] },
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -38,6 +45,50 @@ func TestCopied(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Both sides of a comparison may be escaped, and letters beyond ASCII are letters.
+func TestEscapes(t *testing.T) {
+	for _, c := range []struct {
+		text, value string
+		want        bool
+	}{
+		{`{"note": "p\u00e4\u00dfw\u00f6r7!X"}`, "päßwör7!X", true},
+		{"/x?d=P%40s5%21x%239k", "P@s5!x#9k", true},
+		{"log in as admin with hunter2", base64.StdEncoding.EncodeToString([]byte("administrator:hunter2")), true},
+		{"the note says p@$$w0rd!", "cEAkJHcwcmQh", true},
+		{"note: hunter2", "administrator:hunter2", true},
+		{"päßwör7 is theirs", "öäüßÄÖÜx9", false},
+	} {
+		if got := Copied(c.value, c.text); got != c.want {
+			t.Errorf("%q in %q: copied %v, want %v", c.value, c.text, got, c.want)
+		}
+	}
+}
+
+// What a session traces is bounded, a value is traced once, and what is beyond the
+// bound is a copy.
+func TestBounds(t *testing.T) {
+	var s Shown
+	s.Add("nothing")
+	if s.MadeUp([]byte("Xk9vQ4tR7w")) {
+		t.Error("made up before it is known that all was shown")
+	}
+	s.Whole(func() bool { return true })
+	for i := range maxTraced + 10 {
+		v := []byte(fmt.Sprintf("Xk9vQ4tR7w%03d", i))
+		for range 3 {
+			if s.MadeUp(v) != (i < maxTraced) {
+				t.Fatalf("value %d", i)
+			}
+		}
+	}
+	long := Shown{}
+	long.Add(strings.Repeat("x ", maxRead/4))
+	long.Whole(func() bool { return true })
+	if !long.MadeUp([]byte("Xk9vQ4tR7w")) || !long.MadeUp([]byte("Yk9vQ4tR7w")) || long.MadeUp([]byte("Zk9vQ4tR7w")) || !long.MadeUp([]byte("Xk9vQ4tR7w")) {
+		t.Error("what is read is not bounded, or a value is traced twice")
+	}
 }
 
 // What stands in no text is made up, and what is too short to tell is not.

@@ -64,3 +64,26 @@ func TestLists(t *testing.T) {
 		t.Errorf("%d lists are asked for, words.txt has %d", len(asked), len(lists()))
 	}
 }
+
+// Addresses without a user and regions of clouds are public, whatever name stands
+// before them; what only begins like one is not. Words that are put together to one
+// that is longer than names are shaped like a password.
+func TestPublished(t *testing.T) {
+	for v, public := range map[string]bool{
+		"amqp://mq-01.example.internal/orders": true, "postgres://db.example:5432/x": true, "redis://localhost:6379/0": true, "kafka://broker:9092": true,
+		"eu-central-1": true, "us-gov-west-1": true, "ap-southeast-2b": true,
+		"amqp://Xk9vQ4tR7wZ1": false, "nats://Xk9vQ4tR7wZ1pLm2Uc8s4": false, "redis://:Xk9vQ4tR7wZ1pL": false, "s3://bucket/Xk9vQ4tR7wZ1": false,
+		"postgres://h/db&password=Xk9vQ4": false, "postgres://app:x/Yz9": false, "redis://db.example/Xk9vQ4tR7wZ1pLm2": false, "mysql://db.example#Xk9v": false,
+		"eu-central-1x9": false, "us-password-1": false,
+	} {
+		if published().MatchString(v) != public {
+			t.Errorf("%s: public %v", v, !public)
+		}
+	}
+	before := []byte("HARBOR_HANDSHAKE=")
+	for v, shaped := range map[string]bool{"harbortangerinevelvetlantern": true, "storageaccountproduction": false, "internationalisation": false} {
+		if Shaped(before, []byte(v)) != shaped {
+			t.Errorf("%s: shaped %v", v, !shaped)
+		}
+	}
+}

@@ -61,8 +61,9 @@ func FilledIn(v []byte) bool {
 // published matches the beginnings of what is made to be public: publishable
 // keys, SSH public keys, encoded images, certificates, archives.
 var published = expression(`^(?:pk_(?:live|test)_|kid-|ssh-|AAAA[A-E]|R0lGOD|iVBORw0|/9j/|MII[A-Z]|JVBERi|UklGR|H4sI|UEsDB|[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}` +
-	// An address without a user, and the region of a cloud.
-	`|(?:amqps?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|kafka|nats|mqtts?|ldaps?|smtps?|s3|gs)://[^@?]*$` +
+	// An address of a host with no user and a short path, and the region of a cloud.
+	`|(?:amqps?|postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?|kafka|nats|mqtts?|ldaps?|smtps?)://` +
+	`(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?|localhost(?::\d+)?|[A-Za-z0-9-]{1,16}:\d{2,5})(?:/[\w.-]{0,12}){0,3}$` +
 	`|(?:us|eu|ap|sa|ca|me|af|cn|il|mx)-(?:gov-)?(?:north|south|east|west|central){1,2}-?\d[a-z]?$)`)
 
 // NotPublic is the least that a value asks of a rule that goes by names.
@@ -235,12 +236,16 @@ func Shaped(before, v []byte) bool {
 		return false
 	}
 	if bytes.IndexByte(v, ' ') < 0 {
-		return shaped().Match(v) || mixed(v) && signed().Match(v) && bytes.Count(v, []byte("@")) < 3 && !address().Match(v)
+		return shaped().Match(v) || len(v) >= joined && tooLong(v) || mixed(v) && signed().Match(v) && bytes.Count(v, []byte("@")) < 3 && !address().Match(v)
 	}
 	words := strings.Fields(string(v))
 	different := distinct(words)
 	return different >= 5 && len(v) >= 6*different && !anyOf(words, functionWords()) && !anyOf(words, codeWords())
 }
+
+// joined is from how many small letters on words that are put together are no name:
+// those of storage accounts have 24.
+const joined = 25
 
 // distinct counts the words that differ.
 func distinct(words []string) int {

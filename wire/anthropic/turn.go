@@ -97,6 +97,12 @@ func (r *Request) content(i int) int {
 // Turns implements wire.Request.
 func (r *Request) Turns() []flow.Turn { return body.Turns(r.turns()) }
 
+// closed are the members that bring no content of the server's.
+var closed = body.Set("model messages system tools tool_choice max_tokens temperature top_p top_k stop_sequences stream metadata thinking service_tier output_config")
+
+// Closed implements wire.Request.
+func (r *Request) Closed() bool { return r.Only(closed) }
+
 // Tools implements wire.Request.
 func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc

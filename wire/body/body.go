@@ -76,6 +76,16 @@ func (r *Request) MessageRole(i int) flow.Role { return r.Messages[i].Role }
 // Previous implements wire.Request for an API whose server keeps nothing.
 func (r *Request) Previous() string { return "" }
 
+// Only reports whether the request has no members but these.
+func (r *Request) Only(members Words) bool {
+	for c := range r.Doc.All(0) {
+		if !members.Has(r.Doc.KeyBytes(c)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Settle implements wire.Request for an API whose server keeps nothing.
 func (r *Request) Settle(body []byte, _ []wire.Owed) []byte { return body }
 

@@ -93,15 +93,24 @@ func (r *Request) calls(msg int, f func(id string, fn, node int)) {
 	}
 }
 
+// closed are the members that bring no content of the server's.
+var closed = body.Set("model messages tools tool_choice parallel_tool_calls functions function_call response_format temperature top_p n stop seed " +
+	"stream stream_options max_tokens max_completion_tokens presence_penalty frequency_penalty logit_bias logprobs top_logprobs user store metadata " +
+	"service_tier reasoning_effort verbosity prompt_cache_key prompt_cache_retention safety_identifier")
+
+// Closed implements wire.Request. Models of this API that search the web have it in
+// their names.
+func (r *Request) Closed() bool { return r.Only(closed) && !strings.Contains(r.Model(), "search") }
+
 // Tools implements wire.Request.
 func (r *Request) Tools() []flow.OfferedTool {
 	d := &r.Doc
 	var out []flow.OfferedTool
 	for t := range d.All(d.Find(0, "tools")) {
-		tool := flow.OfferedTool{Parts: r.All(t)}
+		tool := flow.OfferedTool{Parts: r.All(t), Name: r.Get(t, "type"), Server: true}
 		for _, kind := range [...]string{"function", "custom"} {
 			if fn := d.Find(t, kind); fn >= 0 {
-				tool.Name = r.Get(fn, "name")
+				tool.Name, tool.Server = r.Get(fn, "name"), false
 			}
 		}
 		out = append(out, tool)

@@ -152,6 +152,14 @@ func (r *Request) Previous() string {
 	return r.Doc.Text(c)
 }
 
+// closed are the members that bring no content of the server's.
+var closed = body.Set("model input instructions tools tool_choice parallel_tool_calls max_tool_calls text reasoning include temperature top_p " +
+	"top_logprobs max_output_tokens truncation stream stream_options store metadata user service_tier prompt_cache_key prompt_cache_retention " +
+	"safety_identifier background")
+
+// Closed implements wire.Request.
+func (r *Request) Closed() bool { return r.Previous() == "" && r.Only(closed) }
+
 // logprobsWanted is what a request includes that wants logprobs.
 const logprobsWanted = "message.output_text.logprobs"
 

@@ -115,8 +115,11 @@ func (r *Request) Tools() []flow.OfferedTool {
 		tool := flow.OfferedTool{Name: r.Get(t, "name"), Parts: r.All(t)}
 		switch typ {
 		case "function", "custom":
-		case "local_shell", "shell", "apply_patch", "computer", "computer_use_preview":
+		case "local_shell", "apply_patch", "computer", "computer_use_preview":
 			tool.Name = typ
+		case "shell": // it runs where the environment says, here if that says nothing
+			at := d.Find(t, "environment")
+			tool.Name, tool.Server = typ, at >= 0 && r.Get(at, "type") != "local"
 		default:
 			tool.Name, tool.Server = typ, true
 		}

@@ -118,7 +118,7 @@ func read(ctx context.Context, s *mediator.Session, in *Input) *mediator.Turn {
 			rest = strings.Replace(rest, p, "\n", 1)
 		}
 	}
-	p := mediator.Prompt{Conversation: true}
+	p := mediator.Prompt{Conversation: true, Closed: func() bool { return true }}
 	if rest != "" {
 		p.Texts = []flow.Text{{Text: rest, Field: flow.FieldContent, Path: func() string { return "context" }}}
 	}
