@@ -103,8 +103,11 @@ func (r *risk) next(scan *stream.Scanner, released int64, t *monitor.Token) {
 		r.cutting = monitor.Green
 		r.word = start
 	}
-	if body != "" {
+	switch {
+	case body != "":
 		r.mark(scan, released, start, body, &v)
+	case start < r.at && r.cutting != monitor.Green: // a space within a phrase
+		r.cut(scan, start, r.at, r.cutting, &v)
 	}
 	if r.acts {
 		scan.Await(max(r.word, r.at-maxWord))

@@ -21,7 +21,7 @@ func zones(tokens []string, zone map[string]monitor.Zone, released int64, acts b
 	}}
 	phrase := false
 	r := &risk{acts: acts, phrase: func() bool { return phrase }, judge: func(t *monitor.Token) monitor.Verdict {
-		phrase = strings.HasSuffix(t.Text, "P")
+		phrase = strings.HasSuffix(t.Text, "P") || phrase && t.Text == " "
 		return monitor.Verdict{Zone: zone[strings.TrimSpace(t.Text)]}
 	}}
 	sc := cfg.NewScanner()
@@ -45,7 +45,7 @@ func zones(tokens []string, zone map[string]monitor.Zone, released int64, acts b
 }
 
 func TestZones(t *testing.T) {
-	z := map[string]monitor.Zone{"R": monitor.Red, "Y": monitor.Yellow, `R"`: monitor.Red, ":R": monitor.Red}
+	z := map[string]monitor.Zone{"R": monitor.Red, "RP": monitor.Red, "Y": monitor.Yellow, `R"`: monitor.Red, ":R": monitor.Red}
 	for _, c := range []struct{ tokens, want string }{
 		{"a| b| c", "a b c"},
 		{"a| Y| c", "a [MASK] c"},
@@ -79,6 +79,7 @@ func TestZones(t *testing.T) {
 	// The words of a phrase are one.
 	for tokens, want := range map[string]string{
 		"a:| b| cP|R| d": "a: [REDACTED:risk] d", "a:| b| cP| xP|R| yP| d": "a: [REDACTED:risk] d",
+		"a:| b| cP|RP| |xP| d": "a: [REDACTED:risk] d",
 		"a:| b| cP| x|R| d": "a: b cP [REDACTED:risk] d", "a:| b|\ncP|R| d": "a: b\n[REDACTED:risk] d",
 	} {
 		if got := zones(strings.Split(tokens, "|"), z, -1, true); got != want {
