@@ -80,7 +80,7 @@ func TestZones(t *testing.T) {
 	for tokens, want := range map[string]string{
 		"a:| b| cP|R| d": "a: [REDACTED:risk] d", "a:| b| cP| xP|R| yP| d": "a: [REDACTED:risk] d",
 		"a:| b| cP|RP| |xP| d": "a: [REDACTED:risk] d",
-		"a:| b| cP| x|R| d": "a: b cP [REDACTED:risk] d", "a:| b|\ncP|R| d": "a: b\n[REDACTED:risk] d",
+		"a:| b| cP| x|R| d":    "a: b cP [REDACTED:risk] d", "a:| b|\ncP|R| d": "a: b\n[REDACTED:risk] d",
 	} {
 		if got := zones(strings.Split(tokens, "|"), z, -1, true); got != want {
 			t.Errorf("%q: %q, want %q", tokens, got, want)
