@@ -17,18 +17,18 @@ func TestPaperBlackBox(t *testing.T) {
 	if paper.Hash() == monitor.Default().Hash() {
 		t.Error("the same hash")
 	}
-	white := monitor.Default().Spec().White
+	gray := monitor.Default().Spec().Gray
 	b := paper.New(monitor.Options{BlackBox: true})
 	for text := "the password is x9Kq2mmWdL for mode=fast"; text != ""; {
 		n := monitor.NextPiece(text)
 		v := b.Next(&monitor.Token{Text: text[:n], Logprob: math.NaN()})
-		z := white.Bias
+		z := gray.Bias
 		for i, f := range b.Features() {
-			if white.Scale[i] > 0 {
-				z += white.Weights[i] * (f - white.Mean[i]) / white.Scale[i] // f is 0 where unavailable
+			if gray.Scale[i] > 0 {
+				z += gray.Weights[i] * (f - gray.Mean[i]) / gray.Scale[i] // f is 0 where unavailable
 			}
 		}
-		if want := 1 / (1 + math.Exp(-z)); math.Abs(v.Risk-want) > 1e-9 {
+		if want := gray.Floor + (1-gray.Floor)/(1+math.Exp(-z)); math.Abs(v.Risk-want) > 1e-9 {
 			t.Fatalf("%q: %g, not %g", text[:n], v.Risk, want)
 		}
 		text = text[n:]
