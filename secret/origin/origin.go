@@ -2,7 +2,7 @@
 // up.
 //
 // What it guarantees: a value of which eight letters or digits in a row, or more
-// than half of them, stand in the texts is a copy, whatever the case of the letters
+// than half of them, stand in the texts is a copy, whatever the case of ASCII letters
 // and whatever signs stand between them. So is one that stands there escaped,
 // reversed, in ROT13, hexadecimal, base64 or base32, at any alignment; one that is
 // such an encoding of what stands there, or has a part that is; and one with a part,
@@ -205,36 +205,41 @@ func (w *windows) add(s string, width int) {
 // in reports whether a text has one of the windows.
 func (w *windows) in(text string) bool {
 	x, n := uint64(0), 0
-	for i := 0; i < len(text); i++ {
-		c := folds[text[i]]
-		if text[i] >= utf8.RuneSelf {
-			_, size := utf8.DecodeRuneInString(text[i:])
-			if !counts(text[i:]) {
-				i += size - 1
+	for i := 0; i < len(text); {
+		c, size := folds[text[i]], 1
+		if c >= utf8.RuneSelf {
+			if size = letter(text[i:]); size == 0 {
+				i++
 				continue
 			}
 		}
-		if c == 0 {
-			continue
-		}
-		x, n = x<<8|uint64(c), n+1
-		if h := slot(x); w.maybe[h>>6]>>(h&63)&1 == 0 {
-			continue
-		}
-		for _, width := range w.widths {
-			if _, ok := w.of[width][x&mask(width)]; ok && n >= width {
-				return true
+		for end := i + size; i < end; i++ {
+			if c = folds[text[i]]; c == 0 {
+				continue
+			}
+			x, n = x<<8|uint64(c), n+1
+			if h := slot(x); w.maybe[h>>6]>>(h&63)&1 == 0 {
+				continue
+			}
+			for _, width := range w.widths {
+				if _, ok := w.of[width][x&mask(width)]; ok && n >= width {
+					return true
+				}
 			}
 		}
 	}
 	return false
 }
 
-// counts reports whether the character that a text begins with, or goes on within,
-// is a letter or digit. What is no character counts: its bytes may be a secret's.
-func counts(text string) bool {
+// letter is how many bytes of a text are a letter or digit beyond ASCII that it
+// begins with; 0 for none. Bytes that are no character don't count: they may be a part
+// of one where they stand in a text.
+func letter(text string) int {
 	r, size := utf8.DecodeRuneInString(text)
-	return r == utf8.RuneError && size <= 1 || unicode.IsLetter(r) || unicode.IsDigit(r)
+	if size > 1 && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+		return size
+	}
+	return 0
 }
 
 func mask(width int) uint64 { return ^uint64(0) >> (64 - 8*width) }
@@ -260,13 +265,14 @@ var folds = func() (f [256]byte) {
 func fold(s string) string {
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			if _, size := utf8.DecodeRuneInString(s[i:]); !counts(s[i:]) {
+		c := folds[s[i]]
+		switch {
+		case c >= utf8.RuneSelf:
+			if size := letter(s[i:]); size > 0 {
+				out = append(out, s[i:i+size]...)
 				i += size - 1
-				continue
 			}
-		}
-		if c := folds[s[i]]; c != 0 {
+		case c != 0:
 			out = append(out, c)
 		}
 	}
