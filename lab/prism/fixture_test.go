@@ -14,6 +14,9 @@ import (
 // healthcare, of payments with three seeds, and those of the first of them once
 // more with the instruction of the defence "prompt".
 func TestFixtures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: reads all records")
+	}
 	paths, err := filepath.Glob("testdata/*.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)

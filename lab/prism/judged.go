@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -82,11 +83,12 @@ func RecordJudge(ctx context.Context, o JudgeOptions) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	asked := maps.Clone(have)
 	var writing sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, max(1, o.Workers))
 	for _, k := range keys(texts) {
-		if _, ok := have[k]; ok {
+		if _, ok := asked[k]; ok {
 			continue
 		}
 		if slots <- struct{}{}; ctx.Err() != nil {

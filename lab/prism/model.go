@@ -71,7 +71,7 @@ func finite(m map[string]float64) map[string]float64 {
 func TrainOnRecord(path string, against []string, o train.Options) (m *monitor.Model, err error) {
 	var of []*world.Repository
 	for _, p := range append([]string{path}, against...) {
-		h, _, err := ReadRecord(p)
+		h, err := ReadHeader(p)
 		if err != nil {
 			return nil, err
 		}

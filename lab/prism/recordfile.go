@@ -373,7 +373,15 @@ type option struct {
 func cents(logprob float64) float64 { return math.Round(max(logprob, -99)*100) / 100 }
 
 // ReadRecord reads a record.
-func ReadRecord(path string) (*Header, []Recorded, error) {
+func ReadRecord(path string) (*Header, []Recorded, error) { return readRecord(path, true) }
+
+// ReadHeader reads what a record is of.
+func ReadHeader(path string) (*Header, error) {
+	h, _, err := readRecord(path, false)
+	return h, err
+}
+
+func readRecord(path string, whole bool) (*Header, []Recorded, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -397,6 +405,9 @@ func ReadRecord(path string) (*Header, []Recorded, error) {
 			}
 			if h.Version < 1 || h.Version > recordVersion {
 				return nil, nil, fmt.Errorf("%s: version %d is not known; this program reads up to %d", path, h.Version, recordVersion)
+			}
+			if !whole {
+				break
 			}
 			continue
 		}

@@ -71,7 +71,7 @@ func (p *prismOptions) records(quick bool) (records, error) {
 	}
 	instructed := map[key]string{}
 	for _, path := range paths {
-		h, _, err := prism.ReadRecord(path)
+		h, err := prism.ReadHeader(path)
 		if err != nil {
 			return out, err
 		}
