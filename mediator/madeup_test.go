@@ -63,6 +63,12 @@ func TestMadeUpValuesPass(t *testing.T) {
 		"an assistant's image": {with(func(p *mediator.Prompt) {
 			p.Texts[0].Role, p.Texts[0].Path = flow.RoleAssistant, func() string { return "messages[0].images[0].image_url.url" }
 		}), text, false},
+		"a picture's name": {with(func(p *mediator.Prompt) {
+			p.Texts[0].Role, p.Texts[0].Path = flow.RoleAssistant, func() string { return "messages[0].content[0].input_image.url" }
+		}), text, false},
+		"a call's name": {with(func(p *mediator.Prompt) {
+			p.Texts[0].Role, p.Texts[0].Path = flow.RoleAssistant, func() string { return "messages[0].content[0].input.deep{}" }
+		}), text, true},
 		"no conversation": {with(func(p *mediator.Prompt) { p.Conversation = false }), text, false},
 	} {
 		e, _ := engine(t, nil)

@@ -58,7 +58,7 @@ func (p *Prompt) whole() bool {
 			return false
 		}
 		path := t.Path()
-		return !plainly[lastOf(path)] && !(t.Role == flow.RoleAssistant && strings.Contains(path, ".input")) // a call's, with its names
+		return !plainly[lastOf(path)] && !(t.Role == flow.RoleAssistant && inCall(path))
 	})
 }
 
@@ -68,6 +68,13 @@ var plainly = map[string]bool{
 	"content": true, "text": true, "output": true, "instructions": true, "system": true, "input": true,
 	"reasoning": true, "reasoning_content": true, "thinking": true, "refusal": true, "signature": true, "summary": true, "encrypted_content": true,
 	"name": true, "id": true, "call_id": true, "tool_call_id": true, "tool_use_id": true,
+}
+
+// inCall reports whether a path leads into the arguments of a call, to their names
+// too.
+func inCall(path string) bool {
+	_, rest, ok := strings.Cut(path, ".input")
+	return ok && rest != "" && strings.IndexByte(".[{", rest[0]) >= 0
 }
 
 // lastOf is the last member of a path; empty where the text is a member's name.

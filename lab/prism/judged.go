@@ -2,7 +2,6 @@ package prism
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/completion"
 	"github.com/margaydev/margay/lab/prism/method"
 )
@@ -35,7 +35,7 @@ type judgeHeader struct {
 	Kind      string `json:"kind"` // "prism-judge"
 	Model     string `json:"model"`
 	ModelHash string `json:"model_hash,omitempty"`
-	Asked     string `json:"asked"` // SHA-256 of what the judge is told
+	Asked     string `json:"asked"` // SHA-256 of the judge's instruction
 }
 
 // judgedLine is an answer about an output, which is known by its digest.
@@ -45,12 +45,16 @@ type judgedLine struct {
 }
 
 // RecordJudge asks a model about the outputs of records and keeps its answers. An
-// interrupted run goes on where it stopped.
+// interrupted run goes on where it stopped, and what it has is not lost. A file of
+// answers that is finished is not overwritten.
 func RecordJudge(ctx context.Context, o JudgeOptions) error {
 	h := judgeHeader{1, "prism-judge", o.Judge.Model, o.ModelHash, checksum([]byte(method.JudgeInstruction))}
 	model, err := completion.New(o.Judge)
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(o.Out); err == nil {
+		return fmt.Errorf("judge: %s is there already", o.Out)
 	}
 	part := o.Out + ".part"
 	have, err := readJudged(part, &h)
@@ -69,25 +73,29 @@ func RecordJudge(ctx context.Context, o JudgeOptions) error {
 			}
 		}
 	}
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	all := func(w io.Writer) error {
+		err := appendLine(w, h)
+		for _, k := range slices.Sorted(maps.Keys(have)) {
+			err = errors.Join(err, appendLine(w, judgedLine{k, have[k]}))
+		}
+		return err
+	}
+	// A line that was not finished goes.
+	if err := cli.PlaceFile(part, 0o600, all); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	err = appendLine(f, h)
-	for _, k := range keys(have) {
-		err = errors.Join(err, appendLine(f, judgedLine{k, have[k]}))
-	}
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	asked := maps.Clone(have)
 	var writing sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, max(1, o.Workers))
-	for _, k := range keys(texts) {
+	for _, k := range slices.Sorted(maps.Keys(texts)) {
 		if _, ok := asked[k]; ok {
 			continue
 		}
@@ -114,25 +122,14 @@ func RecordJudge(ctx context.Context, o JudgeOptions) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	var all bytes.Buffer
-	z := gzip.NewWriter(&all)
-	err = appendLine(z, h)
-	for _, k := range keys(have) {
-		err = errors.Join(err, appendLine(z, judgedLine{k, have[k]}))
-	}
-	if err := errors.Join(err, z.Close(), os.WriteFile(o.Out, all.Bytes(), 0o600)); err != nil {
+	err = cli.PlaceFile(o.Out, 0o600, func(w io.Writer) error {
+		z := gzip.NewWriter(w)
+		return errors.Join(all(z), z.Close())
+	})
+	if err != nil {
 		return err
 	}
 	return os.Remove(part)
-}
-
-func keys(m map[string]string) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // ReadJudged reads what RecordJudge wrote: the judge's name, and its answers by

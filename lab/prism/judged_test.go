@@ -2,8 +2,10 @@ package prism
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -29,7 +31,16 @@ func TestRecordJudge(t *testing.T) {
 	record := filepath.Join("testdata", "smollm2-payments.jsonl.gz")
 	o := JudgeOptions{Records: []string{record}, Judge: completion.Config{BaseURL: s.URL, Model: "m"}, Out: filepath.Join(t.TempDir(), "judge.json.gz"), Workers: 3}
 	if err := RecordJudge(t.Context(), o); err == nil {
-		t.Fatal("a failing judge is no error")
+		t.Fatal("the judge failed, and nobody noticed")
+	}
+	// Half a line, as a crash leaves it.
+	part, err := os.OpenFile(o.Out+".part", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = part.WriteString(`{"output":"ab`)
+	if err := errors.Join(err, part.Close()); err != nil {
+		t.Fatal(err)
 	}
 	asked.Store(0)
 	fail.Store(1 << 30)
@@ -39,6 +50,9 @@ func TestRecordJudge(t *testing.T) {
 	name, answers, err := ReadJudged(o.Out)
 	if err != nil || name != "m" || len(answers) < 500 || int(asked.Load()) >= len(answers) {
 		t.Fatalf("%v: %s, %d answers, %d asked again", err, name, len(answers), asked.Load())
+	}
+	if err := RecordJudge(t.Context(), o); err == nil {
+		t.Error("finished answers were overwritten")
 	}
 	j := method.NewRecordedJudge(name, answers)
 	_, recorded, err := ReadRecord(record)

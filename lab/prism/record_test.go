@@ -178,6 +178,32 @@ func TestRecordAndReplay(t *testing.T) {
 	if free := rowOf(t, res, "none", "source=parrot").Metrics; free["task_leak_rate"] != before["task_leak_rate"] {
 		t.Errorf("not instructed: %v", free)
 	}
+	// Two seeds are measured together and each by itself, in any order; what one has
+	// not been told has no row of both.
+	second := o
+	second.Out, second.Seed = filepath.Join(t.TempDir(), "second.jsonl.gz"), 2
+	if err := Record(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	for _, both := range [][]Recording{{{out, told.Out}, {Path: second.Out}}, {{Path: second.Out}, {out, told.Out}}} {
+		res, _, err := Replay(t.Context(), both, Options{Defences: defences, Resamples: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.N != 12 || res.Row("prompt", "source=parrot") != nil || res.Row("prompt", "source=parrot,seed=1") == nil || res.Row("prompt", "source=parrot,seed=2") != nil {
+			t.Errorf("%d tasks; rows of the instruction: both %v, seed 1 %v, seed 2 %v", res.N,
+				res.Row("prompt", "source=parrot") != nil, res.Row("prompt", "source=parrot,seed=1") != nil, res.Row("prompt", "source=parrot,seed=2") != nil)
+		}
+		whole, one, two := rowOf(t, res, "none", "source=parrot").Metrics, rowOf(t, res, "none", "source=parrot,seed=1").Metrics, rowOf(t, res, "none", "source=parrot,seed=2").Metrics
+		if got, want := whole["task_leak_rate"], (one["task_leak_rate"]+two["task_leak_rate"])/2; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%g of both leak, %g in the mean", got, want)
+		}
+	}
+	for name, bad := range map[string][]Recording{"none": nil, "the same seed twice": {{Path: out}, {Path: out}}, "one that was told": {{Path: second.Out}, {Path: told.Out}}} {
+		if _, _, err := Replay(t.Context(), bad, Options{Defences: defences}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
 	if _, _, err := Replay(t.Context(), []Recording{{out, out}}, Options{Defences: defences}); err == nil {
 		t.Error("a record without an instruction stood for one with it")
 	}

@@ -37,18 +37,18 @@ func Replay(ctx context.Context, recordings []Recording, o Options) (*results.Re
 		return nil, nil, err
 	}
 	h := parts[0].header
-	done := 0
 	for _, p := range parts {
 		g := p.game
 		begin := func() func(int) played {
 			return func(i int) played { return g.replay(ctx, p.turns[i], p.instructed[i]) }
 		}
-		if err := g.run(ctx, func(string) { o.Progress(fmt.Sprintf("%d of %d tasks", done, len(all.tasks))) }, begin); err != nil {
+		progress := func(s string) { o.Progress(fmt.Sprintf("seed %d: %s", p.header.Seed, s)) }
+		if err := g.run(ctx, progress, begin); err != nil {
 			return nil, nil, err
 		}
-		done += len(g.tasks)
 		all.results = append(all.results, slices.Clone(g.results)...)
 	}
+	all.results[0].err = slices.Clone(all.results[0].err)
 	for _, p := range parts { // what one has not is left out of all
 		for d, err := range p.game.results[0].err {
 			all.results[0].err[d] = cmp.Or(all.results[0].err[d], err)

@@ -302,3 +302,48 @@ func TestSigns(t *testing.T) {
 		}
 	})
 }
+
+// A floor moves no decision at tau1: the same outputs and tokens reach it.
+func TestFloorMovesNothing(t *testing.T) {
+	start, err := neutral(monitor.TrendWindow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []output
+	for _, x := range synthetic(60, 5) {
+		all = append(all, observe(start, x))
+	}
+	part, _, err := split(all, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := fit(start, part, gray, onWindows, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := thresholds(m, part, gray, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, floor := range []float64{0.01, 0.1, maxFloor} {
+		high, err := thresholds(m, part, gray, floor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b, touched := judge(bare, part, gray), judge(high, part, gray), 0
+		for i := range a {
+			for k := range a[i].tokens {
+				was, is := a[i].tokens[k].risk, b[i].tokens[k].risk
+				if (was >= fitOf(bare, gray).Tau1) != (is >= fitOf(high, gray).Tau1) || is < floor {
+					t.Fatalf("floor %g: %g became %g", floor, was, is)
+				}
+				if was >= fitOf(bare, gray).Tau1 {
+					touched++
+				}
+			}
+		}
+		if touched == 0 {
+			t.Error("no token is touched: nothing is compared")
+		}
+	}
+}

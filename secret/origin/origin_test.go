@@ -97,7 +97,7 @@ func TestMadeUp(t *testing.T) {
 	for value, want := range map[string]bool{
 		"Xk9vQ4tR7w": false, "b7900853": false, "correct-h0rse-8": false, "9f86d081884c7d65": false,
 		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJxIjoieiJ9.Zm9yZ2VkIQ": false, "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxIn0.Zm9yZ2VkIQ": true,
-		"Tr0ub4": true, "x-Tr0ub4-x": true, "xxxx-Tr0u-xxxx": false, "x1": true, "***": true, "database": true, "4821": false, "rotates-7Kq2": true, "rota-7Kq2-xyz": false,
+		"Tr0ub4": true, "x-Tr0ub4-x": true, "wwww-Tr0u-wwww": false, "x1": true, "***": true, "database": true, "4821": false, "rotates-7Kq2": true, "rota-7Kq2-xyz": false,
 	} {
 		if got := Copied(value, texts...); got != want {
 			t.Errorf("%q: copied %v, want %v", value, got, want)

@@ -163,7 +163,7 @@ func runPrism(ctx context.Context, o *options) (*results.Result, []report.Figure
 	if path := p.judgedFile(o.quick); path != "" {
 		var err error
 		if set.JudgedBy, set.Judged, err = prism.ReadJudged(path); err != nil {
-			return nil, nil, err
+			return nil, nil, failure("margay-lab prism --record-judge writes one; --judged= leaves the judge out", "%w", err)
 		}
 	}
 	training := 400

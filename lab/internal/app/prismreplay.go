@@ -47,7 +47,7 @@ func fixtures() []string {
 
 // judgedFile is the file of the judge's recorded answers; empty for none.
 func (p *prismOptions) judgedFile(quick bool) string {
-	if p.judged != "" || quick || p.judge != "" {
+	if p.given != nil && p.given("judged") || quick || p.judge != "" {
 		return p.judged
 	}
 	for _, dir := range []string{"lab", "."} {
