@@ -113,6 +113,9 @@ func (s *State) Entered() bool { return s.entered }
 // in between.
 func (s *State) Same(o *State) bool { return s == o || s.sum == o.sum && s.key == o.key }
 
+// Sum is the same for states that are Same, and for few others.
+func (s *State) Sum() uint64 { return s.sum }
+
 // Before is what assertions ask of the character before a place.
 type Before uint8
 

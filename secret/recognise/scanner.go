@@ -63,6 +63,7 @@ type Scanner struct {
 	runs   []run
 	spawn  []run   // runs of all wordly rules, to be taken apart
 	gates  []int64 // by gate: open before this offset
+	marks  *marks  // nil until there are many runs
 	tokens []token // matches whose tokens go on
 	pem    pemState
 	found  []Match
@@ -111,7 +112,9 @@ func (s *Scanner) Reset() {
 func (s *Scanner) CopyTo(dst *Scanner) {
 	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
 	tokens := append(dst.tokens[:0], s.tokens...)
+	marked := dst.marks
 	*dst = *s
+	dst.marks = marked // it holds for a step alone
 	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn = win, runs, gates, tokens, nil, nil
 }
 
@@ -239,14 +242,49 @@ func (s *Scanner) stepAlone(b byte) bool {
 
 // stepRuns moves every run over b, which is at s.pos.
 func (s *Scanner) stepRuns(b byte) {
+	many := len(s.runs) > fewRuns
+	if many {
+		if s.marks == nil {
+			s.marks = new(marks)
+		}
+		s.marks.turn++
+	}
 	kept := s.runs[:0]
 	for i := range s.runs {
 		r := s.runs[i]
-		if s.stepRun(&r, b, s.pos) && !s.merged(kept, &r) {
+		if !s.stepRun(&r, b, s.pos) {
+			continue
+		}
+		// Of runs in one state the first is kept, so that what is not marked has no
+		// like among them.
+		if many && !s.marks.mark(&r) || !s.merged(kept, &r) {
 			kept = append(kept, r)
 		}
 	}
 	s.runs = kept
+}
+
+// fewRuns are compared with each other; of more, only those are whose marks meet.
+const fewRuns = 8
+
+// marks say which states the runs of a step are in, so that a run need not be
+// compared with all others.
+type marks struct {
+	turn uint32 // that counts
+	at   [8 * maxRuns]uint32
+}
+
+// mark marks a run's state and reports whether that was marked before, by it or by
+// another with the same place.
+func (m *marks) mark(r *run) bool {
+	if m.turn == 0 { // it went round
+		clear(m.at[:])
+		m.turn = 1
+	}
+	at := &m.at[(r.state.Sum()^uint64(r.rule)*0x9e3779b97f4a7c15)%uint64(len(m.at))]
+	was := *at == m.turn
+	*at = m.turn
+	return was
 }
 
 // merged reports whether an earlier run of the same rule is in the same
