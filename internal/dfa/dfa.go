@@ -58,6 +58,10 @@ type Config struct {
 	// Group is the number of the group that State.Entered reports on; 0 stands
 	// for any group.
 	Group int
+	// Tags is the number of the first group that is a tag: it marks an alternative
+	// that [State.Alive] and [State.Ended] tell of, and is no group otherwise. 0 is
+	// for none.
+	Tags int
 	// MaxSize bounds the states that are kept, in bytes, roughly.
 	MaxSize int
 }
@@ -70,6 +74,7 @@ type DFA struct {
 	bytes   [256]uint8 // the same, over the alphabet Bytes
 	reps    []rune     // by class: a character of it; the first is the end
 	entered []bool     // by instruction: the group may have been entered
+	tags    []uint64   // by instruction: the alternatives that it is of; nil without tags
 
 	starts [Other + 1]atomic.Pointer[State]
 	mu     sync.Mutex
@@ -92,9 +97,12 @@ type State struct {
 	entered bool
 	open    bool // a match may still start
 	before  Before
-	threads []uint32 // instructions, by preference; those without a character are not yet followed
-	sum     uint64   // of key
-	key     string   // what tells it from other states
+	threads []uint32      // instructions, by preference; those without a character are not yet followed
+	alive   uint64        // tags of the threads
+	ended   uint64        // tags of the matches that ended
+	sum     uint64        // of key
+	key     string        // what tells it from other states
+	row     atomic.Uint32 // its place in a Dense
 }
 
 // Matched reports whether a match ended before the symbol that led here.
@@ -115,6 +123,14 @@ func (s *State) Same(o *State) bool { return s == o || s.sum == o.sum && s.key =
 
 // Sum is the same for states that are Same, and for few others.
 func (s *State) Sum() uint64 { return s.sum }
+
+// Alive returns the alternatives of whose matches some may still come, a bit for
+// each tag.
+func (s *State) Alive() uint64 { return s.alive }
+
+// Ended returns the alternatives of which a match ended before the symbol that led
+// here, a bit for each tag. Config.All is set.
+func (s *State) Ended() uint64 { return s.ended }
 
 // Before is what assertions ask of the character before a place.
 type Before uint8
@@ -155,7 +171,44 @@ func New(prog *syntax.Prog, a *Alphabet, cfg Config) *DFA {
 		}
 	}
 	d.watch()
+	d.tag()
 	return d
+}
+
+// MaxTags is how many alternatives are told apart.
+const MaxTags = 64
+
+// tag finds the alternatives that instructions are of.
+func (d *DFA) tag() {
+	if d.cfg.Tags == 0 {
+		return
+	}
+	d.tags = make([]uint64, len(d.prog.Inst))
+	var stack []uint32
+	for pc := range d.prog.Inst {
+		in := &d.prog.Inst[pc]
+		if in.Op != syntax.InstCapture || in.Arg%2 != 0 || int(in.Arg/2) < d.cfg.Tags {
+			continue
+		}
+		bit := uint64(1) << (int(in.Arg/2) - d.cfg.Tags)
+		stack = append(stack[:0], uint32(pc))
+		for len(stack) > 0 {
+			pc := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			in := &d.prog.Inst[pc]
+			if in.Op == syntax.InstMatch || d.tags[pc]&bit != 0 {
+				continue
+			}
+			d.tags[pc] |= bit
+			switch in.Op {
+			case syntax.InstAlt, syntax.InstAltMatch:
+				stack = append(stack, in.Out, in.Arg)
+			case syntax.InstFail:
+			default:
+				stack = append(stack, in.Out)
+			}
+		}
+	}
 }
 
 // watch finds the instructions that are reached from where the group opens.
@@ -163,7 +216,7 @@ func (d *DFA) watch() {
 	d.entered = make([]bool, len(d.prog.Inst))
 	var stack []uint32
 	for pc, in := range d.prog.Inst {
-		open := in.Op == syntax.InstCapture && in.Arg%2 == 0 && in.Arg >= 2
+		open := in.Op == syntax.InstCapture && in.Arg%2 == 0 && in.Arg >= 2 && (d.cfg.Tags == 0 || in.Arg < 2*uint32(d.cfg.Tags))
 		if open && (d.cfg.Group == 0 || in.Arg == uint32(2*d.cfg.Group)) {
 			stack = append(stack, uint32(pc))
 		}
@@ -290,6 +343,9 @@ func (d *DFA) follow(pc uint32, empty syntax.EmptyOp, n *State) bool {
 				d.stack = append(d.stack, in.Out)
 			}
 		case syntax.InstCapture, syntax.InstNop:
+			if d.tags != nil && in.Op == syntax.InstCapture && in.Arg%2 != 0 && int(in.Arg/2) >= d.cfg.Tags && d.prog.Inst[in.Out].Op == syntax.InstMatch {
+				n.ended |= 1 << (int(in.Arg/2) - d.cfg.Tags)
+			}
 			d.stack = append(d.stack, in.Out)
 		case syntax.InstMatch:
 			n.matched = true
@@ -322,6 +378,9 @@ func (d *DFA) intern(s *State) *State {
 	s.dead = !s.open && len(s.threads) == 0
 	for _, pc := range s.threads {
 		s.entered = s.entered || d.entered[pc]
+		if d.tags != nil {
+			s.alive |= d.tags[pc]
+		}
 	}
 	s.next = make([]atomic.Pointer[State], len(d.reps))
 	s.name(key)
@@ -346,6 +405,9 @@ func (d *DFA) keyOf(s *State) []byte {
 		flags |= 2
 	}
 	d.key = append(d.key[:0], flags)
+	if s.matched && d.tags != nil {
+		d.key = binary.LittleEndian.AppendUint64(d.key, s.ended)
+	}
 	for _, pc := range s.threads {
 		d.key = binary.AppendUvarint(d.key, uint64(pc))
 	}

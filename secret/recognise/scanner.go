@@ -165,31 +165,41 @@ func (s *Scanner) Hold() int64 {
 // Write reads the next bytes of the text.
 func (s *Scanner) Write(p []byte) {
 	s.win = append(s.win, p...)
-	w := s.set.words
-	for _, b := range p {
-		if len(s.runs) > 0 && (len(s.runs) > 1 || !s.stepAlone(b)) {
-			s.stepRuns(b)
+	for len(p) > 0 {
+		if n := s.skim(p); n > 0 {
+			p = p[n:]
+			continue
 		}
-		if len(s.tokens) > 0 {
-			s.stepTokens(b)
-		}
-		if s.pem.on {
-			s.pem.step(s, b)
-		}
-		if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
-			s.startFirst(b)
-		}
-		s.pos++
-		if len(s.spawn) > 0 {
-			s.disperse()
-		}
-		s.wordAt = w.Step(s.wordAt, b)
-		if w.ends[s.wordAt] {
-			s.literals(w.out[s.wordAt])
-		}
-		s.last = after[b]
+		s.step(p[0])
+		p = p[1:]
 	}
 	s.trim()
+}
+
+// step reads one byte.
+func (s *Scanner) step(b byte) {
+	w := s.set.words
+	if len(s.runs) > 0 {
+		s.stepRuns(b)
+	}
+	if len(s.tokens) > 0 {
+		s.stepTokens(b)
+	}
+	if s.pem.on {
+		s.pem.step(s, b)
+	}
+	if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
+		s.startFirst(b)
+	}
+	s.pos++
+	if len(s.spawn) > 0 {
+		s.disperse()
+	}
+	s.wordAt = w.Step(s.wordAt, b)
+	if w.ends[s.wordAt] {
+		s.literals(w.out[s.wordAt])
+	}
+	s.last = after[b]
 }
 
 // Close ends the text.
@@ -216,28 +226,6 @@ func (s *Scanner) Close() {
 	s.closeTokens()
 	s.pem.close(s)
 	s.closed = true
-}
-
-// stepAlone moves the one run of all wordly rules over b where that is all
-// there is to do, as in nearly every letter of a text.
-func (s *Scanner) stepAlone(b byte) bool {
-	r := &s.runs[0]
-	if r.rule != crowdRun || s.pos+1-r.start >= maxCrowd {
-		return false
-	}
-	next := s.set.crowd.Step(r.state, b)
-	switch {
-	case next.Matched():
-		return false
-	case next.Dead():
-		s.runs = s.runs[:0]
-		return true
-	}
-	r.state = next
-	if r.held < 0 && next.Entered() {
-		r.held = s.pos
-	}
-	return true
 }
 
 // stepRuns moves every run over b, which is at s.pos.
@@ -374,13 +362,14 @@ func (s *Scanner) stepCrowd(r *run, b byte, at int64) bool {
 	return true
 }
 
-// disperse starts the wordly rules whose gates are open where runs of all of
-// them ended.
+// disperse starts the wordly rules that go on or end where runs of all of them
+// ended, and whose gates are open.
 func (s *Scanner) disperse() {
 	for i := range s.spawn {
 		c := &s.spawn[i]
-		for _, id := range s.set.wordly {
-			if s.gateOpen(&run{rule: id, start: c.start}) {
+		tags := c.state.Alive() | c.state.Ended()
+		for k, id := range s.set.wordly {
+			if tags&(1<<tagOf(k)) != 0 && s.gateOpen(&run{rule: id, start: c.start}) {
 				s.start(id, c.start, c.before)
 			}
 		}

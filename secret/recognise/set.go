@@ -20,8 +20,10 @@ type Set struct {
 	// While none of them has accepted, one automaton of all of them stands
 	// for them.
 	first   [256]bool
+	at      [256]uint8 // what each byte does to the start of wordly rules
 	wordly  []uint16
 	crowd   *dfa.DFA
+	dense   *dfa.Dense // of crowd
 	crowdRe *syntax.Regexp
 	gates   int
 	longer  int // the longest literal
@@ -63,10 +65,12 @@ func newSet(rules []Rule, room int) (*Set, error) {
 		}
 	}
 	if s.crowdRe != nil {
+		tags := s.tag()
 		var err error
-		if s.crowd, err = automaton(s.crowdRe, dfa.Config{All: true, MaxSize: 4 * room}); err != nil {
+		if s.crowd, err = automaton(s.crowdRe, dfa.Config{All: true, Tags: tags, MaxSize: 4 * room}); err != nil {
 			return nil, err
 		}
+		s.dense = dfa.NewDense(s.crowd, maxDense)
 		s.first = firstBytes(s.crowd)
 	}
 	if s.pem != nil {
@@ -81,8 +85,38 @@ func newSet(rules []Rule, room int) (*Set, error) {
 		return nil, fmt.Errorf("rules have too many leading literals: %d bytes", total)
 	}
 	s.words = newWords(uses)
+	for b := range s.at {
+		if s.first[b] {
+			s.at[b] = startsWord
+		}
+		if after[b] == dfa.Word {
+			s.at[b] |= inWord
+		}
+	}
 	return s, nil
 }
+
+// maxDense bounds the states of all wordly rules that have a row of their own.
+const maxDense = 4096
+
+// Bits of Set.at.
+const (
+	startsWord = 1 << iota // wordly rules may begin with the byte
+	inWord                 // it is of a word
+)
+
+// tag marks the expressions of the wordly rules with groups of their own, and
+// returns the number of the first.
+func (s *Set) tag() int {
+	first := s.crowdRe.MaxCap() + 1
+	for i, sub := range s.crowdRe.Sub {
+		s.crowdRe.Sub[i] = &syntax.Regexp{Op: syntax.OpCapture, Cap: first + tagOf(i), Sub: []*syntax.Regexp{sub}}
+	}
+	return first
+}
+
+// tagOf returns the tag of a wordly rule. Those past the last share it.
+func tagOf(i int) int { return min(i, dfa.MaxTags-1) }
 
 // Rules returns the rules of the set. They must not be changed.
 func (s *Set) Rules() []*Rule {
