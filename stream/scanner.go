@@ -71,9 +71,15 @@ func (s *Scanner) write(p []byte) {
 	if s.blind {
 		return
 	}
-	sc := &s.sc[0]
-	sc.units = canon.Units(sc.units[:0], p, off)
-	s.root.write(s, sc.units) // before the raw rules read p: forms fork off from their state
+	s.root.at = off
+	// Before the raw rules read p: forms fork off from their state.
+	if !s.root.forked && plain(p) {
+		s.root.writeRaw(s, p, off)
+	} else {
+		sc := &s.sc[0]
+		sc.units = canon.Units(sc.units[:0], p, off)
+		s.root.write(s, sc.units)
+	}
 	if s.root.raw != nil {
 		s.root.raw.Write(p)
 		s.takeRaw()
@@ -84,6 +90,25 @@ func (s *Scanner) write(p []byte) {
 		s.advance()
 	}
 }
+
+// plain reports whether all forms of a text read these bytes alike, which are
+// ASCII.
+func plain(p []byte) bool {
+	for _, b := range p {
+		if special[b] {
+			return false
+		}
+	}
+	return true
+}
+
+// special has the bytes that begin escapes, or are more than ASCII.
+var special = func() (t [256]bool) {
+	for b := range t {
+		t[b] = b >= 0x80 || b == '\\' || b == '%' || b == '&'
+	}
+	return t
+}()
 
 func (s *Scanner) takeRaw() {
 	sc := &s.sc[0]

@@ -38,6 +38,7 @@ type view struct {
 	hidden   below   // of what is written in characters nobody sees
 
 	vaults []*secret.Index
+	at     int64 // of the root: where what is being written begins
 	forms  int
 	forked bool // the forms have detectors of their own
 	calm   int  // bytes read since they last differed
@@ -117,10 +118,12 @@ func newView(cfg *Config, name string, depth int) *view {
 // scratch has the intermediate units of one depth.
 type scratch struct {
 	units, folded, esc, esc2, alnum, text []canon.Unit
-	bytes                                 []byte
-	out                                   [4][8][]canon.Unit // the last are of lists of numbers
-	hits                                  []secret.Hit
-	matches                               []recognise.Match
+
+	back    [2 * backBytes]byte
+	bytes   []byte
+	out     [4][8][]canon.Unit // the last are of lists of numbers
+	hits    []secret.Hit
+	matches []recognise.Match
 }
 
 // decoded is room for what a decoder gives, by alignment.
@@ -168,6 +171,88 @@ func (v *view) write(s *Scanner, in []canon.Unit) {
 		v.calm += len(in)
 	} else {
 		v.calm = 0
+	}
+}
+
+// writeRaw is write for raw bytes of the root at off, which are ASCII and which
+// all forms read alike.
+func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
+	sc := &s.sc[0]
+	if len(v.match[0]) > 0 {
+		sc.units = canon.Units(sc.units[:0], p, off)
+		v.feed(s, sc, 0, sc.units)
+	}
+	out := sc.room(len(v.decoders), len(canon.Bases))
+	v.numbers.Read(out, p, off)
+	v.list(s, out)
+	back := s.text.Raw(off-backBytes, off)
+	for i := range v.decoders {
+		v.decodeRaw(s, sc, &v.decoders[i], i, p, off, back)
+	}
+}
+
+const (
+	// backBytes of text are more than a run has before it is decoded.
+	backBytes = 16
+	// wakeBytes are read at a time while what is decoded is text.
+	wakeBytes = 64
+)
+
+// decodeRaw gives raw bytes to a decoder, which reads them as units only where
+// what it gives is text.
+func (v *view) decodeRaw(s *Scanner, sc *scratch, d *decoding, i int, p []byte, off int64, back []byte) {
+	for len(p) > 0 {
+		var n int
+		if !d.Active() || d.Asleep() {
+			var text bool
+			n, text = d.Read(p, off, back)
+			if text {
+				out := sc.decoded(i, d)
+				d.Wake(out)
+				v.below(s, d, out)
+			}
+		} else {
+			n = min(len(p), wakeBytes)
+			sc.units = canon.Units(sc.units[:0], p[:n], off)
+			v.decodeUnits(s, sc, d, i, sc.units)
+			d.rest()
+		}
+		if n >= backBytes {
+			back = p[n-backBytes : n]
+		} else {
+			back = append(append(sc.back[:0], back[max(0, len(back)+n-backBytes):]...), p[:n]...)
+		}
+		p, off = p[n:], off+int64(n)
+	}
+}
+
+// rest puts the decoder to sleep if nothing that it gives is text.
+func (d *decoding) rest() {
+	if !d.Active() || d.Asleep() {
+		return
+	}
+	for i := range d.below {
+		if d.below[i].On() {
+			return
+		}
+	}
+	if d.Sleep() {
+		for i := range d.below {
+			d.below[i].Reset()
+		}
+	}
+}
+
+// wake has the decoders read units.
+func (v *view) wake(s *Scanner, sc *scratch) {
+	for i := range v.decoders {
+		d := &v.decoders[i]
+		if d.Asleep() {
+			out := sc.decoded(i, d)
+			d.Wake(out)
+			v.below(s, d, out)
+		}
+		d.Fill(s.text.Raw(v.at-backBytes, v.at))
 	}
 }
 
@@ -298,27 +383,30 @@ func (v *view) decode(s *Scanner, sc *scratch, units []canon.Unit) {
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Write(out, units)
 	v.list(s, out)
+	v.wake(s, sc)
 	d := v.decoders
 	if units = units[canon.Idle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, units):]; len(units) == 0 {
 		return
 	}
 	for i := range v.decoders {
-		d := &v.decoders[i]
-		in := units
-		if d.Enc == canon.Base16 {
-			sc.alnum = sc.alnum[:0]
-			for _, u := range units {
-				if u.C >= canon.Alnum {
-					sc.alnum = append(sc.alnum, u)
-				}
+		v.decodeUnits(s, sc, &v.decoders[i], i, units)
+	}
+}
+
+func (v *view) decodeUnits(s *Scanner, sc *scratch, d *decoding, i int, in []canon.Unit) {
+	if d.Enc == canon.Base16 {
+		sc.alnum = sc.alnum[:0]
+		for _, u := range in {
+			if u.C >= canon.Alnum {
+				sc.alnum = append(sc.alnum, u)
 			}
-			in = sc.alnum
 		}
-		was, out := d.Active(), sc.decoded(i, d)
-		d.Write(out, in)
-		if was || d.Active() || len(out[0]) > 0 {
-			v.below(s, d, out)
-		}
+		in = sc.alnum
+	}
+	was, out := d.Active(), sc.decoded(i, d)
+	d.Write(out, in)
+	if was || d.Active() || len(out[0]) > 0 {
+		v.below(s, d, out)
 	}
 }
 

@@ -8,7 +8,13 @@ type Encoding struct {
 	least  int   // characters of a run before it is decoded
 	skip   bool  // a decoded run goes on over line ends and indentation
 	value  [256]int8
+	member [256]int32 // all ones for a character of the alphabet
+	ends   []shift    // where bytes end
 }
+
+// shift says that in the alignment whose first character is so many characters
+// back, a byte ends with a character, so many bits before that ends.
+type shift struct{ back, bits uint8 }
 
 func encoding(name string, bits uint8, phases, least int, skip bool, alphabets ...string) *Encoding {
 	e := &Encoding{Name: name, bits: bits, Phases: phases, least: least, skip: skip}
@@ -18,6 +24,12 @@ func encoding(name string, bits uint8, phases, least int, skip bool, alphabets .
 	for _, a := range alphabets {
 		for i := range len(a) {
 			e.value[a[i]] = int8(i)
+			e.member[a[i]] = -1
+		}
+	}
+	for i := range uint8(phases) {
+		if had, has := i*bits/8, (i+1)*bits/8; has > had {
+			e.ends = append(e.ends, shift{i, (i + 1) * bits % 8})
 		}
 	}
 	return e
@@ -37,8 +49,6 @@ var (
 	Base16 = encoding("base16", 4, 2, 16, false, digits+"ABCDEF", digits+"abcdef")
 )
 
-const maxLeast = 16
-
 // MaxApart is how many raw bytes may be between two characters of one run
 // of an encoding, and of one secret.
 const MaxApart = 256
@@ -47,16 +57,29 @@ const MaxApart = 256
 // alignment at once. Base16 runs go on over separators (their units are
 // expected to be filtered to letters and digits by the caller), base64 and
 // base32 runs over line ends.
+//
+// It reads units with Write, or raw bytes with Read. Read decodes a run only as
+// far as to see that none of it is text, as a [Sieve] would say: the decoder
+// is asleep. Wake gives what a run that is text has so far, and from then on
+// Write reads it.
 type Decoder struct {
 	Enc    *Encoding
-	buf    [maxLeast]Unit // a run's beginning, until it is long enough
-	n      int
-	last   int64 // where the last character of the run ends
+	ring   [ringLen]Unit // the last characters of the run, by count
+	count  uint32        // characters of the run
+	last   int64         // where the last one ends
 	active bool
 	line   bool // after a line end inside a run
 	padded bool // after padding
+	bare   bool // the ring is not filled in: the run is the last raw bytes
 	phases [8]phase
+
+	asleep bool
+	acc    uint64       // asleep: the bits of the last characters
+	text   [8]textState // asleep: what the bytes are, by alignment
 }
+
+// ringLen characters are more than what is less than a text, in any alignment.
+const ringLen = 32
 
 type phase struct {
 	acc   uint32
@@ -68,22 +91,35 @@ type phase struct {
 // Active reports whether a run is being decoded.
 func (d *Decoder) Active() bool { return d.active }
 
+// Asleep reports whether a run is being decoded that has no text at its end.
+func (d *Decoder) Asleep() bool { return d.asleep }
+
 // Reset forgets the text read so far.
-func (d *Decoder) Reset() { d.n, d.active, d.line, d.padded = 0, false, false, false }
+func (d *Decoder) Reset() {
+	d.count, d.active, d.line, d.padded, d.bare, d.asleep = 0, false, false, false, false, false
+}
+
+// at returns the character of the run with a number, one of the last.
+func (d *Decoder) at(i uint32) *Unit { return &d.ring[i%ringLen] }
 
 // Hold returns the offset from which raw text is still undecided here.
 func (d *Decoder) Hold() int64 {
 	hold := NoHold
-	if !d.active {
-		if d.n > 0 {
-			hold = d.buf[0].Start
+	switch {
+	case d.asleep:
+		return d.holdAsleep()
+	case d.active:
+		for i := range d.Enc.Phases {
+			if p := &d.phases[i]; p.bits > 0 {
+				hold = min(hold, p.start)
+			}
 		}
-		return hold
-	}
-	for i := range d.Enc.Phases {
-		if p := &d.phases[i]; p.bits > 0 {
-			hold = min(hold, p.start)
+	case d.bare:
+		if d.count > 0 {
+			hold = d.last - int64(d.count)
 		}
+	case d.count > 0:
+		hold = d.at(0).Start
 	}
 	return hold
 }
@@ -102,7 +138,7 @@ func Idle(d64, d32, d16 *Decoder, in []Unit) int {
 		if u.C == Break {
 			m = 0
 		}
-		if m&1 != 0 && d64.n+1 == Base64.least || m&2 != 0 && d32.n+1 == Base32.least || m&4 != 0 && d16.n+1 == Base16.least {
+		if m&1 != 0 && d64.count+1 == uint32(Base64.least) || m&2 != 0 && d32.count+1 == uint32(Base32.least) || m&4 != 0 && d16.count+1 == uint32(Base16.least) {
 			return i
 		}
 		d64.pass(u, m&1 != 0)
@@ -116,15 +152,19 @@ func Idle(d64, d32, d16 *Decoder, in []Unit) int {
 
 func (d *Decoder) pass(u *Unit, in bool) {
 	if !in {
-		d.n = 0
+		d.count = 0
 		return
 	}
 	if u.Start-d.last > MaxApart {
-		d.n = 0
+		d.count = 0
 	}
+	d.push(u)
+}
+
+func (d *Decoder) push(u *Unit) {
 	d.last = u.End
-	d.buf[d.n&(maxLeast-1)] = *u
-	d.n++
+	*d.at(d.count) = *u
+	d.count++
 }
 
 // memberOf has the alphabets that a byte is in, a bit each.
@@ -140,7 +180,8 @@ var memberOf = func() (t [256]uint8) {
 }()
 
 // Write decodes in and appends what each alignment gives to out[alignment]. A
-// Break unit is appended to all of them where a run ends.
+// Break unit is appended to all of them where a run ends. The decoder is
+// neither asleep nor bare.
 func (d *Decoder) Write(out [][]Unit, in []Unit) {
 	for i := range in {
 		u := &in[i]
@@ -150,19 +191,15 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 			if d.padded || u.Start-d.last > MaxApart {
 				d.end(out, u.Start)
 			}
-			d.last = u.End
+			d.push(u)
 			if d.active {
 				d.step(out, uint32(v), u)
-				continue
-			}
-			d.buf[d.n] = *u
-			d.n++
-			if d.n == d.Enc.least {
-				d.start(out)
+			} else if d.count == uint32(d.Enc.least) {
+				d.start(out, 0)
 			}
 			continue
 		}
-		if d.n == 0 && !d.active {
+		if d.count == 0 && !d.active {
 			continue
 		}
 		if d.active && d.Enc.skip && u.B == '=' {
@@ -185,20 +222,22 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 
 // Expired reports whether a run can't go on because nothing of it was read for
 // MaxApart raw bytes: the text is read up to at.
-func (d *Decoder) Expired(at int64) bool { return (d.active || d.n > 0) && at-d.last > MaxApart }
+func (d *Decoder) Expired(at int64) bool {
+	return (d.active || d.count > 0) && at-d.last > MaxApart
+}
 
 // Close ends the text.
 func (d *Decoder) Close(out [][]Unit) { d.end(out, 0) }
 
-func (d *Decoder) start(out [][]Unit) {
+// start decodes the run from a character on.
+func (d *Decoder) start(out [][]Unit, from uint32) {
 	d.active = true
 	for i := range d.Enc.Phases {
 		d.phases[i] = phase{skip: uint8(i)}
 	}
-	for i := range d.n {
-		d.step(out, uint32(d.Enc.value[d.buf[i].B]), &d.buf[i])
+	for i := from; i < d.count; i++ {
+		d.step(out, uint32(d.Enc.value[d.at(i).B]), d.at(i))
 	}
-	d.n = 0
 }
 
 func (d *Decoder) step(out [][]Unit, v uint32, u *Unit) {
@@ -225,7 +264,7 @@ func (d *Decoder) step(out [][]Unit, v uint32, u *Unit) {
 }
 
 func (d *Decoder) end(out [][]Unit, at int64) {
-	if d.active {
+	if d.active && !d.asleep {
 		for i := range d.Enc.Phases {
 			out[i] = append(out[i], Unit{Start: at, End: at, C: Break})
 		}

@@ -58,33 +58,79 @@ func (d *Numbers) Expired(at int64) bool {
 	return (d.in || d.run != [len(Bases)]uint8{}) && at-d.end > MaxApart
 }
 
+// Read is Write for raw bytes at off, none of which is more than ASCII.
+func (d *Numbers) Read(out [][]Unit, p []byte, off int64) {
+	for i := 0; i < len(p); i++ {
+		if !d.in && d.run == [len(Bases)]uint8{} {
+			// Only a number can begin a list. What is skipped changes nothing.
+			word := false
+			for ; i < len(p); i++ {
+				k := tokenOf[p[i]]
+				if k == tokenDigit && !word {
+					break
+				}
+				word = k != 0
+			}
+			if i == len(p) {
+				if word {
+					d.in, d.could = true, 0
+					d.end = off + int64(i)
+				}
+				return
+			}
+		}
+		d.one(out, &Unit{Start: off + int64(i), End: off + int64(i) + 1, B: p[i], C: classOf[p[i]]})
+	}
+}
+
+const (
+	tokenLetter = 1
+	tokenDigit  = 2
+)
+
+// tokenOf has what letters and digits are.
+var tokenOf = func() (t [256]uint8) {
+	for b := range t {
+		switch {
+		case b >= '0' && b <= '9':
+			t[b] = tokenDigit
+		case classOf[b] == Alnum:
+			t[b] = tokenLetter
+		}
+	}
+	return t
+}()
+
 // Write decodes in and appends what each base gives to out, by its place in
 // Bases. A Break unit is appended where a list ends.
 func (d *Numbers) Write(out [][]Unit, in []Unit) {
 	for i := range in {
-		u := &in[i]
-		if u.C < Alnum || u.C == Break {
-			if d.in {
-				d.finish(out)
-			}
-			if u.C == Break {
-				d.breakAll(out, u.Start)
-			}
-			continue
+		d.one(out, &in[i])
+	}
+}
+
+func (d *Numbers) one(out [][]Unit, u *Unit) {
+	if u.C < Alnum || u.C == Break {
+		if d.in {
+			d.finish(out)
 		}
-		if !d.in {
-			if u.Start-d.end > MaxApart {
-				d.breakAll(out, u.Start)
-			}
-			d.in, d.n, d.start, d.value = true, 0, u.Start, [len(Bases)]uint16{}
-			if d.could = 0; u.B >= '0' && u.B <= '9' {
-				d.could = inDecimal | inHex | inOctal
-			}
+		if u.C == Break {
+			d.breakAll(out, u.Start)
 		}
-		d.end = u.End
-		if d.could != 0 {
-			d.digit(u.B)
+		return
+	}
+	if !d.in {
+		if u.Start-d.end > MaxApart {
+			d.breakAll(out, u.Start)
 		}
+		d.in, d.n, d.start, d.value = true, 0, u.Start, [len(Bases)]uint16{}
+		if d.could = 0; u.B >= '0' && u.B <= '9' {
+			d.could = inDecimal | inHex | inOctal
+		}
+	}
+	d.end = u.End
+	if d.could != 0 {
+		d.digit(u.B)
 	}
 }
 

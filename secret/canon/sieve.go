@@ -43,7 +43,7 @@ func (s *Sieve) Write(dst, in []Unit) []Unit {
 			if s.on {
 				dst = append(dst, *u)
 			} else {
-				s.n = 0
+				s.Reset()
 			}
 			continue
 		case s.utf == 0 && u.B < 0x80:

@@ -1,0 +1,224 @@
+package canon
+
+// textState is what a [Sieve] that lets nothing through has read: how many bytes
+// of a text, times 8, and how much of a character.
+type textState = uint8
+
+// isText is the least state of a text that is let through.
+const isText textState = leastText << 3
+
+// textStep has the state behind each byte.
+var textStep = func() (t [isText + 8][256]textState) {
+	for s := range t {
+		for b := range 256 {
+			n, utf := uint8(s)>>3, utf8State(s&7)
+			u := Unit{B: byte(b), C: classOf[b]}
+			switch next := utf.next(byte(b)); {
+			case utf == 0 && b < 0x80 && u.C == Junk:
+				n, utf = 0, 0
+			case next != notUTF8:
+				n, utf = min(n+1, leastText), next
+			case utf != 0 && startsText(&u):
+				n, utf = 1, utf8State(0).next(byte(b))
+			default:
+				n, utf = 0, 0
+			}
+			t[s][b] = n<<3 | uint8(utf)
+		}
+	}
+	return t
+}()
+
+// Read reads the raw bytes p, which are at off, behind the bytes back, as Write
+// would, up to the first that ends a text of what is decoded. It returns how many
+// it read, and whether there is such a text: then the decoder is to be woken.
+// back has at least 16 bytes, or all there are. No unit of the run so far is of
+// anything but a raw byte.
+func (d *Decoder) Read(p []byte, off int64, back []byte) (n int, text bool) {
+	if d.Enc == Base16 {
+		return d.readHex(p, off)
+	}
+	for n < len(p) {
+		if d.active {
+			d.asleep = true
+			var k int
+			if k, text = d.readAsleep(p[n:], off+int64(n)); text {
+				return n + k, true
+			}
+			n += k
+			continue
+		}
+		i, count, least := n, int32(d.count), int32(d.Enc.least)
+		for ; i < len(p); i++ {
+			if count = (count + 1) & d.Enc.member[p[i]]; count == least {
+				break
+			}
+		}
+		d.count, d.bare = uint32(count), true
+		if i == len(p) {
+			d.last = off + int64(i)
+			return i, false
+		}
+		n, d.last = i+1, off+int64(i)+1
+		d.fill(p[:n], back)
+		d.active = true
+		if d.sleep() {
+			return n, true
+		}
+	}
+	return n, text
+}
+
+// Fill gives a run that was read as raw bytes its units: back are the last bytes
+// read, as of Read.
+func (d *Decoder) Fill(back []byte) {
+	if d.bare {
+		d.fill(nil, back)
+	}
+}
+
+// fill gives a bare run, whose last bytes are the last of back and p, its units.
+func (d *Decoder) fill(p, back []byte) {
+	for i := range d.count {
+		left := int(d.count - i)
+		var b byte
+		if left <= len(p) {
+			b = p[len(p)-left]
+		} else {
+			b = back[len(back)+len(p)-left]
+		}
+		at := d.last - int64(left)
+		*d.at(i) = Unit{Start: at, End: at + 1, B: b, C: classOf[b]}
+	}
+	d.bare = false
+}
+
+// readAsleep reads on in a run that has no text yet.
+func (d *Decoder) readAsleep(p []byte, off int64) (n int, text bool) {
+	for i, b := range p {
+		v := d.Enc.value[b]
+		at := off + int64(i)
+		if v < 0 {
+			switch {
+			case d.Enc.skip && b == '=':
+				d.padded, d.text = true, [8]textState{}
+			case d.Enc.skip && (b == '\n' || b == '\r'):
+				d.line = true
+			case d.line && (b == ' ' || b == '\t'):
+			default:
+				d.Reset()
+				return i + 1, false
+			}
+			continue
+		}
+		d.line = false
+		if d.padded || at-d.last > MaxApart {
+			d.Reset()
+			d.count, d.last, d.bare = 1, at+1, true
+			return i + 1, false
+		}
+		d.push(&Unit{Start: at, End: at + 1, B: b, C: classOf[b]})
+		if d.see(uint64(v)) {
+			return i + 1, true
+		}
+	}
+	return len(p), false
+}
+
+// see decodes one character and reports whether it ends a text.
+func (d *Decoder) see(v uint64) (text bool) {
+	d.acc = d.acc<<d.Enc.bits | v
+	c, mask := d.count-1, uint32(d.Enc.Phases-1)
+	for _, e := range d.Enc.ends {
+		a := (c - uint32(e.back)) & mask & 7
+		s := textStep[d.text[a]][byte(d.acc>>e.bits)]
+		d.text[a] = s
+		text = text || s >= isText
+	}
+	return text
+}
+
+// readHex is Read for base16, whose runs go on over what is no letter or digit.
+func (d *Decoder) readHex(p []byte, off int64) (n int, text bool) {
+	for i, b := range p {
+		if classOf[b] != Alnum {
+			continue
+		}
+		v, at := d.Enc.value[b], off+int64(i)
+		if v < 0 {
+			d.count, d.active, d.asleep = 0, false, false
+			continue
+		}
+		if at-d.last > MaxApart {
+			d.count, d.active, d.asleep = 0, false, false
+		}
+		d.push(&Unit{Start: at, End: at + 1, B: b, C: Alnum})
+		switch {
+		case d.active:
+			d.asleep = true
+			text = d.see(uint64(v))
+		case d.count == uint32(d.Enc.least):
+			d.active = true
+			text = d.sleep()
+		}
+		if text {
+			return i + 1, true
+		}
+	}
+	return len(p), false
+}
+
+// Sleep has an active decoder decode no more than it must, if the sieves behind it
+// let nothing through, and reports whether it does: then they are to be reset.
+func (d *Decoder) Sleep() bool { return d.active && !d.asleep && !d.sleep() }
+
+// sleep works out what the last characters are, and reports whether they end a
+// text.
+func (d *Decoder) sleep() (text bool) {
+	count := d.count
+	d.text, d.asleep = [8]textState{}, true
+	from := count - min(count, ringLen)
+	for d.count = from; d.count < count; {
+		v := uint64(d.Enc.value[d.at(d.count).B])
+		d.count++
+		d.acc = d.acc<<d.Enc.bits | v
+		c := d.count - 1
+		for _, e := range d.Enc.ends {
+			if c-from < uint32(e.back) {
+				continue // its first character came before
+			}
+			a := (c - uint32(e.back)) & uint32(d.Enc.Phases-1)
+			d.text[a] = textStep[d.text[a]][byte(d.acc>>e.bits)]
+		}
+	}
+	for _, s := range d.text {
+		text = text || s >= isText
+	}
+	return text
+}
+
+// Wake decodes the run on, and appends to out what is not lost yet of what it has
+// given.
+func (d *Decoder) Wake(out [][]Unit) {
+	if d.asleep {
+		d.asleep = false
+		d.start(out, d.count-min(d.count, ringLen))
+	}
+}
+
+// holdAsleep is where the text begins that the last characters may be of.
+func (d *Decoder) holdAsleep() int64 {
+	least := d.count
+	for a := range uint32(d.Enc.Phases) {
+		bits := uint32(d.Enc.bits)
+		left := (d.count - a) % uint32(d.Enc.Phases) * bits % 8
+		left += 8 * uint32(d.text[a]>>3)
+		if left > 0 {
+			least = min(least, d.count-(left+bits-1)/bits)
+		}
+	}
+	if least == d.count {
+		return NoHold
+	}
+	return d.at(least).Start
+}
