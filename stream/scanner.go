@@ -6,7 +6,6 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
-	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream/cut"
 )
@@ -71,44 +70,21 @@ func (s *Scanner) write(p []byte) {
 	if s.blind {
 		return
 	}
-	s.root.at = off
-	// Before the raw rules read p: forms fork off from their state.
-	if !s.root.forked && plain(p) {
-		s.root.writeRaw(s, p, off)
-	} else {
-		sc := &s.sc[0]
-		sc.units = canon.Units(sc.units[:0], p, off)
-		s.root.write(s, sc.units)
+	for len(p) > 0 {
+		// Before the raw rules read: forms fork off from their state.
+		n := s.root.readRaw(s, p, off)
+		if s.root.raw != nil {
+			s.root.raw.Write(p[:n])
+			s.takeRaw()
+		}
+		s.root.join()
+		p, off = p[n:], off+int64(n)
 	}
-	if s.root.raw != nil {
-		s.root.raw.Write(p)
-		s.takeRaw()
-	}
-	s.root.join()
 	if s.text.Len()-s.text.Decided() > 4*batch {
 		// A large write decides as it goes, so that little stays undecided.
 		s.advance()
 	}
 }
-
-// plain reports whether all forms of a text read these bytes alike, which are
-// ASCII.
-func plain(p []byte) bool {
-	for _, b := range p {
-		if special[b] {
-			return false
-		}
-	}
-	return true
-}
-
-// special has the bytes that begin escapes, or are more than ASCII.
-var special = func() (t [256]bool) {
-	for b := range t {
-		t[b] = b >= 0x80 || b == '\\' || b == '%' || b == '&'
-	}
-	return t
-}()
 
 func (s *Scanner) takeRaw() {
 	sc := &s.sc[0]

@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"bytes"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
@@ -42,6 +45,7 @@ type view struct {
 	forms  int
 	forked bool // the forms have detectors of their own
 	calm   int  // bytes read since they last differed
+	line   bool // a line has ended since
 }
 
 // decoding is one encoding below a view.
@@ -137,8 +141,9 @@ func (sc *scratch) room(i, n int) [][]canon.Unit {
 	return out
 }
 
-// calmAfter is how many bytes without an escape or a lookalike are read before
-// the forms of a view are joined again.
+// calmAfter is how many bytes that all forms read alike are read before the forms
+// of a view are joined again, if no line ends before: detectors look no further
+// back, and not over a line's end.
 const calmAfter = 512
 
 // write feeds in, at most batch units of this view's own text.
@@ -149,8 +154,12 @@ const calmAfter = 512
 // the same for a while and are in the same state again, they are dropped. That
 // changes what is computed, never what is found, so it may depend on chunks.
 func (v *view) write(s *Scanner, in []canon.Unit) {
+	v.readUnits(s, in, ordinary(in))
+}
+
+// readUnits is write, told whether all forms read the units alike.
+func (v *view) readUnits(s *Scanner, in []canon.Unit, plain bool) {
 	sc := &s.sc[v.depth]
-	plain := ordinary(in)
 	if plain && !v.forked {
 		v.feed(s, sc, 0, in)
 		if v.depth > 0 {
@@ -167,11 +176,48 @@ func (v *view) write(s *Scanner, in []canon.Unit) {
 	}
 	sc.esc = v.esc.Write(sc.esc[:0], in)
 	v.unescaped(s, sc)
-	if plain {
-		v.calm += len(in)
-	} else {
-		v.calm = 0
+	if !plain {
+		v.calm, v.line = 0, false
+		return
 	}
+	v.calm += len(in)
+	v.line = v.line || slices.ContainsFunc(in, func(u canon.Unit) bool { return u.B == '\n' })
+}
+
+// stretch is how many bytes are read at a time while forms differ.
+const stretch = 48
+
+// read reads raw bytes of the root at off, a part of p, and returns how many.
+func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
+	v.at = off
+	n, ascii := canon.Plain(p)
+	plain := n > 0
+	switch {
+	case n > 0 && !v.forked && ascii:
+		v.writeRaw(s, p[:n], off)
+		return n
+	case n > 0 && !v.forked:
+		sc := &s.sc[0]
+		sc.units = canon.Units(sc.units[:0], p[:n], off)
+		sc.folded = v.folds[0].Write(sc.folded[:0], sc.units)
+		v.feed(s, sc, 0, sc.folded)
+		v.decode(s, sc, sc.folded)
+		return n
+	case n > stretch:
+		for n = stretch; !utf8.RuneStart(p[n]); {
+			n--
+		}
+	case n > 0:
+	default:
+		n = min(len(p), stretch)
+		if i := bytes.IndexByte(p[1:n], '\n'); i >= 0 {
+			n = i + 1
+		}
+	}
+	sc := &s.sc[0]
+	sc.units = canon.Units(sc.units[:0], p[:n], off)
+	v.readUnits(s, sc.units, plain && v.idle())
+	return n
 }
 
 // writeRaw is write for raw bytes of the root at off, which are ASCII and which
@@ -271,7 +317,7 @@ func (v *view) fork(s *Scanner) {
 	if v.forked {
 		return
 	}
-	v.forked, v.calm = true, 0
+	v.forked, v.calm, v.line = true, 0, false
 	for i := 1; i < v.forms; i++ {
 		for k, ix := range v.vaults {
 			if len(v.match[i]) <= k {
@@ -295,7 +341,7 @@ func (v *view) fork(s *Scanner) {
 
 // join drops the other forms where they do what the first does.
 func (v *view) join() {
-	if !v.forked || v.calm < calmAfter || !v.esc.Idle() || !v.esc2.Idle() || !v.folds[0].Idle() || !v.folds[1].Idle() || !v.folds[2].Idle() {
+	if !v.forked || v.calm < calmAfter && !v.line || !v.idle() {
 		return
 	}
 	for i := 1; i < v.forms; i++ {
@@ -309,6 +355,11 @@ func (v *view) join() {
 		return
 	}
 	v.forked = false
+}
+
+// idle reports whether no transducer of the forms waits for more.
+func (v *view) idle() bool {
+	return v.esc.Idle() && v.esc2.Idle() && v.folds[0].Idle() && v.folds[1].Idle() && v.folds[2].Idle()
 }
 
 // unescaped feeds what the first unescaping gave, in sc.esc.
