@@ -20,6 +20,8 @@ type Matcher struct {
 	read    int64 // the end of the last unit
 	alpha   [alphabets]alphaState
 	words   *wordState
+	doze    doze
+	units   []canon.Unit
 }
 
 type alphaState struct {
@@ -94,6 +96,7 @@ func (ix *Index) NewMatcher(now, maxHeld int64) *Matcher {
 // outgrows maxHeld, the hits after the first of it go on where the last one
 // ended (Continues), as long as it may still be a secret.
 func (m *Matcher) Write(hits []Hit, in []canon.Unit) []Hit {
+	m.wake()
 	if len(m.ix.wholes) > 0 {
 		for rest := in; len(rest) > 0; {
 			n := min(len(rest), probeLen)
@@ -179,6 +182,7 @@ func (m *Matcher) Close(hits []Hit) []Hit {
 }
 
 func (m *Matcher) reset() {
+	m.doze.on, m.doze.n = false, 0
 	for a := range m.alpha {
 		s := &m.alpha[a]
 		s.forget()
@@ -193,6 +197,9 @@ func (s *alphaState) forget() { s.n, s.cands, s.run = 0, s.cands[:0], run{} }
 // bytes: the text is read up to at. It changes when hits come and what is held,
 // not the hits.
 func (m *Matcher) Expire(hits []Hit, at int64) []Hit {
+	if m.doze.on {
+		return hits
+	}
 	for a := range m.alpha {
 		s := &m.alpha[a]
 		if s.n > 0 && at-s.last > maxApart {
@@ -278,6 +285,8 @@ func (m *Matcher) Reset() {
 
 // CopyTo makes dst, a matcher of the same index, read on as m would.
 func (m *Matcher) CopyTo(dst *Matcher) {
+	m.wake()
+	dst.doze = m.doze
 	dst.now, dst.maxHeld, dst.read = m.now, m.maxHeld, m.read
 	for a := range m.alpha {
 		c := append(dst.alpha[a].cands[:0], m.alpha[a].cands...)
@@ -292,6 +301,8 @@ func (m *Matcher) CopyTo(dst *Matcher) {
 // SameAs reports whether m and o, matchers of one index, are in the same
 // state. It may report false where they are.
 func (m *Matcher) SameAs(o *Matcher) bool {
+	m.wake()
+	o.wake()
 	if m.words != nil {
 		return false
 	}
@@ -353,8 +364,7 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 	}
 	var rec uint32
 	var head, ok bool
-	const ends = 1<<(gramLen-prefixLen) | 1
-	if s.pre&ends == ends && (may || !m.ix.dense) {
+	if s.pre&gramEnds == gramEnds && (may || !m.ix.dense) {
 		rec, head, ok = m.ix.grams.find(m.ix.h.gramTag(s.w&gramMask, a))
 	}
 	if ok && m.ix.expired(rec, m.now) {
@@ -481,6 +491,9 @@ func (ix *Index) mayGoOn(c *candidate, a alphabet) bool {
 // Hold returns the raw offset from which text may still become part of a hit:
 // no later hit starts before it. It is canon.NoHold where nothing is held.
 func (m *Matcher) Hold() int64 {
+	if m.doze.on {
+		return m.holdDozing()
+	}
 	hold := canon.NoHold
 	if len(m.ix.wholes) > 0 {
 		hold = m.holdOf(skeleton)

@@ -224,9 +224,9 @@ func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
 // all forms read alike.
 func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	sc := &s.sc[0]
-	if len(v.match[0]) > 0 {
-		sc.units = canon.Units(sc.units[:0], p, off)
-		v.feed(s, sc, 0, sc.units)
+	for _, m := range v.match[0] {
+		sc.hits = m.Read(sc.hits[:0], p, off)
+		v.report(s, sc.hits, 0)
 	}
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Read(out, p, off)

@@ -1,0 +1,219 @@
+package secret
+
+import (
+	"sync/atomic"
+
+	"github.com/margaydev/margay/secret/canon"
+)
+
+// Nearly all text has nothing of a secret. A matcher that follows nothing dozes:
+// of each letter or digit it asks only whether the last four may begin or end a
+// gram. What it would know besides is in the last bytes of the text, which it
+// keeps, and reads again when it wakes.
+
+const (
+	dozeTail = 64 // raw bytes that a dozing matcher keeps
+	dozeBack = 8  // letters and digits of them that its state depends on
+	dozeGap  = 7  // most bytes between two of those
+	wakeFor  = 16 // bytes that are read before it may doze again
+)
+
+// doze is the state of a matcher that dozes, and the text's last raw bytes, which it
+// keeps in any case.
+type doze struct {
+	on  bool
+	w   uint32 // the last letters and digits
+	pre uint8  // as in alphaState
+	gap int    // bytes since the last of them
+	n   int    // of tail
+	end int64  // where the tail ends
+	buf [dozeTail]byte
+}
+
+// keep takes in raw bytes at off.
+func (d *doze) keep(p []byte, off int64) {
+	if off != d.end {
+		d.n = 0
+	}
+	d.end = off + int64(len(p))
+	if len(p) >= dozeTail {
+		d.n = copy(d.buf[:], p[len(p)-dozeTail:])
+		return
+	}
+	if over := d.n + len(p) - dozeTail; over > 0 {
+		d.n = copy(d.buf[:], d.buf[over:d.n])
+	}
+	d.n += copy(d.buf[d.n:], p)
+}
+
+// back returns where in the tail the last n letters and digits begin, each at
+// most dozeGap bytes before the next; -1 if they are not all there.
+func (d *doze) back(n int) int {
+	gap := 0
+	for i := d.n - 1; i >= 0 && gap <= dozeGap; i-- {
+		if gap++; isAlnum[d.buf[i]] {
+			if gap, n = 0, n-1; n == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// isAlnum has the letters and digits.
+var isAlnum = func() (t [256]bool) {
+	for b := range t {
+		t[b] = b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+	}
+	return t
+}()
+
+// Read reads raw bytes of ASCII at off, as Write reads units.
+func (m *Matcher) Read(hits []Hit, p []byte, off int64) []Hit {
+	mayDoze := m.words == nil && !m.ix.hasExact && !m.ix.dense
+	for len(p) > 0 {
+		if !m.doze.on && mayDoze {
+			m.fallAsleep(off)
+		}
+		var n int
+		if m.doze.on {
+			n = m.dozeOver(p)
+			m.doze.keep(p[:n], off)
+			m.read = m.doze.end
+			if p, off = p[n:], off+int64(n); len(p) == 0 {
+				break
+			}
+			m.wake()
+		}
+		n = len(p)
+		if mayDoze {
+			n = min(n, wakeFor)
+		}
+		m.units = canon.Units(m.units[:0], p[:n], off)
+		hits = m.Write(hits, m.units)
+		m.doze.keep(p[:n], off)
+		p, off = p[n:], off+int64(n)
+	}
+	return hits
+}
+
+// fallAsleep dozes if nothing is followed and the tail, which ends at off, says all
+// there is.
+func (m *Matcher) fallAsleep(off int64) {
+	s, d := &m.alpha[skeleton], &m.doze
+	if s.n < gramLen || s.pre&gramEnds == gramEnds || len(s.cands) > 0 || s.run.n > 0 || s.tail != (tail{}) || d.end != off || d.back(dozeBack) < 0 {
+		return
+	}
+	d.on, d.w, d.pre, d.gap = true, uint32(s.w), s.pre, 0
+	for d.gap < d.n && !isAlnum[d.buf[d.n-1-d.gap]] {
+		d.gap++
+	}
+}
+
+// gramEnds are the bits of alphaState.pre that a gram has.
+const gramEnds = 1<<(gramLen-prefixLen) | 1
+
+// dozeOver returns how many bytes can be read without waking.
+func (m *Matcher) dozeOver(p []byte) int {
+	d, ix := &m.doze, m.ix
+	memo, w, pre, gap := ix.h.memo, d.w, d.pre, d.gap
+	for i, b := range p {
+		if !isAlnum[b] {
+			if gap++; gap > dozeGap {
+				return i
+			}
+			continue
+		}
+		next := w<<8 | uint32(b)
+		tag, ok := memo.get(next)
+		if !ok {
+			tag = ix.h.prefixTag(next, skeleton)
+			memo.put(next, tag)
+		}
+		hit := pre << 1
+		if ix.isPrefix(tag) {
+			if hit |= 1; hit&gramEnds == gramEnds {
+				return i
+			}
+		}
+		w, pre, gap = next, hit, 0
+	}
+	d.w, d.pre, d.gap = w, pre, gap
+	return len(p)
+}
+
+// wake brings a matcher to the state that it would be in.
+func (m *Matcher) wake() {
+	d := &m.doze
+	if !d.on {
+		return
+	}
+	d.on = false
+	s := &m.alpha[skeleton]
+	s.forget()
+	s.gap.n, s.tail, s.sign, s.pre = 0, tail{}, [2]int64{}, 0
+	from := d.back(dozeBack - 1)
+	if from < 0 { // the tail was cut short
+		from = 0
+	}
+	at := d.end - int64(d.n)
+	m.units = canon.Units(m.units[:0], d.buf[from:d.n], at+int64(from))
+	m.write(nil, m.units)
+}
+
+// holdDozing is Hold of a dozing matcher.
+func (m *Matcher) holdDozing() int64 {
+	d := &m.doze
+	n := prefixLen - 1
+	switch {
+	case d.pre&2 != 0:
+		n = prefixLen + 1
+	case d.pre&1 != 0:
+		n = prefixLen
+	}
+	at := d.end - int64(d.n)
+	i := d.back(n)
+	if i < 0 {
+		return at
+	}
+	start := i
+	if m.ix.hasLead {
+		for start > 0 && !isAlnum[d.buf[start-1]] {
+			start--
+		}
+	} else if i > 0 && leads(d.buf[i-1]) {
+		start--
+	}
+	return at + int64(start)
+}
+
+// memo remembers the tags of prefixes: text has the same ones again and again, and
+// a tag costs as much as all else about a character.
+type memo [1 << 15]atomic.Uint64
+
+func (m *memo) at(w uint32) *atomic.Uint64 { return &m[w*0x9e3779b1>>17] }
+
+func (m *memo) get(w uint32) (tag uint32, ok bool) {
+	e := m.at(w).Load()
+	return uint32(e), uint32(e>>32) == w && e != 0
+}
+
+func (m *memo) put(w, tag uint32) { m.at(w).Store(uint64(w)<<32 | uint64(tag)) }
+
+// lastMemo is shared by all indexes under the same keys: there are many, and a
+// process has one set of keys.
+var lastMemo atomic.Pointer[keyedMemo]
+
+type keyedMemo struct {
+	key [2]uint64
+	memo
+}
+
+func memoOf(key [2]uint64) *memo {
+	if last := lastMemo.Load(); last != nil && last.key == key {
+		return &last.memo
+	}
+	k := &keyedMemo{key: key}
+	lastMemo.Store(k)
+	return &k.memo
+}
