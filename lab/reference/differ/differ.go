@@ -23,6 +23,7 @@ package differ
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -184,8 +185,13 @@ type reading struct {
 
 // drive has an engine read a text in pieces. Marks are made right before their first
 // byte is written. Hold is called with the bytes held after each write; it may be nil.
-func drive(s scanner, text []byte, marks []stream.Finding, cuts []int, hold func(int)) *reading {
-	r := &reading{}
+func drive(s scanner, text []byte, marks []stream.Finding, cuts []int, hold func(int)) (r *reading) {
+	r = &reading{}
+	defer func() {
+		if v := recover(); v != nil {
+			r.broken = fmt.Sprintf("a panic: %v\n%s", v, debug.Stack())
+		}
+	}()
 	var edits []cut.Edit
 	from, gone := 0, int64(0)
 	flush := func() {

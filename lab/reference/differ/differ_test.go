@@ -157,3 +157,19 @@ func TestQuantile(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+// TestShrink: what is left of a text still differs, and no byte of it is needless.
+func TestShrink(t *testing.T) {
+	text := []byte(strings.Repeat("x", 90) + "ab" + strings.Repeat("y", 60))
+	got, cuts := Shrink(text, []int{3, 50, 91, 92, 120}, func(s []byte, cuts []int) bool {
+		for _, c := range cuts {
+			if strings.HasSuffix(string(s[:c]), "a") && strings.HasPrefix(string(s[c:]), "b") {
+				return true
+			}
+		}
+		return false
+	})
+	if string(got) != "ab" || len(cuts) != 1 || cuts[0] != 1 {
+		t.Errorf("%q cut at %v", got, cuts)
+	}
+}

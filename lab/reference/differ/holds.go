@@ -4,33 +4,40 @@ import "fmt"
 
 // Holds counts how many bytes each engine holds after a write. The zero value is
 // empty. It is not safe for concurrent use.
-type Holds struct{ Reference, Product Counts }
+type Holds struct {
+	Reference Counts `json:"reference"`
+	Product   Counts `json:"product"`
+}
 
 // Counts says after how many writes how many bytes were held.
 type Counts struct {
-	counts []int
-	n      int
+	By []int `json:"by"` // writes, by the bytes held after them
 }
 
 func (c *Counts) add(held []int) {
 	for _, h := range held {
-		for len(c.counts) <= h {
-			c.counts = append(c.counts, 0)
+		for len(c.By) <= h {
+			c.By = append(c.By, 0)
 		}
-		c.counts[h]++
+		c.By[h]++
 	}
-	c.n += len(held)
 }
 
 // N returns the number of writes.
-func (c *Counts) N() int { return c.n }
+func (c *Counts) N() int {
+	n := 0
+	for _, k := range c.By {
+		n += k
+	}
+	return n
+}
 
 // Quantile returns the least number of bytes that at least a share q of the writes
 // hold at most.
 func (c *Counts) Quantile(q float64) int {
-	seen := 0
-	for held, n := range c.counts {
-		if seen += n; float64(seen) >= q*float64(c.n) && seen > 0 {
+	seen, all := 0, float64(c.N())
+	for held, n := range c.By {
+		if seen += n; float64(seen) >= q*all && seen > 0 {
 			return held
 		}
 	}
@@ -40,10 +47,10 @@ func (c *Counts) Quantile(q float64) int {
 // Mean returns the bytes held on average.
 func (c *Counts) Mean() float64 {
 	sum := 0
-	for held, n := range c.counts {
+	for held, n := range c.By {
 		sum += held * n
 	}
-	return float64(sum) / float64(max(c.n, 1))
+	return float64(sum) / float64(max(c.N(), 1))
 }
 
 // Merge adds what another one counted.
@@ -53,13 +60,12 @@ func (h *Holds) Merge(o *Holds) {
 }
 
 func (c *Counts) merge(o *Counts) {
-	for len(c.counts) < len(o.counts) {
-		c.counts = append(c.counts, 0)
+	for len(c.By) < len(o.By) {
+		c.By = append(c.By, 0)
 	}
-	for held, n := range o.counts {
-		c.counts[held] += n
+	for held, n := range o.By {
+		c.By[held] += n
 	}
-	c.n += o.n
 }
 
 // Slack is how many bytes the product may hold more than the reference, at the 99th
