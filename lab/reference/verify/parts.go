@@ -46,7 +46,7 @@ func Vectors(rules *differ.Rules, data string, n int, seed uint64) (Part, error)
 	if n > 0 && n < len(order) {
 		order = order[:n]
 	}
-	return Part{Name: "vectors", Items: len(order), each: func(ctx context.Context, from int, yield func(item) bool) error {
+	return Part{Name: "vectors", Of: strconv.Itoa(len(order)), Items: len(order), each: func(ctx context.Context, from int, yield func(item) bool) error {
 		for k := from; k < len(order) && ctx.Err() == nil; k++ {
 			v, where := pos.At(order[k]), fmt.Sprintf("vector %d", order[k])
 			if !yield(func(ctx context.Context, r *Result) { vector(ctx, r, rules, &v, where) }) {
@@ -99,7 +99,7 @@ func Corpus(rules *differ.Rules, dir string, most int64, seed uint64) (Part, err
 		return Part{}, err
 	}
 	ms = ms[1:3] // those of the gateway and the mediator
-	return Part{Name: "corpus", each: func(ctx context.Context, from int, yield func(item) bool) error {
+	return Part{Name: "corpus", Of: fmt.Sprintf("%d bytes of %s", most, dir), each: func(ctx context.Context, from int, yield func(item) bool) error {
 		n, left := 0, most
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			switch {
@@ -184,7 +184,7 @@ func Drawn(rules *differ.Rules, bytes int64, seed uint64) (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
-	return Part{Name: "drawn", each: func(ctx context.Context, from int, yield func(item) bool) error {
+	return Part{Name: "drawn", Of: fmt.Sprintf("%d bytes", bytes), each: func(ctx context.Context, from int, yield func(item) bool) error {
 		// How long texts are depends on the seed alone, so that a run that goes on
 		// stops where one that was not stopped does.
 		total := int64(0)

@@ -32,7 +32,8 @@ type Options struct {
 // Part is one kind of text that is compared.
 type Part struct {
 	Name  string
-	Items int // 0: not known before it is read
+	Of    string // what tells it from other parts of the name
+	Items int    // 0: not known before it is read
 	// each yields the items from a position on. It stops where the context ends.
 	each func(ctx context.Context, from int, yield func(item) bool) error
 }
@@ -85,6 +86,7 @@ func (r *Result) holds(mode string) *differ.Holds {
 
 // Progress is how far a part is.
 type Progress struct {
+	Of     string `json:"of"`
 	Next   int    `json:"next"` // the first item that was not compared
 	Done   bool   `json:"done"`
 	Result Result `json:"result"`
@@ -113,9 +115,14 @@ func Run(ctx context.Context, o Options, parts []Part) (*State, error) {
 		p := &parts[i]
 		at := s.Parts[p.Name]
 		if at == nil {
-			at = &Progress{}
-			s.Parts[p.Name] = at
+			s.Parts[p.Name] = &Progress{Of: p.Of}
+		} else if at.Of != p.Of {
+			return nil, fmt.Errorf("%w: %s of %s, not of %s", ErrState, p.Name, at.Of, p.Of)
 		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		at := s.Parts[p.Name]
 		if at.Done {
 			continue
 		}
@@ -189,7 +196,7 @@ func (o *Options) compare(ctx context.Context, items []item, at *Progress) error
 }
 
 // ErrState says that a state is of another run.
-var ErrState = errors.New("the state is of a run with another seed")
+var ErrState = errors.New("the state is of another run")
 
 // mostState bounds a file with a state.
 const mostState = 64 << 20

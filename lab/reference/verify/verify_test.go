@@ -129,8 +129,14 @@ func TestGoesOn(t *testing.T) {
 	if got := run(t, Options{Seed: 1, State: state}, parts()...); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if _, err := Run(t.Context(), Options{Seed: 2, State: state}, nil); !errors.Is(err, ErrState) {
-		t.Error(err)
+	other, err := Drawn(rules(t), 7, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{{Seed: 2, State: state}, {Seed: 1, State: state}} {
+		if _, err := Run(t.Context(), o, []Part{other}); !errors.Is(err, ErrState) {
+			t.Error(err)
+		}
 	}
 }
 
