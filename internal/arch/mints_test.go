@@ -18,8 +18,8 @@ var mint = map[string][]string{
 	// The verifier's phases, one by one: their parts were charged to nobody.
 	"declassify.Draft":           {"lab/traj/defence"},
 	"declassify.NewVerification": {"lab/traj/defence"},
-	"stream/cut.NewText":         {"stream"},
-	"stream/cut.Text":            {"stream"},
+	"stream/cut.NewText":         {"lab/reference/stream", "stream"},
+	"stream/cut.Text":            {"lab/reference/stream", "stream"},
 	"stream/cut.Own":             {"gateway", "hook", "mcpproxy"},
 	"ledger/charge.NewBook":      {"ledger"},
 	"taint/clear.Decide":         {"taint"},

@@ -1,0 +1,296 @@
+// Package dfa is the reference's copy of the product's automata: regular
+// expressions as deterministic automata that are built while they read. It keeps
+// what a recogniser uses: one match that starts where the text does, over bytes.
+//
+// A state is a set of threads of a program of package regexp/syntax between two
+// bytes, in the order in which regexp prefers what they lead to, and the kind of
+// the byte before. A byte of 0x80 and above stands for the character U+FFFD.
+package dfa
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"regexp/syntax"
+	"sync"
+	"sync/atomic"
+)
+
+// Config says what a DFA looks for.
+type Config struct {
+	// All keeps every match that starts in the same place. Otherwise what
+	// regexp likes less than a match is given up when the match is seen.
+	All bool
+	// Group is the number of the group that State.Entered reports on; 0 stands
+	// for any group.
+	Group int
+	// MaxSize bounds the states that are kept, in bytes, roughly.
+	MaxSize int
+}
+
+// DFA is an automaton of one program. It is safe for concurrent use.
+type DFA struct {
+	prog    *syntax.Prog
+	cfg     Config
+	bytes   [256]uint8 // by byte: its class
+	reps    []rune     // by class: a character of it; the first is the end
+	entered []bool     // by instruction: the group may have been entered
+
+	starts [Other + 1]atomic.Pointer[State]
+	mu     sync.Mutex
+	states map[string]*State
+	size   int
+	// Buffers of build, and marks of the instructions that it has seen.
+	marks   []uint32
+	mark    uint32
+	stack   []uint32
+	threads []uint32
+	key     []byte
+}
+
+// State is a set of threads between two symbols. It belongs to one DFA.
+type State struct {
+	// What every step reads comes first, in one line of the cache.
+	next    []atomic.Pointer[State]
+	matched bool
+	dead    bool
+	entered bool
+	before  Before
+	threads []uint32 // instructions, by preference; those without a character are not yet followed
+	sum     uint64   // of key
+	key     string   // what tells it from other states
+}
+
+// Matched reports whether a match ended before the symbol that led here.
+func (s *State) Matched() bool { return s.matched }
+
+// Dead reports whether no match is to come.
+func (s *State) Dead() bool { return s.dead }
+
+// Entered reports whether a match under way may have entered the group of
+// Config.Group. It is true, too, behind a place where the group's way and others
+// meet. In an expression without groups, any match under way has entered.
+func (s *State) Entered() bool { return s.entered }
+
+// Same reports whether s and o, states of one DFA, lead to the same: from here on,
+// both find the same in the same text. It does not depend on what was forgotten
+// in between.
+func (s *State) Same(o *State) bool { return s == o || s.sum == o.sum && s.key == o.key }
+
+// Before is what assertions ask of the character before a place.
+type Before uint8
+
+// What may precede a place.
+const (
+	Nothing Before = iota // the text starts here
+	Newline
+	Word // an ASCII letter or digit, or an underscore
+	Other
+)
+
+// After returns what a place behind character r has before it. A negative r
+// stands for none.
+func After(r rune) Before {
+	switch {
+	case r < 0:
+		return Nothing
+	case r == '\n':
+		return Newline
+	case syntax.IsWordChar(r):
+		return Word
+	}
+	return Other
+}
+
+// example has a character for each Before.
+var example = [...]rune{Nothing: -1, Newline: '\n', Word: 'a', Other: ' '}
+
+// New returns the DFA of a program.
+func New(prog *syntax.Prog, cfg Config) *DFA {
+	d := &DFA{prog: prog, cfg: cfg, states: map[string]*State{}, marks: make([]uint32, len(prog.Inst))}
+	d.bytes, d.reps = classes(prog)
+	d.watch()
+	return d
+}
+
+// watch finds the instructions that are reached from where the group opens.
+func (d *DFA) watch() {
+	d.entered = make([]bool, len(d.prog.Inst))
+	var stack []uint32
+	for pc, in := range d.prog.Inst {
+		open := in.Op == syntax.InstCapture && in.Arg%2 == 0 && in.Arg >= 2
+		if open && (d.cfg.Group == 0 || in.Arg == uint32(2*d.cfg.Group)) {
+			stack = append(stack, uint32(pc))
+		}
+	}
+	if len(stack) == 0 {
+		for pc := range d.entered {
+			d.entered[pc] = true
+		}
+		return
+	}
+	for len(stack) > 0 {
+		pc := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if d.entered[pc] {
+			continue
+		}
+		d.entered[pc] = true
+		switch in := &d.prog.Inst[pc]; in.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			stack = append(stack, in.Out, in.Arg)
+		case syntax.InstMatch, syntax.InstFail:
+		default:
+			stack = append(stack, in.Out)
+		}
+	}
+}
+
+// Start returns the state before the first symbol.
+func (d *DFA) Start(before Before) *State {
+	if s := d.starts[before].Load(); s != nil {
+		return s
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := &State{before: before, threads: []uint32{uint32(d.prog.Start)}}
+	// A state of its own: nothing was read, so no group was entered.
+	s.name(d.keyOf(s))
+	s.next = make([]atomic.Pointer[State], len(d.reps))
+	d.starts[before].Store(s)
+	return s
+}
+
+// Step returns the state that follows s by a byte.
+func (d *DFA) Step(s *State, b byte) *State {
+	if n := d.Known(s, b); n != nil {
+		return n
+	}
+	return d.build(s, uint16(d.bytes[b]))
+}
+
+// Known is Step where the step was taken before, and nil elsewhere. It is small
+// enough to be compiled into a reader's innermost loop.
+func (d *DFA) Known(s *State, b byte) *State { return s.next[d.bytes[b]].Load() }
+
+// Ends reports whether a match ends in s where the text ends.
+func (d *DFA) Ends(s *State) bool {
+	n := s.next[end].Load()
+	if n == nil {
+		n = d.build(s, end)
+	}
+	return n.matched
+}
+
+// build computes the state that follows s by a class.
+func (d *DFA) build(s *State, class uint16) *State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.reps[class]
+	n := &State{before: After(r)}
+	empty := syntax.EmptyOpContext(example[s.before], r)
+	d.threads = d.threads[:0]
+	d.unmark()
+	for _, pc := range s.threads {
+		if d.follow(pc, empty, n) {
+			break
+		}
+	}
+	if r >= 0 {
+		d.unmark()
+		for _, pc := range d.threads {
+			in := &d.prog.Inst[pc]
+			if d.marks[in.Out] != d.mark && in.MatchRune(r) {
+				d.marks[in.Out] = d.mark
+				n.threads = append(n.threads, in.Out)
+			}
+		}
+	}
+	n = d.intern(n)
+	s.next[class].Store(n)
+	return n
+}
+
+// unmark empties the set of marked instructions.
+func (d *DFA) unmark() {
+	if d.mark++; d.mark == 0 {
+		clear(d.marks)
+		d.mark = 1
+	}
+}
+
+// follow adds the threads that an instruction leads to without a character. It
+// reports whether there is a match that the threads behind do not count against.
+func (d *DFA) follow(pc uint32, empty syntax.EmptyOp, n *State) bool {
+	d.stack = append(d.stack[:0], pc)
+	for len(d.stack) > 0 {
+		pc := d.stack[len(d.stack)-1]
+		d.stack = d.stack[:len(d.stack)-1]
+		if d.marks[pc] == d.mark {
+			continue
+		}
+		d.marks[pc] = d.mark
+		switch in := &d.prog.Inst[pc]; in.Op {
+		case syntax.InstAlt, syntax.InstAltMatch:
+			d.stack = append(d.stack, in.Arg, in.Out)
+		case syntax.InstEmptyWidth:
+			if syntax.EmptyOp(in.Arg)&^empty == 0 {
+				d.stack = append(d.stack, in.Out)
+			}
+		case syntax.InstCapture, syntax.InstNop:
+			d.stack = append(d.stack, in.Out)
+		case syntax.InstMatch:
+			n.matched = true
+			if !d.cfg.All {
+				return true
+			}
+		case syntax.InstFail:
+		default:
+			d.threads = append(d.threads, pc)
+		}
+	}
+	return false
+}
+
+// intern returns the state that is kept for all that are alike.
+func (d *DFA) intern(s *State) *State {
+	key := d.keyOf(s)
+	if old := d.states[string(key)]; old != nil {
+		return old
+	}
+	size := 128 + len(key) + 4*len(s.threads) + 8*len(d.reps)
+	if d.size += size; d.size > d.cfg.MaxSize {
+		d.size = size
+		clear(d.states)
+		for i := range d.starts {
+			d.starts[i].Store(nil)
+		}
+	}
+	s.dead = len(s.threads) == 0
+	for _, pc := range s.threads {
+		s.entered = s.entered || d.entered[pc]
+	}
+	s.next = make([]atomic.Pointer[State], len(d.reps))
+	s.name(key)
+	d.states[s.key] = s
+	return s
+}
+
+// name gives a state its key, and a sum of it that is quick to compare.
+func (s *State) name(key []byte) {
+	s.key, s.sum = string(key), maphash.Bytes(seed, key)
+}
+
+var seed = maphash.MakeSeed()
+
+// keyOf returns what tells a state from others, until the next call.
+func (d *DFA) keyOf(s *State) []byte {
+	flags := byte(s.before) << 2
+	if s.matched {
+		flags |= 2
+	}
+	d.key = append(d.key[:0], flags)
+	for _, pc := range s.threads {
+		d.key = binary.AppendUvarint(d.key, uint64(pc))
+	}
+	return d.key
+}

@@ -1,0 +1,483 @@
+package recognise
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/margaydev/margay/lab/reference/dfa"
+	"github.com/margaydev/margay/secret/plausible"
+	product "github.com/margaydev/margay/secret/recognise"
+)
+
+const (
+	// maxRun bounds a run that holds nothing yet.
+	maxRun = 1024
+	// maxRuns bounds the runs of one scanner.
+	maxRuns = 256
+	// gateFor is how long a gate stays open, in bytes.
+	gateFor = 4096
+	// lineBack is how much text before a match its line is taken from.
+	lineBack = 256
+)
+
+// endOfText stands for the byte behind a text.
+const endOfText = -1
+
+// after is what a place behind a byte has before it.
+var after = func() (t [256]dfa.Before) {
+	for b := range t {
+		t[b] = dfa.After(rune(b))
+	}
+	return t
+}()
+
+// Match is a secret that was found: the bytes [Start, End) of the text.
+type Match struct {
+	Rule       *product.Rule
+	Start, End int64
+	// Capped: the text could have become a secret, but not within bounds.
+	Capped bool
+	// Continues: the bytes go on where the rule's last match ended. The
+	// body of a private key is reported piece by piece.
+	Continues bool
+}
+
+// Scanner reads one text. It is not safe for concurrent use.
+type Scanner struct {
+	set     *Set
+	path    string
+	maxHeld int64
+
+	win    []byte // text from base on
+	base   int64
+	pos    int64      // bytes read
+	last   dfa.Before // the kind of the last byte
+	wordAt uint16     // state of the literal automaton
+
+	runs   []run
+	spawn  []run   // runs of all wordly rules, to be taken apart
+	gates  []int64 // by gate: open before this offset
+	tokens []token // matches whose tokens go on
+	pem    pemState
+	found  []Match
+	closed bool
+}
+
+// run is one rule's automaton under way.
+type run struct {
+	rule   uint16
+	state  *dfa.State
+	start  int64
+	held   int64 // where it entered the secret group; -1: not yet
+	before dfa.Before
+	accept bool
+}
+
+// NewScanner returns a scanner for one text. The path names the file that the text
+// comes from: rules bound to other paths do not run, and those bound to any path do
+// not run without. A run holds at most maxHeld bytes.
+func (s *Set) NewScanner(path string, maxHeld int64) *Scanner {
+	sc := &Scanner{set: s, path: path, maxHeld: maxHeld}
+	if s.gates > 0 {
+		sc.gates = make([]int64, s.gates)
+	}
+	return sc
+}
+
+// Reset makes s ready for another text.
+func (s *Scanner) Reset() {
+	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, dfa.Nothing, 0
+	s.runs, s.spawn, s.tokens, s.found, s.closed = s.runs[:0], s.spawn[:0], s.tokens[:0], s.found[:0], false
+	s.pem = pemState{}
+	clear(s.gates)
+}
+
+// CopyTo makes dst read on as s would. Matches not yet taken stay with s.
+func (s *Scanner) CopyTo(dst *Scanner) {
+	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
+	tokens := append(dst.tokens[:0], s.tokens...)
+	*dst = *s
+	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn = win, runs, gates, tokens, nil, nil
+}
+
+// SameAs reports whether s and o, which may have read different texts before,
+// will find the same in what both read from now on. It expects both to have
+// read the same last 512 bytes.
+func (s *Scanner) SameAs(o *Scanner) bool {
+	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
+		return false
+	}
+	for i := range s.gates {
+		if max(s.gates[i]-s.pos, 0) != max(o.gates[i]-o.pos, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Read returns the bytes read so far.
+func (s *Scanner) Read() int64 { return s.pos }
+
+// Take appends the matches that became final since the last call, in no
+// particular order. They may overlap.
+func (s *Scanner) Take(dst []Match) []Match {
+	dst = append(dst, s.found...)
+	s.found = s.found[:0]
+	return dst
+}
+
+// Hold returns the offset before which the text is decided: no later match
+// starts before it, except one that Continues.
+func (s *Scanner) Hold() int64 {
+	if s.closed {
+		return s.pos
+	}
+	hold := s.pos - int64(s.set.words.held[s.wordAt])
+	for i := range s.runs {
+		if h := s.runs[i].held; h >= 0 && h < hold {
+			hold = h
+		}
+	}
+	for i := range s.tokens {
+		hold = min(hold, s.tokens[i].start)
+	}
+	return min(hold, s.pem.hold(s.pos))
+}
+
+// Write reads the next bytes of the text.
+func (s *Scanner) Write(p []byte) {
+	s.win = append(s.win, p...)
+	w := s.set.words
+	for _, b := range p {
+		if len(s.runs) > 0 && (len(s.runs) > 1 || !s.stepAlone(b)) {
+			s.stepRuns(b)
+		}
+		if len(s.tokens) > 0 {
+			s.stepTokens(b)
+		}
+		if s.pem.on {
+			s.pem.step(s, b)
+		}
+		if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
+			s.startFirst(b)
+		}
+		s.pos++
+		if len(s.spawn) > 0 {
+			s.disperse()
+		}
+		s.wordAt = w.Step(s.wordAt, b)
+		if w.ends[s.wordAt] {
+			s.literals(w.out[s.wordAt])
+		}
+		s.last = after[b]
+	}
+	s.trim()
+}
+
+// Close ends the text.
+func (s *Scanner) Close() {
+	if s.closed {
+		return
+	}
+	for i := range s.runs {
+		if r := s.runs[i]; r.rule == crowdRun && s.set.crowd.Ends(r.state) {
+			s.spawn = append(s.spawn, r)
+		}
+	}
+	s.disperse()
+	for i := range s.runs {
+		r := &s.runs[i]
+		if r.rule == crowdRun {
+			continue
+		}
+		if r.accept || s.set.rules[r.rule].auto.Ends(r.state) {
+			s.match(r, endOfText)
+		}
+	}
+	s.runs = s.runs[:0]
+	s.closeTokens()
+	s.pem.close(s)
+	s.closed = true
+}
+
+// stepAlone moves the one run of all wordly rules over b where that is all
+// there is to do, as in nearly every letter of a text.
+func (s *Scanner) stepAlone(b byte) bool {
+	r := &s.runs[0]
+	if r.rule != crowdRun || s.pos+1-r.start >= maxCrowd {
+		return false
+	}
+	next := s.set.crowd.Step(r.state, b)
+	switch {
+	case next.Matched():
+		return false
+	case next.Dead():
+		s.runs = s.runs[:0]
+		return true
+	}
+	r.state = next
+	if r.held < 0 && next.Entered() {
+		r.held = s.pos
+	}
+	return true
+}
+
+// stepRuns moves every run over b, which is at s.pos.
+func (s *Scanner) stepRuns(b byte) {
+	kept := s.runs[:0]
+	for i := range s.runs {
+		r := s.runs[i]
+		if s.stepRun(&r, b, s.pos) && !s.merged(kept, &r) {
+			kept = append(kept, r)
+		}
+	}
+	s.runs = kept
+}
+
+// merged reports whether an earlier run of the same rule is in the same
+// state: from here on both do the same, and the earlier one covers more. Runs of
+// all wordly rules that are about to match may be of different rules.
+func (s *Scanner) merged(kept []run, r *run) bool {
+	for i := range kept {
+		if kept[i].rule == r.rule && kept[i].state.Same(r.state) {
+			if r.rule == crowdRun && s.set.crowd.Ends(r.state) {
+				return false
+			}
+			k := &kept[i]
+			if k.held >= 0 && (r.held < 0 || k.held <= r.held) || k.held < 0 && r.held < 0 {
+				k.accept = k.accept || r.accept
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stepRun moves one run over byte b at offset at. It reports whether the run
+// goes on; if not, a match has been taken.
+func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
+	if r.rule == crowdRun {
+		return s.stepCrowd(r, b, at)
+	}
+	auto := s.set.rules[r.rule].auto
+	next := auto.Known(r.state, b)
+	if next == nil {
+		next = auto.Step(r.state, b)
+	}
+	r.state = next
+	if r.state.Matched() {
+		r.accept = true
+	}
+	if r.state.Dead() {
+		if r.accept {
+			s.match(r, int(b))
+		}
+		return false
+	}
+	if r.held < 0 && r.state.Entered() {
+		r.held = at
+	}
+	switch {
+	case r.held >= 0 && at+1-r.held > s.maxHeld:
+		if s.gateOpen(r) {
+			s.grow(r.rule, r.held, at+1, true)
+		}
+		return false
+	case r.held < 0 && at+1-r.start > maxRun:
+		return false
+	}
+	return true
+}
+
+// startFirst starts the rules that b, at s.pos, can begin at the start of a
+// word.
+func (s *Scanner) startFirst(b byte) {
+	r := run{rule: crowdRun, start: s.pos, held: -1, before: s.last, state: s.set.crowd.Start(s.last)}
+	if s.stepCrowd(&r, b, s.pos) {
+		s.push(r)
+	}
+}
+
+// crowdRun marks a run of all rules that start at any word.
+const crowdRun = ^uint16(0)
+
+// maxCrowd is how long a run stands for all wordly rules.
+const maxCrowd = 48
+
+// stepCrowd moves the run of all wordly rules. Where one of them accepts, or
+// the run grows too long to stand for all, each gets a run of its own.
+func (s *Scanner) stepCrowd(r *run, b byte, at int64) bool {
+	r.state = s.set.crowd.Step(r.state, b)
+	if r.state.Matched() || !r.state.Dead() && at+1-r.start >= maxCrowd {
+		s.spawn = append(s.spawn, *r)
+		return false
+	}
+	if r.state.Dead() {
+		return false
+	}
+	if r.held < 0 && r.state.Entered() {
+		r.held = at
+	}
+	return true
+}
+
+// disperse starts the wordly rules whose gates are open where runs of all of
+// them ended.
+func (s *Scanner) disperse() {
+	for i := range s.spawn {
+		c := &s.spawn[i]
+		for _, id := range s.set.wordly {
+			if s.gateOpen(&run{rule: id, start: c.start}) {
+				s.start(id, c.start, c.before)
+			}
+		}
+	}
+	s.spawn = s.spawn[:0]
+}
+
+// start starts a rule at an offset, unless it is for texts of another path, and
+// has it read what was read since.
+func (s *Scanner) start(id uint16, start int64, before dfa.Before) {
+	c := s.set.rules[id]
+	if c.path != nil && !c.path.MatchString(s.path) {
+		return
+	}
+	r := run{rule: id, start: start, held: -1, before: before, state: c.auto.Start(before)}
+	for at := start; at < s.pos; at++ {
+		if !s.stepRun(&r, s.win[at-s.base], at) {
+			return
+		}
+	}
+	s.push(r)
+}
+
+func (s *Scanner) push(r run) {
+	if s.merged(s.runs, &r) {
+		return
+	}
+	if len(s.runs) == maxRuns {
+		i := slices.IndexFunc(s.runs, func(r run) bool { return r.rule != crowdRun })
+		if i < 0 {
+			i = 0
+		} else if o := &s.runs[i]; o.held >= 0 && s.gateOpen(o) {
+			s.grow(o.rule, o.held, s.pos, true)
+		}
+		s.runs = slices.Delete(s.runs, i, i+1)
+	}
+	s.runs = append(s.runs, r)
+}
+
+// literals acts on the literals that end at s.pos.
+func (s *Scanner) literals(uses []wordUse) {
+	for _, u := range uses {
+		if u.gate {
+			s.gates[s.set.rules[u.rule].gate] = s.pos + gateFor // and the match may begin with it
+		}
+		if u.rule == pemUse {
+			s.pem.begin(s, s.pos-int64(u.length))
+			continue
+		}
+		start := s.pos - int64(u.length)
+		before := dfa.Nothing
+		if start > 0 {
+			before = after[s.win[start-1-s.base]]
+		}
+		s.start(u.rule, start, before)
+	}
+}
+
+// trim drops text that nothing looks back to.
+func (s *Scanner) trim() {
+	keep := s.pos - int64(s.set.longer) - 1 - lineBack
+	for i := range s.runs {
+		keep = min(keep, s.runs[i].start-lineBack)
+	}
+	n := max(0, min(keep, s.pos)-s.base)
+	if n >= 512 {
+		s.win = s.win[:copy(s.win, s.win[n:])]
+		s.base += n
+	}
+}
+
+// gateOpen reports whether a word of the rule's gate was read shortly before the
+// run started, or since.
+func (s *Scanner) gateOpen(r *run) bool {
+	g := s.set.rules[r.rule].gate
+	return g < 0 || s.gates[g] > r.start
+}
+
+// match takes the match of a run that accepted; next is the byte that ended
+// it, or endOfText.
+func (s *Scanner) match(r *run, next int) {
+	c := s.set.rules[r.rule]
+	if !s.gateOpen(r) {
+		return
+	}
+	if c.after != nil && r.start > 0 && !c.after[s.win[r.start-1-s.base]] {
+		return
+	}
+	text := s.win[r.start-s.base:]
+	if n := s.pos - r.start; int64(len(text)) > n {
+		text = text[:n]
+	}
+	g := c.auto.Submatch(text, r.before, next)
+	if g == nil {
+		return
+	}
+	from, to := g[0], g[1]
+	if i := c.rule.Group; i > 0 && 2*i+1 < len(g) && g[2*i] >= 0 {
+		from, to = g[2*i], g[2*i+1]
+	} else if c.rule.Group == 0 {
+		for j := 2; j+1 < len(g); j += 2 {
+			if g[j] >= 0 && g[j+1] > g[j] {
+				from, to = g[j], g[j+1]
+				break
+			}
+		}
+	}
+	if to <= from {
+		return
+	}
+	secret := text[from:to]
+	if c.rule.Entropy > 0 && plausible.Entropy(secret) <= c.rule.Entropy {
+		return
+	}
+	if c.rule.Validate != nil && !c.rule.Validate(secret) || c.rule.Class != product.ClassPersonal && plausible.Sample(secret) {
+		return
+	}
+	if c.rule.Suits != nil && !c.rule.Suits(s.before(r.start, from), secret) || c.rule.Class == product.ClassDiscovery && plausible.Excused(s.before(r.start, from), secret) {
+		return
+	}
+	if len(c.allow) > 0 {
+		back := r.start - s.base
+		begin := back
+		if c.preceded != nil {
+			for begin > 0 && back-begin < 50 && c.preceded[s.win[begin-1]] {
+				begin--
+			}
+		}
+		full := s.win[begin : back+int64(g[1])]
+		line := s.win[max(0, back-lineBack) : back+int64(g[1])]
+		if i := bytes.LastIndexByte(line[:len(line)-g[1]], '\n'); i >= 0 {
+			line = line[i+1:]
+		}
+		for i := range c.allow {
+			if c.allow[i].allowed(secret, bytes.Trim(full, "\n"), line, s.path) {
+				return
+			}
+		}
+	}
+	s.grow(r.rule, r.start+int64(from), r.start+int64(to), false)
+}
+
+// before returns what precedes a secret that starts from bytes into a
+// match at start: what of the line is at most lineBack bytes before the match,
+// and the match up to the secret.
+func (s *Scanner) before(start int64, from int) []byte {
+	at := start - s.base
+	line := s.win[max(0, at-lineBack) : at+int64(from)]
+	if i := bytes.LastIndexByte(line[:len(line)-from], '\n'); i >= 0 {
+		line = line[i+1:]
+	}
+	return line
+}
