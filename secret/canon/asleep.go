@@ -146,11 +146,11 @@ func (d *Decoder) readHex(p []byte, off int64) (n int, text bool) {
 		}
 		v, at := d.Enc.value[b], off+int64(i)
 		if v < 0 {
-			d.count, d.active, d.asleep = 0, false, false
+			d.count, d.active, d.asleep, d.slept = 0, false, false, false
 			continue
 		}
 		if at-d.last > MaxApart {
-			d.count, d.active, d.asleep = 0, false, false
+			d.count, d.active, d.asleep, d.slept = 0, false, false, false
 		}
 		d.push(&Unit{Start: at, End: at + 1, B: b, C: Alnum})
 		switch {
@@ -168,41 +168,51 @@ func (d *Decoder) readHex(p []byte, off int64) (n int, text bool) {
 	return len(p), false
 }
 
-// Sleep has an active decoder decode no more than it must, if the sieves behind it
-// let nothing through, and reports whether it does: then they are to be reset.
-func (d *Decoder) Sleep() bool { return d.active && !d.asleep && !d.sleep() }
+// Sleep has an active decoder decode no more than it must, and reports whether it
+// does: then the sieves behind it, which let nothing through, are to be reset.
+func (d *Decoder) Sleep() bool {
+	if !d.active || d.asleep {
+		return false
+	}
+	d.sleep()
+	d.slept = true
+	return true
+}
 
-// sleep works out what the last characters are, and reports whether they end a
-// text.
+// sleep works out what the last characters are, and reports whether text is
+// among them.
 func (d *Decoder) sleep() (text bool) {
-	count := d.count
+	count, mask := d.count, uint32(d.Enc.Phases-1)
 	d.text, d.asleep = [8]textState{}, true
 	from := count - min(count, ringLen)
-	for d.count = from; d.count < count; {
-		v := uint64(d.Enc.value[d.at(d.count).B])
-		d.count++
-		d.acc = d.acc<<d.Enc.bits | v
-		c := d.count - 1
+	for c := from; c < count; c++ {
+		d.acc = d.acc<<d.Enc.bits | uint64(d.Enc.value[d.at(c).B])
 		for _, e := range d.Enc.ends {
 			if c-from < uint32(e.back) {
 				continue // its first character came before
 			}
-			a := (c - uint32(e.back)) & uint32(d.Enc.Phases-1)
+			a := (c - uint32(e.back)) & mask & 7
 			d.text[a] = textStep[d.text[a]][byte(d.acc>>e.bits)]
+			text = text || d.text[a] >= isText
 		}
-	}
-	for _, s := range d.text {
-		text = text || s >= isText
 	}
 	return text
 }
 
-// Wake decodes the run on, and appends to out what is not lost yet of what it has
-// given.
+// Wake decodes the run on, and appends to out, which is empty, what may be text of
+// what it has given and was not given before.
 func (d *Decoder) Wake(out [][]Unit) {
-	if d.asleep {
-		d.asleep = false
-		d.start(out, d.count-min(d.count, ringLen))
+	if !d.asleep {
+		return
+	}
+	d.asleep = false
+	d.start(out, d.count-min(d.count, ringLen))
+	if d.slept {
+		from := d.count - min(d.count, ringLen)
+		for i := range out {
+			a := (uint32(i) + from) & uint32(d.Enc.Phases-1) & 7
+			out[i] = append(out[i][:0], out[i][len(out[i])-int(d.text[a]>>3):]...)
+		}
 	}
 }
 

@@ -74,6 +74,7 @@ type Decoder struct {
 	phases [8]phase
 
 	asleep bool
+	slept  bool         // some of the run was given already
 	acc    uint64       // asleep: the bits of the last characters
 	text   [8]textState // asleep: what the bytes are, by alignment
 }
@@ -96,7 +97,7 @@ func (d *Decoder) Asleep() bool { return d.asleep }
 
 // Reset forgets the text read so far.
 func (d *Decoder) Reset() {
-	d.count, d.active, d.line, d.padded, d.bare, d.asleep = 0, false, false, false, false, false
+	d.count, d.active, d.line, d.padded, d.bare, d.asleep, d.slept = 0, false, false, false, false, false, false
 }
 
 // at returns the character of the run with a number, one of the last.

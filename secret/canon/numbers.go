@@ -119,8 +119,11 @@ func (d *Numbers) one(out [][]Unit, u *Unit) {
 		}
 		return
 	}
-	if !d.in {
-		if u.Start-d.end > MaxApart {
+	if apart := u.Start-d.end > MaxApart; !d.in || apart {
+		if d.in {
+			d.finish(out) // what is too far behind it is not of it
+		}
+		if apart {
 			d.breakAll(out, u.Start)
 		}
 		d.in, d.n, d.start, d.value = true, 0, u.Start, [len(Bases)]uint16{}

@@ -35,8 +35,8 @@ type view struct {
 
 	decoders []decoding
 	numbers  canon.Numbers
-	listed   []*view // by base; made when a list is long enough
-	hidden   *view   // of what is written in characters nobody sees; nil before the first
+	listed   []below // by base; made when a list is long enough
+	hidden   below   // of what is written in characters nobody sees
 
 	vaults []*match.Index
 	forms  int
@@ -47,7 +47,46 @@ type view struct {
 // decoding is one encoding below a view.
 type decoding struct {
 	canon.Decoder
-	below []*view // by alignment; made when a run is long enough
+	below []below // by alignment; made when a run is long enough
+}
+
+// below is what reads what a decoder gives: text of it.
+type below struct {
+	canon.Sieve
+	view *view // nil before the first text
+}
+
+// read reads decoded units, which end where there is a Break.
+func (b *below) read(s *Scanner, v *view, name string, units []canon.Unit) {
+	sc := &s.sc[v.depth]
+	if sc.text = b.Write(sc.text[:0], units); len(sc.text) == 0 {
+		return
+	}
+	if b.view == nil {
+		b.view = newView(v.cfg, v.name+"+"+name, v.depth+1)
+	}
+	b.view.read(s, sc.text)
+}
+
+func (b *below) hold(t *cut.Text) {
+	t.Hold(b.Sieve.Hold())
+	if b.view != nil && b.On() {
+		b.view.hold(t)
+	}
+}
+
+func (b *below) expire(s *Scanner, at int64) {
+	if b.view != nil && b.On() {
+		b.view.expire(s, at)
+	}
+}
+
+// end ends the text.
+func (b *below) end(s *Scanner) {
+	if b.view != nil && b.On() {
+		b.view.end(s)
+	}
+	b.Reset()
 }
 
 func newView(cfg *Config, name string, depth int) *view {
@@ -78,7 +117,7 @@ func newView(cfg *Config, name string, depth int) *view {
 
 // scratch has the intermediate units of one depth.
 type scratch struct {
-	units, folded, esc, esc2, alnum []canon.Unit
+	units, folded, esc, esc2, alnum, text []canon.Unit
 	bytes                           []byte
 	out                             [4][8][]canon.Unit // the last are of lists of numbers
 	hits                            []match.Hit
@@ -206,10 +245,7 @@ func (v *view) unescapedFolded(s *Scanner, sc *scratch) {
 	}
 	v.decode(s, sc, sc.folded)
 	if unseen := v.folds[1].Unseen; len(unseen) > 0 {
-		if v.hidden == nil {
-			v.hidden = newView(v.cfg, v.name+"+unseen", v.depth+1)
-		}
-		v.hidden.read(s, unseen)
+		v.hidden.read(s, v, "unseen", unseen)
 		v.folds[1].Unseen = unseen[:0]
 	}
 }
@@ -294,38 +330,27 @@ func (v *view) list(s *Scanner, out [][]canon.Unit) {
 			continue
 		}
 		if v.listed == nil {
-			v.listed = make([]*view, len(canon.Bases))
+			v.listed = make([]below, len(canon.Bases))
 		}
-		if v.listed[b] == nil {
-			v.listed[b] = newView(v.cfg, v.name+"+"+canon.Bases[b], v.depth+1)
-		}
-		v.listed[b].read(s, units)
+		v.listed[b].read(s, v, canon.Bases[b], units)
 	}
 }
 
 // lists calls f with the views of lists that are being read, and of what is
 // hidden.
-func (v *view) lists(f func(*view)) {
-	for _, b := range v.listed {
-		if b != nil {
-			f(b)
-		}
+func (v *view) lists(f func(*below)) {
+	for i := range v.listed {
+		f(&v.listed[i])
 	}
-	if v.hidden != nil {
-		f(v.hidden)
-	}
+	f(&v.hidden)
 }
 
 func (v *view) below(s *Scanner, d *decoding, out [][]canon.Unit) {
 	if d.below == nil {
-		name := v.name + "+" + d.Enc.Name
-		d.below = make([]*view, d.Enc.Phases)
-		for p := range d.below {
-			d.below[p] = newView(v.cfg, name, v.depth+1)
-		}
+		d.below = make([]below, d.Enc.Phases)
 	}
 	for p, units := range out {
-		d.below[p].read(s, units)
+		d.below[p].read(s, v, d.Enc.Name, units)
 	}
 }
 
@@ -374,7 +399,7 @@ func (v *view) end(s *Scanner) {
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Close(out)
 	v.list(s, out)
-	v.lists(func(b *view) { b.end(s) })
+	v.lists(func(b *below) { b.end(s) })
 	for i, of := range v.matchers() {
 		for _, m := range of {
 			sc.hits = m.Close(sc.hits[:0])
@@ -425,8 +450,8 @@ func (v *view) expire(s *Scanner, at int64) {
 			}
 		case d.Active():
 			below := min(deepest, d.Hold())
-			for _, b := range d.below {
-				b.expire(s, below)
+			for i := range d.below {
+				d.below[i].expire(s, below)
 			}
 		}
 	}
@@ -441,7 +466,7 @@ func (v *view) expireLists(s *Scanner, sc *scratch, at int64) {
 		v.list(s, out)
 	}
 	at = min(at, v.numbers.Hold())
-	v.lists(func(b *view) { b.expire(s, at) })
+	v.lists(func(b *below) { b.expire(s, at) })
 }
 
 // hold names the holds of this view and of those below it.
@@ -464,13 +489,13 @@ func (v *view) hold(t *cut.Text) {
 		}
 	}
 	t.Hold(v.numbers.Hold())
-	v.lists(func(b *view) { b.hold(t) })
+	v.lists(func(b *below) { b.hold(t) })
 	for i := range v.decoders {
 		d := &v.decoders[i]
 		t.Hold(d.Hold())
 		if d.Active() {
-			for _, b := range d.below {
-				b.hold(t)
+			for i := range d.below {
+				d.below[i].hold(t)
 			}
 		}
 	}
