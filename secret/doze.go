@@ -189,9 +189,9 @@ func (m *Matcher) holdDozing() int64 {
 
 // memo remembers the tags of prefixes: text has the same ones again and again, and
 // a tag costs as much as all else about a character.
-type memo [1 << 15]atomic.Uint64
+type memo [1 << 16]atomic.Uint64
 
-func (m *memo) at(w uint32) *atomic.Uint64 { return &m[w*0x9e3779b1>>17] }
+func (m *memo) at(w uint32) *atomic.Uint64 { return &m[w*0x9e3779b1>>16] }
 
 func (m *memo) get(w uint32) (tag uint32, ok bool) {
 	e := m.at(w).Load()

@@ -241,7 +241,7 @@ const (
 	// backBytes of text are more than a run has before it is decoded.
 	backBytes = 16
 	// wakeBytes are read at a time while what is decoded is text.
-	wakeBytes = 64
+	wakeBytes = 16
 )
 
 // decodeRaw gives raw bytes to a decoder, which reads them as units only where

@@ -66,6 +66,26 @@ func (a *Automaton) Link(join func(state, suffix uint16)) {
 	}
 }
 
+// Row returns the place of a state in Table.
+func (a *Automaton) Row(s uint16) uint32 { return uint32(s) * uint32(a.width) }
+
+// State returns the state of a row.
+func (a *Automaton) State(row uint32) uint16 { return uint16(row / uint32(a.width)) }
+
+// Table returns the steps for a reader's innermost loop: at a state's Row and the
+// class of a byte, the Row of the state that follows, twice, and 1 more if that
+// state is marked.
+func (a *Automaton) Table(marked []bool) (class *[256]uint8, next []uint32) {
+	next = make([]uint32, len(a.next))
+	for i, s := range a.next {
+		next[i] = 2 * a.Row(s)
+		if marked[s] {
+			next[i]++
+		}
+	}
+	return &a.class, next
+}
+
 // Step returns the state that follows s by a byte.
 func (a *Automaton) Step(s uint16, b byte) uint16 { return a.next[a.index(s, b)] }
 

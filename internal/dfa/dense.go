@@ -25,21 +25,23 @@ type Dense struct {
 // not known.
 type Next uint32
 
+// Bits of a Next.
 const (
-	nextDead = 1 << iota
-	nextMatched
-	nextEntered
-	nextBits = 3
+	IsDead Next = 1 << iota
+	IsMatched
+	IsEntered
 )
 
+const nextBits = 3
+
 // Dead is as [State.Dead].
-func (n Next) Dead() bool { return n&nextDead != 0 }
+func (n Next) Dead() bool { return n&IsDead != 0 }
 
 // Matched is as [State.Matched].
-func (n Next) Matched() bool { return n&nextMatched != 0 }
+func (n Next) Matched() bool { return n&IsMatched != 0 }
 
 // Entered is as [State.Entered].
-func (n Next) Entered() bool { return n&nextEntered != 0 }
+func (n Next) Entered() bool { return n&IsEntered != 0 }
 
 // Row returns the state that the step leads to.
 func (n Next) Row() uint32 { return uint32(n) >> nextBits }
@@ -58,6 +60,10 @@ func (t *Dense) Known(row uint32, b byte) Next {
 	return Next(t.next[row+uint32(t.class[b])].Load())
 }
 
+// Table returns the classes of bytes and the steps, by row and class, for a reader's
+// innermost loop.
+func (t *Dense) Table() (class *[256]uint8, next []atomic.Uint32) { return t.class, t.next }
+
 // Step returns the step from a row by a byte, and 0 where the table is full.
 func (t *Dense) Step(row uint32, b byte) Next {
 	if n := t.Known(row, b); n != 0 {
@@ -75,13 +81,13 @@ func (t *Dense) Fill(row uint32, b byte) Next {
 	}
 	n := Next(r << nextBits)
 	if to.dead {
-		n |= nextDead
+		n |= IsDead
 	}
 	if to.matched {
-		n |= nextMatched
+		n |= IsMatched
 	}
 	if to.entered {
-		n |= nextEntered
+		n |= IsEntered
 	}
 	t.next[row+uint32(t.class[b])].Store(uint32(n))
 	return n

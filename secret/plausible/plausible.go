@@ -208,6 +208,11 @@ func Key(before, v []byte) bool {
 // settings are kept, and its name must not be one of the many under which such
 // values are public.
 func Unnamed(before, v []byte) bool {
+	// What most values lack comes first: nearly every line of code has one.
+	drawn := bytes.ContainsAny(v, "0123456789!#%&*?@^~$") && Drawn(v) && Entropy(v) > 3
+	if !drawn && !isHex(v, 32) {
+		return false
+	}
 	n := nameOf(before)
 	if n.sep == 0 || n.reference() || published().Match(v) || !FilledIn(v) {
 		return false
@@ -216,7 +221,7 @@ func Unnamed(before, v []byte) bool {
 	if !setting && (!n.item || len(n.words) < 3) || n.spaced && !n.quoted && selector().Match(v) {
 		return false
 	}
-	return Drawn(v) && Entropy(v) > 3 && bytes.ContainsAny(v, "0123456789!#%&*?@^~$") || n.data() && bytes.IndexByte(n.ident, '-') < 0 && bytes.IndexByte(n.ident, '_') > 0 && isHex(v, 32)
+	return drawn || n.data() && bytes.IndexByte(n.ident, '-') < 0 && bytes.IndexByte(n.ident, '_') > 0
 }
 
 // shaped matches what people make up when a password must have capitals,

@@ -167,9 +167,11 @@ func firstBytes(d *dfa.DFA) (first [256]bool) {
 // words finds the literals, in any case.
 type words struct {
 	*ahocorasick.Automaton
-	out  [][]wordUse
-	ends []bool  // by state: it has out
-	held []uint8 // by state: bytes that may begin a literal inside a secret
+	out   [][]wordUse
+	ends  []bool      // by state: it has out
+	class *[256]uint8 // of ahocorasick.Automaton.Table, marked by ends
+	next  []uint32
+	held  []uint8 // by state: bytes that may begin a literal inside a secret
 }
 
 // wordUse is what a literal does when it is complete.
@@ -213,5 +215,6 @@ func newWords(uses map[string][]wordUse) *words {
 		w.held[s] = max(w.held[s], w.held[suffix])
 		w.ends[s] = len(w.out[s]) > 0
 	})
+	w.class, w.next = w.Table(w.ends)
 	return w
 }

@@ -9,10 +9,107 @@ const maxSkim = 4
 // them, as nearly every byte of a text does, and returns how many bytes that
 // were. It does what step does.
 func (s *Scanner) skim(p []byte) int {
-	t := s.set.dense
-	if t == nil || len(s.tokens) > 0 || s.pem.on || len(s.runs) > maxSkim {
+	if s.set.dense == nil || len(s.tokens) > 0 || s.pem.on {
 		return 0
 	}
+	total := 0
+	for total < len(p) {
+		n := 0
+		if len(s.runs) <= 1 {
+			n = s.skimOne(p[total:])
+		}
+		if n == 0 {
+			n = s.skimMany(p[total:])
+		}
+		if n == 0 {
+			break
+		}
+		total += n
+	}
+	return total
+}
+
+// skimOne is skim where at most one run is alive at a time.
+func (s *Scanner) skimOne(p []byte) int {
+	t, at := s.set.dense, &s.set.at
+	var row uint32 // 0: no run
+	var r run
+	if len(s.runs) == 1 {
+		if r = s.runs[0]; r.rule != crowdRun {
+			return 0
+		}
+		if row = t.Row(r.state); row == 0 {
+			return 0
+		}
+	}
+	class, next := t.Table()
+	wordClass, wordNext := s.set.words.class, s.set.words.next
+	word, last := s.set.words.Row(s.wordAt), s.last
+	n, most := 0, len(p)
+	if row != 0 {
+		most = int(min(int64(most), r.start+maxCrowd-1-s.pos))
+	}
+	for n < most {
+		b := p[n]
+		w := wordNext[word+uint32(wordClass[b])]
+		if w&1 != 0 {
+			break
+		}
+		var v dfa.Next
+		if row != 0 {
+			v = dfa.Next(next[row+uint32(class[b])].Load())
+			if v == 0 {
+				v = t.Fill(row, b)
+			}
+			if v == 0 || v.Matched() {
+				break
+			}
+		}
+		if starts := at[b]; starts&startsWord != 0 && (last != dfa.Word || starts&inWord == 0) {
+			if row != 0 && !v.Dead() {
+				break // there are two
+			}
+			first := t.Row(s.set.crowd.Start(last))
+			if first == 0 {
+				break
+			}
+			if v = t.Step(first, b); v == 0 || v.Matched() {
+				break
+			}
+			r = run{rule: crowdRun, start: s.pos + int64(n), held: -1, before: last}
+			most = min(len(p), n+maxCrowd-1)
+		}
+		switch {
+		case v&(dfa.IsDead|dfa.IsEntered) == 0:
+			row = v.Row()
+		case v.Dead():
+			row, most = 0, len(p)
+		default:
+			if row = v.Row(); r.held < 0 {
+				r.held = s.pos + int64(n)
+			}
+		}
+		word, last = w>>1, after[b]
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	s.runs = s.runs[:0]
+	if row != 0 {
+		r.state = t.State(row)
+		s.runs = append(s.runs, r)
+	}
+	s.pos, s.wordAt, s.last = s.pos+int64(n), s.set.words.State(word), last
+	return n
+}
+
+// skimMany is skim where some runs are alive at a time.
+func (s *Scanner) skimMany(p []byte) int {
+	if len(s.runs) > maxSkim {
+		return 0
+	}
+	t := s.set.dense
 	var rows [maxSkim]uint32
 	var moved [maxSkim + 1]dfa.Next
 	live := len(s.runs)
@@ -32,6 +129,9 @@ func (s *Scanner) skim(p []byte) int {
 	wordAt, last, n := s.wordAt, s.last, 0
 skim:
 	for ; n < len(p); n++ {
+		if live <= 1 && n > 0 {
+			break
+		}
 		b := p[n]
 		word := w.Step(wordAt, b)
 		if w.ends[word] {
@@ -41,10 +141,7 @@ skim:
 			break
 		}
 		for i := range live {
-			v := t.Known(rows[i], b)
-			if v == 0 {
-				v = t.Fill(rows[i], b)
-			}
+			v := t.Step(rows[i], b)
 			if v == 0 || v.Matched() {
 				break skim
 			}
