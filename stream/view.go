@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
@@ -184,49 +183,66 @@ func (v *view) readUnits(s *Scanner, in []canon.Unit, plain bool) {
 	v.line = v.line || slices.ContainsFunc(in, func(u canon.Unit) bool { return u.B == '\n' })
 }
 
-// stretch is how many bytes are read at a time while forms differ.
-const stretch = 48
+// stretch is how many bytes are read at a time where forms differ.
+const stretch = 8
 
-// read reads raw bytes of the root at off, a part of p, and returns how many.
-func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
+// readRaw reads raw bytes of the root at off, a part of p, and returns how many.
+func (v *view) readRaw(s *Scanner, p []byte, off int64) (n int) {
 	v.at = off
+	defer func() { v.at = off + int64(n) }()
 	n, ascii := canon.Plain(p)
 	plain := n > 0
-	switch {
-	case n > 0 && !v.forked && ascii:
+	if plain && ascii && (!v.forked || v.idle()) {
+		if v.forked {
+			if i := bytes.IndexByte(p[:n], '\n'); i >= 0 && i+joinAfter < n {
+				n = i + joinAfter
+			}
+		}
 		v.writeRaw(s, p[:n], off)
 		return n
-	case n > 0 && !v.forked:
-		sc := &s.sc[0]
+	}
+	sc := &s.sc[0]
+	switch {
+	case plain && !v.forked:
 		sc.units = canon.Units(sc.units[:0], p[:n], off)
 		sc.folded = v.folds[0].Write(sc.folded[:0], sc.units)
 		v.feed(s, sc, 0, sc.folded)
 		v.decode(s, sc, sc.folded)
 		return n
-	case n > stretch:
-		for n = stretch; !utf8.RuneStart(p[n]); {
-			n--
-		}
-	case n > 0:
+	case plain:
+		plain = v.idle()
 	default:
 		n = min(len(p), stretch)
 		if i := bytes.IndexByte(p[1:n], '\n'); i >= 0 {
 			n = i + 1
 		}
 	}
-	sc := &s.sc[0]
+	if !plain {
+		n = min(n, stretch)
+	}
 	sc.units = canon.Units(sc.units[:0], p[:n], off)
-	v.readUnits(s, sc.units, plain && v.idle())
+	v.readUnits(s, sc.units, plain)
 	return n
 }
+
+// joinAfter is how much of a line is read before forms that differed are
+// compared.
+const joinAfter = 32
 
 // writeRaw is write for raw bytes of the root at off, which are ASCII and which
 // all forms read alike.
 func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	sc := &s.sc[0]
-	for _, m := range v.match[0] {
-		sc.hits = m.Read(sc.hits[:0], p, off)
-		v.report(s, sc.hits, 0)
+	for i, of := range v.matchers() {
+		for _, m := range of {
+			sc.hits = m.Read(sc.hits[:0], p, off)
+			v.report(s, sc.hits, i)
+		}
+	}
+	if v.forked {
+		v.clean.writeRaw(s, v, sc, p, off)
+		v.calm += len(p)
+		v.line = v.line || bytes.IndexByte(p, '\n') >= 0
 	}
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Read(out, p, off)
@@ -665,6 +681,23 @@ func (t *tracked) write(s *Scanner, v *view, sc *scratch, units []canon.Unit) {
 		t.at = append(t.at, extent{units[i].Start, units[i].End})
 	}
 	t.read(s, v, sc)
+	t.trim()
+}
+
+// writeRaw is write for raw bytes at off.
+func (t *tracked) writeRaw(s *Scanner, v *view, sc *scratch, p []byte, off int64) {
+	if t.rules == nil || len(p) == 0 {
+		return
+	}
+	if off-t.last > canon.MaxApart {
+		t.end(s, v, sc)
+	}
+	for i := range p {
+		t.at = append(t.at, extent{off + int64(i), off + int64(i) + 1})
+	}
+	t.last = off + int64(len(p))
+	t.rules.Write(p)
+	t.take(s, v, sc)
 	t.trim()
 }
 

@@ -32,8 +32,7 @@ var textStep = func() (t [isText + 8][256]textState) {
 // Read reads the raw bytes p, which are at off, behind the bytes back, as Write
 // would, up to the first that ends a text of what is decoded. It returns how many
 // it read, and whether there is such a text: then the decoder is to be woken.
-// back has at least 16 bytes, or all there are. No unit of the run so far is of
-// anything but a raw byte.
+// back has at least 16 bytes, or all there are.
 func (d *Decoder) Read(p []byte, off int64, back []byte) (n int, text bool) {
 	if d.Enc == Base16 {
 		return d.readHex(p, off)
@@ -46,6 +45,18 @@ func (d *Decoder) Read(p []byte, off int64, back []byte) (n int, text bool) {
 				return n + k, true
 			}
 			n += k
+			continue
+		}
+		if d.count > 0 && !d.bare {
+			// The run began in units: they are not the last raw bytes.
+			at := off + int64(n)
+			u := Unit{Start: at, End: at + 1, B: p[n], C: classOf[p[n]]}
+			in := d.Enc.value[u.B] >= 0
+			n++
+			d.pass(&u, in)
+			if d.active = d.count == uint32(d.Enc.least); d.active && d.sleep() {
+				return n, true
+			}
 			continue
 		}
 		i, count, least := n, int32(d.count), int32(d.Enc.least)

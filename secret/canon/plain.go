@@ -1,6 +1,9 @@
 package canon
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // special has the bytes that begin escapes, or characters beyond ASCII.
 var special = func() (t [256]bool) {
@@ -47,9 +50,13 @@ func Plain(p []byte) (n int, ascii bool) {
 	return n, ascii
 }
 
-// inert reports whether what begins like an escape is none for sure.
+// inert reports whether what begins like an escape is none for sure, nor one once
+// what follows is unescaped.
 func inert(p []byte) bool {
 	p = p[:min(len(p), maxEscape)]
+	if i := bytes.IndexAny(p[1:], `\%&`); i >= 0 {
+		p = p[:i+1]
+	}
 	var out [2 * utf8.UTFMax]byte
 	_, _, v := parseEscape(p, out[:], len(p) == maxEscape)
 	return v == no
