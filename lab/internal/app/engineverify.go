@@ -25,10 +25,10 @@ const verifyLong = `Compare the detection engine with the reference, the engine 
 rewritten: what is found, what is edited, what goes out, and how much is held back.
 
 Without one of --vectors, --corpus and --drawn, all three kinds of text are read:
-credential vectors in every encoding under every split in two; the files of a folder,
-by default the source of Go's standard library, in writes of several sizes; and drawn
-texts. All of it takes hours. With --state a run that was stopped goes on where it
-was, with the same flags.
+credential vectors in the encodings of the suite vectors, once for each place where
+they can be cut in two; the files of a folder, by default the source of Go's standard
+library, in writes of several sizes; and drawn texts. All of it takes hours. With
+--state a run that was stopped goes on where it was, with the same flags.
 
 A difference in a vector or a file is shown by offsets and rules alone. Drawn texts
 are invented, so they are shown, shrunk. The command fails if there is a difference,

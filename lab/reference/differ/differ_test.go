@@ -51,7 +51,7 @@ func TestAgree(t *testing.T) {
 			for _, f := range text.Found() {
 				found[f.Rule]++
 			}
-			step := max(1, len(s)/150)
+			step := max(1, len(s)/60)
 			for at := 0; at <= len(s); at += step {
 				if d := text.Under([]int{at}); d != nil {
 					t.Fatalf("text %d, %s: %v", i, name, d)

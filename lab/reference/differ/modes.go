@@ -23,7 +23,7 @@ type Mode struct {
 //   - ten: with ten registered values, and URLs held whole, as in the gateway;
 //   - session: with the values that were discovered in a session in a second index, and
 //     decisions of all kinds about findings, as in the mediator.
-//   - vault: two indexes and no rules; little is held.
+//   - vault: two indexes and no rules, of values for which little is held.
 func Modes(rules *Rules) []Mode {
 	return []Mode{
 		{"rules", Config{Rules: rules}},
@@ -31,7 +31,7 @@ func Modes(rules *Rules) []Mode {
 		{"session", Config{Rules: rules, Vaults: [][]Known{Ten(), Discovered()}, Stream: stream.Config{
 			HoldURLs: true, Now: indexed.Add(48 * time.Hour), Path: "deploy/values.env", Decide: decide, Replace: replace,
 		}}},
-		{"vault", Config{Vaults: [][]Known{Ten(), Discovered()}, Stream: stream.Config{MaxHeld: 512}}},
+		{"vault", Config{Vaults: [][]Known{inner(), Discovered()}, Stream: stream.Config{MaxHeld: 512}}},
 	}
 }
 
@@ -51,6 +51,19 @@ func Ten() []Known {
 		{Value: "83920417556", Kind: secret.KindNationalID},
 	}
 }
+
+// inner returns those of Ten that neither begin nor end with a sign, and are not looked
+// for as whole words: for either, more is held than for any other value.
+func inner() (out []Known) {
+	for _, k := range Ten() {
+		if len(k.Value) > 8 && letter(k.Value[0]) && letter(k.Value[len(k.Value)-1]) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func letter(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // Discovered returns values as they are found in a session. One of them is registered,
 // too; one expires before a text of the mode session is read.

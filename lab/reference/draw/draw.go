@@ -48,9 +48,9 @@ func (s *Source) Drawer(seed uint64) *Drawer {
 }
 
 // most bounds a text, in bytes.
-const most = 2000
+const most = 4000
 
-// Text draws a text of at most 2000 bytes.
+// Text draws a text of at most 4000 bytes.
 func (d *Drawer) Text() []byte {
 	var b []byte
 	for range 1 + d.rng.IntN(9) {
@@ -93,19 +93,33 @@ func (d *Drawer) piece() string {
 		return d.disguised(d.ofRule())
 	case k < 13:
 		return d.disguised(d.one(d.src.values))
-	case k < 15:
+	case k < 14:
 		return d.named()
+	case k == 14: // as short as what is found at all
+		v := d.one(d.src.values)
+		at := d.rng.IntN(max(1, len(v)-8))
+		return d.src.encodings[d.rng.IntN(len(d.src.encodings))](v[at:min(len(v), at+6+d.rng.IntN(8))])
 	case k == 15:
-		return d.part(d.one(d.src.values))
+		return d.one(signs) + d.part(d.one(d.src.values)) + d.one(signs)
 	case k == 16:
 		return d.pem()
 	case k == 17:
 		return d.disguised(d.named())
 	case k == 18:
 		return d.one(samples)
+	case d.rng.IntN(12) == 0:
+		return d.long()
 	default:
 		return d.noise()
 	}
+}
+
+// long draws a URL or a line that is as long as what detectors look back to or hold.
+func (d *Drawer) long() string {
+	if d.rng.IntN(2) == 0 {
+		return d.words(25+d.rng.IntN(30)) + " " + d.named()
+	}
+	return "https://host.example/" + d.chars("abcdefghij-/", 1900+d.rng.IntN(200)) + "?t=" + d.ofRule() + d.one(joints)
 }
 
 func (d *Drawer) words(n int) string {

@@ -10,6 +10,9 @@ var words = []string{
 // joints stand between pieces.
 var joints = []string{" ", " ", " ", "\n", ", ", ". ", "\t", "", "\n\n", "\r\n", "\": \"", "=", "|", "/", "-", "://", " @", "\\n", "&amp;", "%20"}
 
+// signs stand at the ends of values, or are parts of what is around them.
+var signs = []string{"", "", " ", "_", "#", "!", "$", "*", "~", "^", "?", "@", "%", "&", "==", "-", "+", "/", "..", "=", "-_"}
+
 // names of settings.
 var names = []string{
 	"DB_PASSWORD", "password", "the root password", "api_key", "apiKey", "API-KEY", "token", "session_id", "client secret", "vault_passphrase", "door_code", "card_pin",

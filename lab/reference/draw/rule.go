@@ -15,7 +15,7 @@ func (d *Drawer) ofRule() string {
 	if d.rng.IntN(6) == 0 {
 		s = d.part(s)
 	}
-	return d.one([]string{"", " ", "\"", "=", "x"}) + s + d.one([]string{"", " ", "\"", "\n", "y"})
+	return d.one([]string{"", " ", "\"", "=", "x", "_", "."}) + s + d.one([]string{"", " ", "\"", "\n", "y", "=", "== ", ".", "..", ".z", "=z", "-", "%3D"})
 }
 
 // mostDrawn bounds what is drawn of one rule, in bytes.

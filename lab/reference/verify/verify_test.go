@@ -46,7 +46,7 @@ func run(t *testing.T, o Options, parts ...Part) *State {
 // MARGAY_ALL_VECTORS draws one of a hundred; margay-lab engine verify reads all.
 func TestVectors(t *testing.T) {
 	testkit.Data(t, "gitleaks-vectors.jsonl.gz")
-	n := 40
+	n := 25
 	if testing.Short() {
 		n = 4
 	}
@@ -65,7 +65,7 @@ func TestVectors(t *testing.T) {
 
 // TestDrawn compares drawn texts, in every mode.
 func TestDrawn(t *testing.T) {
-	size := int64(300_000)
+	size := int64(200_000)
 	if testing.Short() {
 		size = 60_000
 	}
