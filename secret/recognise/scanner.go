@@ -61,10 +61,11 @@ type Scanner struct {
 	wordAt uint16     // state of the literal automaton
 
 	runs   []run
-	spawn  []run   // runs of all wordly rules, to be taken apart
-	gates  []int64 // by gate: open before this offset
-	marks  *marks  // nil until there are many runs
-	tokens []token // matches whose tokens go on
+	crowds []crowd
+	spawn  []spawned // crowds to be taken apart
+	gates  []int64   // by gate: open before this offset
+	marks  *marks    // nil until there are many runs
+	tokens []token   // matches whose tokens go on
 	pem    pemState
 	found  []Match
 	closed bool
@@ -103,7 +104,7 @@ func (s *Set) Find(text []byte, opts ...Option) []Match {
 // Reset makes s ready for another text.
 func (s *Scanner) Reset() {
 	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, dfa.Nothing, 0
-	s.runs, s.spawn, s.tokens, s.found, s.closed = s.runs[:0], s.spawn[:0], s.tokens[:0], s.found[:0], false
+	s.runs, s.crowds, s.spawn, s.tokens, s.found, s.closed = s.runs[:0], s.crowds[:0], s.spawn[:0], s.tokens[:0], s.found[:0], false
 	s.pem = pemState{}
 	clear(s.gates)
 }
@@ -111,18 +112,18 @@ func (s *Scanner) Reset() {
 // CopyTo makes dst read on as s would. Matches not yet taken stay with s.
 func (s *Scanner) CopyTo(dst *Scanner) {
 	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
-	tokens := append(dst.tokens[:0], s.tokens...)
+	tokens, crowds := append(dst.tokens[:0], s.tokens...), append(dst.crowds[:0], s.crowds...)
 	marked := dst.marks
 	*dst = *s
 	dst.marks = marked // it holds for a step alone
-	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn = win, runs, gates, tokens, nil, nil
+	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn, dst.crowds = win, runs, gates, tokens, nil, nil, crowds
 }
 
 // SameAs reports whether s and o, which may have read different texts before,
 // will find the same in what both read from now on. It expects both to have
 // read the same last 512 bytes.
 func (s *Scanner) SameAs(o *Scanner) bool {
-	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
+	if len(s.runs)+len(o.runs)+len(s.crowds)+len(o.crowds)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
 		return false
 	}
 	for i := range s.gates {
@@ -156,6 +157,11 @@ func (s *Scanner) Hold() int64 {
 			hold = h
 		}
 	}
+	for i := range s.crowds {
+		if h := s.crowds[i].held; h >= 0 && h < hold {
+			hold = h
+		}
+	}
 	for i := range s.tokens {
 		hold = min(hold, s.tokens[i].start)
 	}
@@ -179,6 +185,9 @@ func (s *Scanner) Write(p []byte) {
 // step reads one byte.
 func (s *Scanner) step(b byte) {
 	w := s.set.words
+	if len(s.crowds) > 0 {
+		s.moveCrowds(b)
+	}
 	if len(s.runs) > 0 {
 		s.stepRuns(b)
 	}
@@ -189,7 +198,7 @@ func (s *Scanner) step(b byte) {
 		s.pem.step(s, b)
 	}
 	if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
-		s.startFirst(b)
+		s.startCrowd(b)
 	}
 	s.pos++
 	if len(s.spawn) > 0 {
@@ -207,18 +216,9 @@ func (s *Scanner) Close() {
 	if s.closed {
 		return
 	}
+	s.endCrowds()
 	for i := range s.runs {
-		if r := s.runs[i]; r.rule == crowdRun && s.set.crowd.Ends(r.state) {
-			s.spawn = append(s.spawn, r)
-		}
-	}
-	s.disperse()
-	for i := range s.runs {
-		r := &s.runs[i]
-		if r.rule == crowdRun {
-			continue
-		}
-		if r.accept || s.set.rules[r.rule].auto.Ends(r.state) {
+		if r := &s.runs[i]; r.accept || s.set.rules[r.rule].auto.Ends(r.state) {
 			s.match(r, endOfText)
 		}
 	}
@@ -232,10 +232,7 @@ func (s *Scanner) Close() {
 func (s *Scanner) stepRuns(b byte) {
 	many := len(s.runs) > fewRuns
 	if many {
-		if s.marks == nil {
-			s.marks = new(marks)
-		}
-		s.marks.turn++
+		s.turn()
 	}
 	kept := s.runs[:0]
 	for i := range s.runs {
@@ -245,11 +242,22 @@ func (s *Scanner) stepRuns(b byte) {
 		}
 		// Of runs in one state the first is kept, so that what is not marked has no
 		// like among them.
-		if many && !s.marks.mark(&r) || !s.merged(kept, &r) {
+		if many && !s.marks.mark(r.state.Sum()^uint64(r.rule)*0x9e3779b97f4a7c15) || !s.merged(kept, &r) {
 			kept = append(kept, r)
 		}
 	}
 	s.runs = kept
+}
+
+// turn makes marks ready for another step.
+func (s *Scanner) turn() {
+	if s.marks == nil {
+		s.marks = new(marks)
+	}
+	if s.marks.turn++; s.marks.turn == 0 { // it went round
+		clear(s.marks.at[:])
+		s.marks.turn = 1
+	}
 }
 
 // fewRuns are compared with each other; of more, only those are whose marks meet.
@@ -262,28 +270,20 @@ type marks struct {
 	at   [8 * maxRuns]uint32
 }
 
-// mark marks a run's state and reports whether that was marked before, by it or by
+// mark marks what has a number and reports whether that was marked before, or
 // another with the same place.
-func (m *marks) mark(r *run) bool {
-	if m.turn == 0 { // it went round
-		clear(m.at[:])
-		m.turn = 1
-	}
-	at := &m.at[(r.state.Sum()^uint64(r.rule)*0x9e3779b97f4a7c15)%uint64(len(m.at))]
+func (m *marks) mark(what uint64) bool {
+	at := &m.at[(what^what>>32)%uint64(len(m.at))]
 	was := *at == m.turn
 	*at = m.turn
 	return was
 }
 
 // merged reports whether an earlier run of the same rule is in the same
-// state: from here on both do the same, and the earlier one covers more. Runs of
-// all wordly rules that are about to match may be of different rules.
+// state: from here on both do the same, and the earlier one covers more.
 func (s *Scanner) merged(kept []run, r *run) bool {
 	for i := range kept {
 		if kept[i].rule == r.rule && kept[i].state.Same(r.state) {
-			if r.rule == crowdRun && s.set.crowd.Ends(r.state) {
-				return false
-			}
 			k := &kept[i]
 			if k.held >= 0 && (r.held < 0 || k.held <= r.held) || k.held < 0 && r.held < 0 {
 				k.accept = k.accept || r.accept
@@ -297,9 +297,6 @@ func (s *Scanner) merged(kept []run, r *run) bool {
 // stepRun moves one run over byte b at offset at. It reports whether the run
 // goes on; if not, a match has been taken.
 func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
-	if r.rule == crowdRun {
-		return s.stepCrowd(r, b, at)
-	}
 	auto := s.set.rules[r.rule].auto
 	next := auto.Known(r.state, b)
 	if next == nil {
@@ -330,53 +327,6 @@ func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
 	return true
 }
 
-// startFirst starts the rules that b, at s.pos, can begin at the start of a
-// word.
-func (s *Scanner) startFirst(b byte) {
-	r := run{rule: crowdRun, start: s.pos, held: -1, before: s.last, state: s.set.crowd.Start(s.last)}
-	if s.stepCrowd(&r, b, s.pos) {
-		s.push(r)
-	}
-}
-
-// crowdRun marks a run of all rules that start at any word.
-const crowdRun = ^uint16(0)
-
-// maxCrowd is how long a run stands for all wordly rules.
-const maxCrowd = 48
-
-// stepCrowd moves the run of all wordly rules. Where one of them accepts, or
-// the run grows too long to stand for all, each gets a run of its own.
-func (s *Scanner) stepCrowd(r *run, b byte, at int64) bool {
-	r.state = s.set.crowd.Step(r.state, b)
-	if r.state.Matched() || !r.state.Dead() && at+1-r.start >= maxCrowd {
-		s.spawn = append(s.spawn, *r)
-		return false
-	}
-	if r.state.Dead() {
-		return false
-	}
-	if r.held < 0 && r.state.Entered() {
-		r.held = at
-	}
-	return true
-}
-
-// disperse starts the wordly rules that go on or end where runs of all of them
-// ended, and whose gates are open.
-func (s *Scanner) disperse() {
-	for i := range s.spawn {
-		c := &s.spawn[i]
-		tags := c.state.Alive() | c.state.Ended()
-		for k, id := range s.set.wordly {
-			if tags&(1<<tagOf(k)) != 0 && s.gateOpen(&run{rule: id, start: c.start}) {
-				s.start(id, c.start, c.before)
-			}
-		}
-	}
-	s.spawn = s.spawn[:0]
-}
-
 // start starts a rule at an offset, unless it is for texts of another path, and
 // has it read what was read since.
 func (s *Scanner) start(id uint16, start int64, before dfa.Before) {
@@ -397,16 +347,23 @@ func (s *Scanner) push(r run) {
 	if s.merged(s.runs, &r) {
 		return
 	}
-	if len(s.runs) == maxRuns {
-		i := slices.IndexFunc(s.runs, func(r run) bool { return r.rule != crowdRun })
-		if i < 0 {
-			i = 0
-		} else if o := &s.runs[i]; o.held >= 0 && s.gateOpen(o) {
-			s.grow(o.rule, o.held, s.pos, true)
-		}
-		s.runs = slices.Delete(s.runs, i, i+1)
+	if len(s.crowds)+len(s.runs) >= maxRuns {
+		s.evict()
 	}
 	s.runs = append(s.runs, r)
+}
+
+// evict ends a run, so that there is room for another: the oldest of one rule, whose
+// text is taken for a secret, or else of a crowd.
+func (s *Scanner) evict() {
+	if len(s.runs) == 0 {
+		s.crowds = slices.Delete(s.crowds, 0, 1)
+		return
+	}
+	if o := &s.runs[0]; o.held >= 0 && s.gateOpen(o) {
+		s.grow(o.rule, o.held, s.pos, true)
+	}
+	s.runs = slices.Delete(s.runs, 0, 1)
 }
 
 // literals acts on the literals that end at s.pos.
@@ -433,6 +390,9 @@ func (s *Scanner) trim() {
 	keep := s.pos - int64(s.set.longer) - 1 - lineBack
 	for i := range s.runs {
 		keep = min(keep, s.runs[i].start-lineBack)
+	}
+	for i := range s.crowds {
+		keep = min(keep, s.crowds[i].start-lineBack)
 	}
 	n := max(0, min(keep, s.pos)-s.base)
 	if n >= 512 {

@@ -1,0 +1,289 @@
+package recognise
+
+import "github.com/margaydev/margay/internal/dfa"
+
+// Rules without a leading literal, the wordly ones, may start at any word. One run of
+// an automaton of them all, a crowd, stands for them. Where one of them matches, it
+// gets a run of its own, and the crowd goes on for the others.
+
+// crowd is such a run under way.
+type crowd struct {
+	row    uint32     // its state, in the dense table; 0: there is no room for it
+	state  *dfa.State // its state where row is 0
+	done   uint64     // tags of rules that have runs of their own
+	start  int64
+	held   int64 // where it entered a secret group; -1: not yet
+	before dfa.Before
+}
+
+// maxCrowd is how long a crowd stands for its rules.
+const maxCrowd = 128
+
+// of returns the state of a crowd.
+func (c *crowd) of(s *Set) *dfa.State {
+	if c.row != 0 {
+		return s.dense.State(c.row)
+	}
+	return c.state
+}
+
+// spawned is a crowd of which some rules are to get runs of their own.
+type spawned struct {
+	tags   uint64
+	start  int64
+	before dfa.Before
+}
+
+// skim reads what only starts crowds, moves and ends them, as nearly every byte of a
+// text does, and returns how many bytes that were. It does what step does.
+func (s *Scanner) skim(p []byte) (n int) {
+	if s.set.dense == nil || len(s.runs) > 0 || len(s.tokens) > 0 || s.pem.on {
+		return 0
+	}
+	for n < len(p) {
+		k := 0
+		if len(s.crowds) <= 1 {
+			k = s.skimOne(p[n:])
+		}
+		if k == 0 {
+			k = s.skimMany(p[n:])
+		}
+		if k == 0 {
+			break
+		}
+		n += k
+	}
+	return n
+}
+
+// skimOne is skim where at most one crowd is under way at a time.
+func (s *Scanner) skimOne(p []byte) (n int) {
+	t, at := s.set.dense, &s.set.at
+	var c crowd // its row is 0 where there is none
+	most := len(p)
+	if len(s.crowds) == 1 {
+		if c = s.crowds[0]; c.row == 0 {
+			return 0
+		}
+		most = int(min(int64(most), c.start+maxCrowd-1-s.pos))
+	}
+	class, next := t.Table()
+	wordClass, wordNext := s.set.words.class, s.set.words.next
+	word, last, row := s.set.words.Row(s.wordAt), s.last, c.row
+	for n < most {
+		b := p[n]
+		w := wordNext[word+uint32(wordClass[b])]
+		if w&1 != 0 {
+			break
+		}
+		var v dfa.Next
+		if row != 0 {
+			v = dfa.Next(next[row+uint32(class[b])].Load())
+			if v == 0 {
+				v = t.Fill(row, b)
+			}
+			if v == 0 || v.Matched() {
+				break
+			}
+		}
+		if starts := at[b]; starts&startsWord != 0 && (last != dfa.Word || starts&inWord == 0) {
+			if row != 0 && !v.Dead() {
+				break // there are two
+			}
+			first := t.Row(s.set.crowd.Start(last))
+			if first == 0 {
+				break
+			}
+			if v = t.Step(first, b); v == 0 || v.Matched() {
+				break
+			}
+			c = crowd{start: s.pos + int64(n), held: -1, before: last}
+			most = min(len(p), n+maxCrowd-1)
+		}
+		switch {
+		case v&(dfa.IsDead|dfa.IsEntered) == 0:
+			row = v.Row()
+		case v.Dead():
+			row, most = 0, len(p)
+		default:
+			if row = v.Row(); c.held < 0 {
+				c.held = s.pos + int64(n)
+			}
+		}
+		word, last = w>>1, after[b]
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	s.crowds = s.crowds[:0]
+	if c.row = row; row != 0 {
+		s.crowds = append(s.crowds, c)
+	}
+	s.pos, s.wordAt, s.last = s.pos+int64(n), s.set.words.State(word), last
+	return n
+}
+
+// skimMany is skim where some crowds are under way.
+func (s *Scanner) skimMany(p []byte) (n int) {
+	w, at := s.set.words, &s.set.at
+	for ; n < len(p) && (n == 0 || len(s.crowds) > 1); n++ {
+		b := p[n]
+		word := w.Step(s.wordAt, b)
+		if w.ends[word] {
+			break
+		}
+		s.moveCrowds(b)
+		if at[b]&startsWord != 0 && (s.last != dfa.Word || at[b]&inWord == 0) {
+			s.startCrowd(b)
+		}
+		s.pos++
+		s.wordAt, s.last = word, after[b]
+		if len(s.spawn) > 0 {
+			s.disperse()
+			return n + 1
+		}
+	}
+	return n
+}
+
+// moveCrowds moves all crowds over b, which is at s.pos.
+func (s *Scanner) moveCrowds(b byte) {
+	n := len(s.crowds)
+	if n > fewRuns {
+		s.turn()
+	}
+	class, next := s.set.dense.Table()
+	column, long := uint32(class[b]), s.pos+1-s.crowds[0].start >= maxCrowd // the first is the oldest
+	kept := 0
+	for i := range s.crowds {
+		c := &s.crowds[i]
+		v := dfa.Next(0)
+		if c.row != 0 && !long {
+			v = dfa.Next(next[c.row+column].Load())
+		}
+		switch {
+		case v == 0 || v.Matched():
+			if !s.moveCrowd(c, b) {
+				continue
+			}
+		case v.Dead():
+			continue
+		default:
+			if c.row = v.Row(); c.held < 0 && v.Entered() {
+				c.held = s.pos
+			}
+		}
+		if kept > 0 && s.mergedCrowd(s.crowds[:kept], c, n > fewRuns) {
+			continue
+		}
+		if kept < i {
+			s.crowds[kept] = *c
+		}
+		kept++
+	}
+	s.crowds = s.crowds[:kept]
+}
+
+// moveCrowd moves one crowd over b, at s.pos, and reports whether it goes on. Rules
+// of it that match get runs of their own; if it grows too long, all do.
+func (s *Scanner) moveCrowd(c *crowd, b byte) bool {
+	var dead, entered bool
+	v := dfa.Next(0)
+	if c.row != 0 {
+		v = s.set.dense.Step(c.row, b)
+	}
+	var matched *dfa.State
+	if v != 0 {
+		if v.Matched() {
+			matched = s.set.dense.State(v.Row())
+		}
+		c.row, dead, entered = v.Row(), v.Dead(), v.Entered()
+	} else {
+		c.state = s.set.crowd.Step(c.of(s.set), b)
+		if c.state.Matched() {
+			matched = c.state
+		}
+		c.row, dead, entered = 0, c.state.Dead(), c.state.Entered()
+	}
+	long := !dead && s.pos+1-c.start >= maxCrowd
+	if matched != nil || long {
+		state := c.of(s.set)
+		tags := state.Ended() &^ c.done
+		if long {
+			tags |= state.Alive() &^ c.done
+		}
+		if tags != 0 {
+			s.spawn = append(s.spawn, spawned{tags, c.start, c.before})
+		}
+		if c.done |= tags; long || state.Alive()&^c.done == 0 {
+			return false
+		}
+	}
+	if dead {
+		return false
+	}
+	if c.held < 0 && entered {
+		c.held = s.pos
+	}
+	return true
+}
+
+// mergedCrowd reports whether an earlier crowd does all that c does.
+func (s *Scanner) mergedCrowd(kept []crowd, c *crowd, marked bool) bool {
+	if marked && c.row != 0 && !s.marks.mark(uint64(c.row)) {
+		return false
+	}
+	for i := range kept {
+		k := &kept[i]
+		if k.row != c.row || k.done != c.done || k.of(s.set) != c.of(s.set) {
+			continue
+		}
+		if s.set.crowd.Ends(c.of(s.set)) {
+			return false // they may be about to match, each another rule
+		}
+		if k.held >= 0 && (c.held < 0 || k.held <= c.held) || k.held < 0 && c.held < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// startCrowd starts a crowd that b, at s.pos, may begin, at the start of a word.
+func (s *Scanner) startCrowd(b byte) {
+	c := crowd{start: s.pos, held: -1, before: s.last, state: s.set.crowd.Start(s.last)}
+	c.row = s.set.dense.Row(c.state)
+	if !s.moveCrowd(&c, b) || s.mergedCrowd(s.crowds, &c, false) {
+		return
+	}
+	if len(s.crowds)+len(s.runs) >= maxRuns {
+		s.evict()
+	}
+	s.crowds = append(s.crowds, c)
+}
+
+// disperse starts the rules of crowds that are to have runs of their own, if
+// their gates are open.
+func (s *Scanner) disperse() {
+	for i := range s.spawn {
+		c := &s.spawn[i]
+		for k, id := range s.set.wordly {
+			if c.tags&(1<<tagOf(k)) != 0 && s.gateOpen(&run{rule: id, start: c.start}) {
+				s.start(id, c.start, c.before)
+			}
+		}
+	}
+	s.spawn = s.spawn[:0]
+}
+
+// endCrowds ends all crowds with the text.
+func (s *Scanner) endCrowds() {
+	for i := range s.crowds {
+		c := &s.crowds[i]
+		if state := c.of(s.set); s.set.crowd.Ends(state) {
+			s.spawn = append(s.spawn, spawned{state.Alive() &^ c.done, c.start, c.before})
+		}
+	}
+	s.crowds = s.crowds[:0]
+	s.disperse()
+}
