@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/margaydev/margay/lab/results"
+)
+
+func small(t *testing.T, o Options) *results.Result {
+	t.Helper()
+	o.MB, o.Reps, o.Seed = 0.01, 2, 1
+	r, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The rows, and all that is not a time, are the same in every run.
+func TestTableIsStable(t *testing.T) {
+	o := Options{Corpora: []string{"prose", "logs"}, Writes: []int{4, whole}, Secrets: []int{0, 10}}
+	a, b := small(t, o), small(t, o)
+	if len(a.Rows) != len(b.Rows) || len(a.Rows) < 10 {
+		t.Fatalf("%d rows and %d", len(a.Rows), len(b.Rows))
+	}
+	for i, r := range a.Rows {
+		s := b.Rows[i]
+		if r.Defence != s.Defence || r.Slice != s.Slice || r.Metrics["findings"] != s.Metrics["findings"] {
+			t.Errorf("%v and %v", r, s)
+		}
+	}
+	found := a.Row(ours, "corpus=logs,write=4,secrets=10")
+	if found == nil || found.Metrics["findings"] == 0 || found.Metrics["ns_per_byte"] <= 0 || found.Metrics["ns_per_write"] <= found.Metrics["ns_per_byte"] {
+		t.Errorf("%v", found)
+	}
+	if r := a.Row("gitleaks", "corpus=prose,write=whole,secrets=0"); r == nil || r.Metrics["ns_per_write"] != 0 {
+		t.Errorf("%v", r)
+	}
+	if r := a.Row(ours, "secrets=10"); r == nil || r.Metrics["index_mib"] <= 0 {
+		t.Errorf("%v", r)
+	}
+}
+
+// The secrets that are registered are found, by every engine that knows some.
+func TestSecretsAreRegistered(t *testing.T) {
+	secrets := &registered{n: 50, seed: 9}
+	var text strings.Builder
+	for _, v := range secrets.values() {
+		text.WriteString(" it is " + string(v) + " , they say.")
+	}
+	for _, e := range engines() {
+		for _, write := range []int{4, whole} {
+			if !e.takes(write, secrets.n) {
+				continue
+			}
+			scan, err := e.open(secrets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := scan([]byte(text.String()), write); n < secrets.n {
+				t.Errorf("%s, writes of %d: %d findings", e.name(), write, n)
+			}
+		}
+	}
+}

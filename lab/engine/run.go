@@ -1,0 +1,179 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/margaydev/margay/lab/engine/corpus"
+	"github.com/margaydev/margay/lab/results"
+)
+
+// Options of a run.
+type Options struct {
+	Corpora  []string // names of kinds of text; empty for all
+	Writes   []int    // sizes of writes, 0 for whole texts; empty for all
+	Secrets  []int    // numbers of registered secrets; empty for all
+	MB       float64  // of each text
+	Reps     int
+	Seed     uint64
+	Progress func(string)
+}
+
+// Corpora are the names of the kinds of text.
+func Corpora() []string {
+	var names []string
+	for _, c := range corpus.All() {
+		names = append(names, c.Name)
+	}
+	return append(names, hostile)
+}
+
+// Defaults of Options.
+var (
+	Writes  = []int{4, 64, 4096, whole}
+	Secrets = []int{0, 10, 1000, 100_000, 1_000_000}
+)
+
+const (
+	hostile = "adversarial"
+	ours    = "margay"
+	few     = 10 // registered secrets, for whom has some
+)
+
+// suite is a run.
+type suite struct {
+	Options
+	r     *results.Result
+	vault map[int]*registered
+}
+
+// Run measures.
+func Run(ctx context.Context, o Options) (*results.Result, error) {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if len(o.Corpora) == 0 {
+		o.Corpora = Corpora()
+	}
+	if len(o.Writes) == 0 {
+		o.Writes = Writes
+	}
+	if len(o.Secrets) == 0 {
+		o.Secrets = Secrets
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := &suite{Options: o, vault: map[int]*registered{}, r: &results.Result{
+		Suite: "engine", Seed: o.Seed, N: int(o.MB * (1 << 20)), Environment: results.Here(),
+		Source: "texts of n bytes: source, prose and some JavaScript of the installed Go distribution, the rest generated",
+		Notes: []string{
+			fmt.Sprintf("processor time of one process with GOMAXPROCS=1; the least of %d measurements in turn, spread is the greatest by the least", o.Reps),
+			"margay has the gateway's default configuration: all rules, findings with fingerprints; streamed texts hold URLs, whole ones are prompts",
+			"gitleaks: its library and default rules, whole texts, no registered secrets",
+		},
+	}}
+	for _, n := range o.Secrets {
+		s.vault[n] = &registered{n: n, seed: o.Seed}
+	}
+	if err := s.texts(ctx); err != nil {
+		return nil, err
+	}
+	o.Progress("")
+	return s.r, nil
+}
+
+// slice names a cell.
+func slice(corpus string, write, secrets int) string {
+	return "corpus=" + corpus + ",write=" + writeName(write) + ",secrets=" + strconv.Itoa(secrets)
+}
+
+func writeName(n int) string {
+	if n == whole {
+		return "whole"
+	}
+	return strconv.Itoa(n)
+}
+
+// texts measures ordinary texts.
+func (s *suite) texts(ctx context.Context) error {
+	var texts []corpus.Corpus
+	for _, c := range corpus.All() {
+		if slices.Contains(s.Corpora, c.Name) {
+			texts = append(texts, c)
+		}
+	}
+	var cells []*cell
+	made := map[string][]byte{}
+	for _, c := range texts {
+		s.Progress(c.Name)
+		text, err := c.Text(s.r.N, s.Seed)
+		if err != nil {
+			s.r.Notes = append(s.r.Notes, "skipped: "+err.Error())
+			continue
+		}
+		made[c.Name] = text
+	}
+	for _, n := range s.Secrets {
+		s.Progress(fmt.Sprintf("%d secrets", n))
+		for _, e := range engines() {
+			if !slices.ContainsFunc(s.Writes, func(w int) bool { return e.takes(w, n) }) {
+				continue
+			}
+			scan, err := e.open(s.vault[n])
+			if errors.Is(err, errUnavailable) {
+				s.r.Notes = append(s.r.Notes, e.name()+" skipped: "+err.Error())
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name(), err)
+			}
+			for _, c := range texts {
+				for _, w := range s.Writes {
+					if e.takes(w, n) && made[c.Name] != nil {
+						cells = append(cells, &cell{defence: e.name(), slice: slice(c.Name, w, n), text: made[c.Name], write: w, scan: scan})
+					}
+				}
+			}
+		}
+	}
+	if err := measureAll(ctx, cells, s.Reps, s.Progress); err != nil {
+		return err
+	}
+	for _, c := range cells {
+		s.r.Add(c.defence, c.slice, c.metrics())
+	}
+	for _, n := range s.Secrets {
+		if v := s.vault[n]; v.index != nil {
+			s.r.Add(ours, "secrets="+strconv.Itoa(n), map[string]float64{"index_mib": v.mib})
+		}
+	}
+	s.beside()
+	return nil
+}
+
+// beside compares each cell with prose and with ten secrets.
+func (s *suite) beside() {
+	for _, c := range corpus.All() {
+		for _, w := range s.Writes {
+			for _, n := range s.Secrets {
+				for _, e := range engines() {
+					row := s.r.Row(e.name(), slice(c.Name, w, n))
+					if row == nil {
+						continue
+					}
+					s.ratio(row, "ratio_to_prose", s.r.Row(e.name(), slice("prose", w, n)))
+					s.ratio(row, "ratio_to_ten", s.r.Row(e.name(), slice(c.Name, w, few)))
+				}
+			}
+		}
+	}
+}
+
+func (s *suite) ratio(row *results.Row, name string, to *results.Row) {
+	if to != nil && to != row && to.Metrics["ns_per_byte"] > 0 {
+		row.Metrics[name] = row.Metrics["ns_per_byte"] / to.Metrics["ns_per_byte"]
+	}
+}
