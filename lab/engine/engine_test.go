@@ -65,3 +65,38 @@ func TestSecretsAreRegistered(t *testing.T) {
 		}
 	}
 }
+
+func TestHostileTexts(t *testing.T) {
+	r := small(t, Options{Corpora: []string{hostile}, Rules: 3})
+	row := r.Row(ours, "corpus=adversarial,input=ip,write=whole")
+	if row == nil || row.Metrics["growth"] <= 0 || row.Metrics["ns_per_byte_split"] <= 0 {
+		t.Fatalf("%v", row)
+	}
+	if all := r.Row(ours, slice(hostile, whole, few)); all == nil || all.Metrics["ns_per_byte"] < row.Metrics["ns_per_byte"] {
+		t.Errorf("%v is the worst, above %v", all, row)
+	}
+}
+
+// A goal is judged where its figure was measured, and what falls short is marked.
+func TestGoals(t *testing.T) {
+	r := &results.Result{}
+	r.Add(ours, slice("prose", whole, few), map[string]float64{"ns_per_byte": 9, "times_gitleaks": 31})
+	r.Add(ours, slice("go", whole, few), map[string]float64{"ns_per_byte": 14, "times_gitleaks": 29})
+	r.Add(ours, slice("json", whole, few), map[string]float64{"ns_per_byte": 16})
+	r.Add(ours, slice("go", 4, few), map[string]float64{"ns_per_write": 140})
+	judge(r)
+	for name, short := range map[string]float64{"prose": 0, "source": 1, "gitleaks": 1, "write-4": 0} {
+		if row := r.Row(ours, "goal="+name); row == nil || row.Metrics["short"] != short {
+			t.Errorf("%s: %v", name, row)
+		}
+	}
+	if row := r.Row(ours, "goal=gitleaks"); row.Metrics["value"] != 29 || row.Metrics["at_least"] != 30 {
+		t.Errorf("%v", row)
+	}
+	if r.Row(ours, "goal=million") != nil {
+		t.Error("a goal is judged that was not measured")
+	}
+	if n := len(r.Notes); n != 3 || !strings.HasPrefix(r.Notes[0], "SHORT source: 16 ns") || r.Notes[2] != "2 of 4 goals are reached" {
+		t.Errorf("%q", r.Notes)
+	}
+}

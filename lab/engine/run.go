@@ -19,6 +19,7 @@ type Options struct {
 	Secrets  []int    // numbers of registered secrets; empty for all
 	MB       float64  // of each text
 	Reps     int
+	Rules    int // whose prefixes are hostile texts, drawn in order; 0 for all
 	Seed     uint64
 	Progress func(string)
 }
@@ -81,6 +82,10 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 	if err := s.texts(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.attacks(ctx); err != nil {
+		return nil, err
+	}
+	judge(s.r)
 	o.Progress("")
 	return s.r, nil
 }
@@ -104,6 +109,9 @@ func (s *suite) texts(ctx context.Context) error {
 		if slices.Contains(s.Corpora, c.Name) {
 			texts = append(texts, c)
 		}
+	}
+	if len(texts) == 0 {
+		return nil
 	}
 	var cells []*cell
 	made := map[string][]byte{}
@@ -166,6 +174,9 @@ func (s *suite) beside() {
 					}
 					s.ratio(row, "ratio_to_prose", s.r.Row(e.name(), slice("prose", w, n)))
 					s.ratio(row, "ratio_to_ten", s.r.Row(e.name(), slice(c.Name, w, few)))
+					if theirs := s.r.Row("gitleaks", slice(c.Name, w, 0)); e.name() == ours && theirs != nil {
+						row.Metrics["times_gitleaks"] = theirs.Metrics["ns_per_byte"] / row.Metrics["ns_per_byte"]
+					}
 				}
 			}
 		}

@@ -76,7 +76,7 @@ func runEngine(ctx context.Context, o *options) (*results.Result, []report.Figur
 	}
 	e := benchengine.Options{Corpora: o.engine.corpora, Writes: writes, Secrets: o.engine.secrets, MB: o.engine.mb, Reps: o.engine.reps, Seed: o.seed, Progress: o.progress}
 	if o.quick {
-		e.MB, e.Reps = 0.02, 1
+		e.MB, e.Reps, e.Rules = 0.02, 1, 5
 		if len(e.Secrets) == 0 {
 			e.Secrets = []int{0, 10, 1000}
 		}
