@@ -60,8 +60,8 @@ func (c *cell) measure() {
 	c.took = append(c.took, c.pass(c.passes)/time.Duration(c.passes))
 }
 
-// measureAll measures all cells in turn.
-func measureAll(ctx context.Context, cells []*cell, reps int, progress func(string)) error {
+// measureAll measures all cells in turn, and after each round what else there is.
+func measureAll(ctx context.Context, cells []*cell, reps int, progress func(string), also func() error) error {
 	for round := range reps + 1 {
 		for i, c := range cells {
 			if ctx.Err() != nil {
@@ -73,6 +73,12 @@ func measureAll(ctx context.Context, cells []*cell, reps int, progress func(stri
 			} else {
 				c.measure()
 			}
+		}
+		if also == nil {
+			continue
+		}
+		if err := also(); err != nil {
+			return err
 		}
 	}
 	return nil

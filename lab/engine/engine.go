@@ -27,9 +27,11 @@ const whole = 0
 type engine interface {
 	// name is the defence of its rows.
 	name() string
-	// takes reports whether it reads texts in writes of a size and knows a
-	// number of registered secrets. What it does not is not measured.
-	takes(write, secrets int) bool
+	// knows reports whether it looks for registered secrets. One that does not
+	// is measured without.
+	knows() bool
+	// takes reports whether it reads texts in writes of a size.
+	takes(write int) bool
 	// open makes it ready. The error of one that is not installed wraps
 	// errUnavailable.
 	open(secrets *registered) (scan, error)

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -52,7 +55,7 @@ func TestSecretsAreRegistered(t *testing.T) {
 	}
 	for _, e := range engines() {
 		for _, write := range []int{4, whole} {
-			if !e.takes(write, secrets.n) {
+			if !e.knows() || !e.takes(write) {
 				continue
 			}
 			scan, err := e.open(secrets)
@@ -98,5 +101,46 @@ func TestGoals(t *testing.T) {
 	}
 	if n := len(r.Notes); n != 3 || !strings.HasPrefix(r.Notes[0], "SHORT source: 16 ns") || r.Notes[2] != "2 of 4 goals are reached" {
 		t.Errorf("%q", r.Notes)
+	}
+}
+
+// Hyperscan is asked for expressions that are no others than ours.
+func TestPortable(t *testing.T) {
+	rules, err := portable()
+	if err != nil || len(rules) < 200 {
+		t.Fatalf("%d rules, %v", len(rules), err)
+	}
+	for _, r := range rules {
+		if _, err := regexp.Compile(r.Simpler); err != nil {
+			t.Errorf("%s: %v", r.ID, err)
+		}
+	}
+}
+
+func TestPeerThatIsNotThere(t *testing.T) {
+	if _, err := startPeer(context.Background(), t.TempDir(), nil, nil); !errors.Is(err, errUnavailable) {
+		t.Error(err)
+	}
+}
+
+func TestScans(t *testing.T) {
+	// A program that takes nearly no time is as good as any here.
+	program, err := exec.LookPath("true")
+	if err != nil {
+		t.Skip("there is no program named true")
+	}
+	r := small(t, Options{Corpora: []string{tree}, Margay: program})
+	for _, where := range []string{"tree", "line", "nothing"} {
+		for _, who := range []string{ours, "gitleaks"} {
+			if r.Row(who, "scan="+where) == nil {
+				t.Errorf("no row of %s over %s", who, where)
+			}
+		}
+	}
+	if row := r.Row("gitleaks", "scan=tree"); row != nil && (row.Metrics["mb"] < 0.2 || row.Metrics["cpu_seconds"] <= 0) {
+		t.Errorf("%v", row.Metrics)
+	}
+	if r.Row(ours, "goal=scan") == nil {
+		t.Error("the goal is not judged")
 	}
 }

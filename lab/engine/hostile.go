@@ -60,7 +60,7 @@ func (s *suite) attacks(ctx context.Context) error {
 		a.split = &c
 		list, cells = append(list, a), append(cells, a.small, a.split)
 	}
-	if err := measureAll(ctx, cells, s.Reps, s.Progress); err != nil {
+	if err := measureAll(ctx, cells, s.Reps, s.Progress, nil); err != nil {
 		return err
 	}
 	cells = nil
@@ -74,7 +74,7 @@ func (s *suite) attacks(ctx context.Context) error {
 		}
 		cells = append(cells, a.large)
 	}
-	if err := measureAll(ctx, cells, s.Reps, s.Progress); err != nil {
+	if err := measureAll(ctx, cells, s.Reps, s.Progress, nil); err != nil {
 		return err
 	}
 	s.reportAttacks(list)

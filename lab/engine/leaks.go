@@ -11,7 +11,9 @@ type leaks struct{}
 
 func (leaks) name() string { return "gitleaks" }
 
-func (leaks) takes(write, secrets int) bool { return write == whole && secrets == 0 }
+func (leaks) knows() bool { return false }
+
+func (leaks) takes(write int) bool { return write == whole }
 
 func (leaks) open(*registered) (scan, error) {
 	zerolog.SetGlobalLevel(zerolog.Disabled)

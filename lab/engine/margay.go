@@ -13,7 +13,9 @@ type margay struct{}
 
 func (margay) name() string { return "margay" }
 
-func (margay) takes(int, int) bool { return true }
+func (margay) knows() bool { return true }
+
+func (margay) takes(int) bool { return true }
 
 func (margay) open(secrets *registered) (scan, error) {
 	rules, err := recognise.Default()

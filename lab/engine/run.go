@@ -21,16 +21,19 @@ type Options struct {
 	Reps     int
 	Rules    int // whose prefixes are hostile texts, drawn in order; 0 for all
 	Seed     uint64
+	Peers    string // where scripts/peers installed; what is not there is skipped
+	Margay   string // the program whose scan is measured; empty for none
 	Progress func(string)
 }
 
-// Corpora are the names of the kinds of text.
+// Corpora are the names of what is measured: kinds of text, hostile texts, and a
+// tree of files.
 func Corpora() []string {
 	var names []string
 	for _, c := range corpus.All() {
 		names = append(names, c.Name)
 	}
-	return append(names, hostile)
+	return append(names, hostile, tree)
 }
 
 // Defaults of Options.
@@ -76,13 +79,16 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 			"gitleaks: its library and default rules, whole texts, no registered secrets",
 		},
 	}}
-	for _, n := range o.Secrets {
+	for _, n := range append([]int{0}, o.Secrets...) {
 		s.vault[n] = &registered{n: n, seed: o.Seed}
 	}
 	if err := s.texts(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.attacks(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.scans(ctx); err != nil {
 		return nil, err
 	}
 	judge(s.r)
@@ -124,12 +130,13 @@ func (s *suite) texts(ctx context.Context) error {
 		}
 		made[c.Name] = text
 	}
-	for _, n := range s.Secrets {
-		s.Progress(fmt.Sprintf("%d secrets", n))
-		for _, e := range engines() {
-			if !slices.ContainsFunc(s.Writes, func(w int) bool { return e.takes(w, n) }) {
-				continue
-			}
+	for _, e := range engines() {
+		secrets := s.Secrets
+		if !e.knows() {
+			secrets = []int{0}
+		}
+		for _, n := range secrets {
+			s.Progress(fmt.Sprintf("%s, %d secrets", e.name(), n))
 			scan, err := e.open(s.vault[n])
 			if errors.Is(err, errUnavailable) {
 				s.r.Notes = append(s.r.Notes, e.name()+" skipped: "+err.Error())
@@ -140,18 +147,32 @@ func (s *suite) texts(ctx context.Context) error {
 			}
 			for _, c := range texts {
 				for _, w := range s.Writes {
-					if e.takes(w, n) && made[c.Name] != nil {
+					if e.takes(w) && made[c.Name] != nil {
 						cells = append(cells, &cell{defence: e.name(), slice: slice(c.Name, w, n), text: made[c.Name], write: w, scan: scan})
 					}
 				}
 			}
 		}
 	}
-	if err := measureAll(ctx, cells, s.Reps, s.Progress); err != nil {
+	var also func() error
+	p, err := startPeer(ctx, s.Peers, made, s.Writes)
+	switch {
+	case errors.Is(err, errUnavailable):
+		s.r.Notes = append(s.r.Notes, theirs+" skipped: "+err.Error())
+	case err != nil:
+		return err
+	default:
+		defer p.Close()
+		also = p.round
+	}
+	if err := measureAll(ctx, cells, s.Reps, s.Progress, also); err != nil {
 		return err
 	}
 	for _, c := range cells {
 		s.r.Add(c.defence, c.slice, c.metrics())
+	}
+	if p != nil {
+		p.report(s)
 	}
 	for _, n := range s.Secrets {
 		if v := s.vault[n]; v.index != nil {
@@ -162,21 +183,19 @@ func (s *suite) texts(ctx context.Context) error {
 	return nil
 }
 
-// beside compares each cell with prose and with ten secrets.
+// beside compares our rows with prose, with ten secrets and with gitleaks.
 func (s *suite) beside() {
 	for _, c := range corpus.All() {
 		for _, w := range s.Writes {
 			for _, n := range s.Secrets {
-				for _, e := range engines() {
-					row := s.r.Row(e.name(), slice(c.Name, w, n))
-					if row == nil {
-						continue
-					}
-					s.ratio(row, "ratio_to_prose", s.r.Row(e.name(), slice("prose", w, n)))
-					s.ratio(row, "ratio_to_ten", s.r.Row(e.name(), slice(c.Name, w, few)))
-					if theirs := s.r.Row("gitleaks", slice(c.Name, w, 0)); e.name() == ours && theirs != nil {
-						row.Metrics["times_gitleaks"] = theirs.Metrics["ns_per_byte"] / row.Metrics["ns_per_byte"]
-					}
+				row := s.r.Row(ours, slice(c.Name, w, n))
+				if row == nil {
+					continue
+				}
+				s.ratio(row, "ratio_to_prose", s.r.Row(ours, slice("prose", w, n)))
+				s.ratio(row, "ratio_to_ten", s.r.Row(ours, slice(c.Name, w, few)))
+				if leaks := s.r.Row("gitleaks", slice(c.Name, w, 0)); leaks != nil && n == few {
+					row.Metrics["times_gitleaks"] = leaks.Metrics["ns_per_byte"] / row.Metrics["ns_per_byte"]
 				}
 			}
 		}

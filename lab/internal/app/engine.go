@@ -2,6 +2,9 @@ package app
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +21,7 @@ type engineOptions struct {
 	secrets         []int
 	mb              float64
 	reps            int
+	peers, margay   string
 }
 
 const engineLong = `Measure the processor time that scanning takes, by kind of text, by the size of
@@ -32,6 +36,8 @@ func engineFlags(c *cobra.Command, o *options) {
 	c.Flags().IntSliceVar(&e.secrets, "secrets", nil, "only these `numbers` of registered secrets (default 0,10,1000,100000,1000000)")
 	c.Flags().Float64Var(&e.mb, "mb", 1, "`MiB` of each text")
 	c.Flags().IntVar(&e.reps, "reps", 5, "measurements of each figure, in turn")
+	c.Flags().StringVar(&e.peers, "peers", filepath.Join(".cache", "peers"), "`folder` where scripts/peers installed Hyperscan")
+	c.Flags().StringVar(&e.margay, "margay", "", "the `program` whose scan is measured (default: margay beside this program, in bin, or on the path)")
 	c.Flags().BoolVar(&o.quick, "quick", false, "measure little, to see that it works; the figures mean nothing")
 }
 
@@ -74,7 +80,7 @@ func runEngine(ctx context.Context, o *options) (*results.Result, []report.Figur
 	if err != nil {
 		return nil, nil, err
 	}
-	e := benchengine.Options{Corpora: o.engine.corpora, Writes: writes, Secrets: o.engine.secrets, MB: o.engine.mb, Reps: o.engine.reps, Seed: o.seed, Progress: o.progress}
+	e := benchengine.Options{Corpora: o.engine.corpora, Writes: writes, Secrets: o.engine.secrets, MB: o.engine.mb, Reps: o.engine.reps, Seed: o.seed, Peers: o.engine.peers, Margay: program(o.engine.margay), Progress: o.progress}
 	if o.quick {
 		e.MB, e.Reps, e.Rules = 0.02, 1, 5
 		if len(e.Secrets) == 0 {
@@ -83,4 +89,25 @@ func runEngine(ctx context.Context, o *options) (*results.Result, []report.Figur
 	}
 	r, err := benchengine.Run(ctx, e)
 	return r, nil, err
+}
+
+// program finds the margay that was built with this program. It is empty where
+// there is none.
+func program(named string) string {
+	candidates := []string{named}
+	if named == "" {
+		if self, err := os.Executable(); err == nil {
+			candidates = append(candidates, filepath.Join(filepath.Dir(self), "margay"))
+		}
+		candidates = append(candidates, filepath.Join("bin", "margay"), filepath.Join("..", "bin", "margay"), "margay")
+	}
+	for _, c := range candidates {
+		if c == "" {
+			continue
+		}
+		if p, err := exec.LookPath(c); err == nil {
+			return p
+		}
+	}
+	return named
 }
