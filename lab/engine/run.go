@@ -17,9 +17,9 @@ type Options struct {
 	Corpora  []string // names of kinds of text; empty for all
 	Writes   []int    // sizes of writes, 0 for whole texts; empty for all
 	Secrets  []int    // numbers of registered secrets; empty for all
-	MB       float64  // of each text
-	Reps     int
-	Rules    int // whose prefixes are hostile texts, drawn in order; 0 for all
+	MB       float64  // of each text; 0 for 1
+	Reps     int      // measurements of each figure; 0 for 5
+	Rules    int      // whose prefixes are hostile texts, drawn in order; 0 for all
 	Seed     uint64
 	Peers    string // where scripts/peers installed; what is not there is skipped
 	Margay   string // the program whose scan is measured; empty for none
@@ -62,6 +62,12 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 	}
 	if len(o.Corpora) == 0 {
 		o.Corpora = Corpora()
+	}
+	if o.MB <= 0 {
+		o.MB = 1
+	}
+	if o.Reps < 1 {
+		o.Reps = 5
 	}
 	if len(o.Writes) == 0 {
 		o.Writes = Writes
@@ -119,7 +125,6 @@ func (s *suite) texts(ctx context.Context) error {
 	if len(texts) == 0 {
 		return nil
 	}
-	var cells []*cell
 	made := map[string][]byte{}
 	for _, c := range texts {
 		s.Progress(c.Name)
@@ -130,29 +135,9 @@ func (s *suite) texts(ctx context.Context) error {
 		}
 		made[c.Name] = text
 	}
-	for _, e := range engines() {
-		secrets := s.Secrets
-		if !e.knows() {
-			secrets = []int{0}
-		}
-		for _, n := range secrets {
-			s.Progress(fmt.Sprintf("%s, %d secrets", e.name(), n))
-			scan, err := e.open(s.vault[n])
-			if errors.Is(err, errUnavailable) {
-				s.r.Notes = append(s.r.Notes, e.name()+" skipped: "+err.Error())
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", e.name(), err)
-			}
-			for _, c := range texts {
-				for _, w := range s.Writes {
-					if e.takes(w) && made[c.Name] != nil {
-						cells = append(cells, &cell{defence: e.name(), slice: slice(c.Name, w, n), text: made[c.Name], write: w, scan: scan})
-					}
-				}
-			}
-		}
+	cells, err := s.cells(made)
+	if err != nil {
+		return err
 	}
 	var also func() error
 	p, err := startPeer(ctx, s.Peers, made, s.Writes)
@@ -181,6 +166,36 @@ func (s *suite) texts(ctx context.Context) error {
 	}
 	s.beside()
 	return nil
+}
+
+// cells are all engines on all texts.
+func (s *suite) cells(texts map[string][]byte) ([]*cell, error) {
+	var cells []*cell
+	for _, e := range engines() {
+		secrets := s.Secrets
+		if !e.knows() {
+			secrets = []int{0}
+		}
+		for _, n := range secrets {
+			s.Progress(fmt.Sprintf("%s, %d secrets", e.name(), n))
+			scan, err := e.open(s.vault[n])
+			if errors.Is(err, errUnavailable) {
+				s.r.Notes = append(s.r.Notes, e.name()+" skipped: "+err.Error())
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", e.name(), err)
+			}
+			for _, c := range corpus.All() {
+				for _, w := range s.Writes {
+					if text := texts[c.Name]; text != nil && e.takes(w) {
+						cells = append(cells, &cell{defence: e.name(), slice: slice(c.Name, w, n), text: text, write: w, scan: scan})
+					}
+				}
+			}
+		}
+	}
+	return cells, nil
 }
 
 // beside compares our rows with prose, with ten secrets and with gitleaks.
