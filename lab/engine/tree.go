@@ -45,7 +45,7 @@ func (s *suite) scans(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	folders := map[string]string{}
 	for _, name := range []string{"tree", "line", "nothing", "home"} {
 		folders[name] = filepath.Join(dir, name)

@@ -64,10 +64,12 @@ func checkEngine(o *options) error {
 func sizes(names []string) ([]int, error) {
 	var out []int
 	for _, n := range names {
-		w, err := strconv.Atoi(n)
 		if n == "whole" {
-			w, err = 0, nil
-		} else if err == nil && w < 1 || err != nil {
+			out = append(out, 0)
+			continue
+		}
+		w, err := strconv.Atoi(n)
+		if err != nil || w < 1 {
 			return nil, usage("give bytes, or whole", "--write %q is no size", n)
 		}
 		out = append(out, w)
