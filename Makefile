@@ -86,9 +86,10 @@ generate: ## Check that generated files are up to date
 	cd lab && $(GO) generate ./...
 	@git diff --exit-code || { echo "hint: commit what go generate changed"; exit 1; }
 
-bench: $(LAB) ## Measure, and write docs/bench and the pages that cite it
+bench: $(LAB) build ## Measure, and write docs/bench and the pages that cite it
 	$(LAB) vectors --json docs/bench/vectors.json
 	$(LAB) gateway --json docs/bench/gateway.json
+	$(LAB) engine --json docs/bench/engine.json
 	$(LAB) prism --json docs/bench/prism.json
 	$(LAB) mcp --json docs/bench/mcp.json
 	$(LAB) ledger --json docs/bench/ledger.json

@@ -37,10 +37,10 @@ type spawned struct {
 // skim reads what only starts crowds, moves and ends them, as nearly every byte of a
 // text does, and returns how many bytes that were. It does what step does.
 func (s *Scanner) skim(p []byte) (n int) {
-	if s.set.dense == nil || len(s.runs) > 0 || len(s.tokens) > 0 || s.pem.on {
+	if s.set.dense == nil {
 		return 0
 	}
-	for n < len(p) {
+	for n < len(p) && len(s.runs) == 0 && len(s.tokens) == 0 && !s.pem.on {
 		k := 0
 		if len(s.crowds) <= 1 {
 			k = s.skimOne(p[n:])
@@ -133,7 +133,9 @@ func (s *Scanner) skimMany(p []byte) (n int) {
 		if w.ends[word] {
 			break
 		}
-		s.moveCrowds(b)
+		if len(s.crowds) > 0 {
+			s.moveCrowds(b)
+		}
 		if at[b]&startsWord != 0 && (s.last != dfa.Word || at[b]&inWord == 0) {
 			s.startCrowd(b)
 		}

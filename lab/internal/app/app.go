@@ -41,7 +41,6 @@ func (a *app) root() *cobra.Command {
 		root.AddCommand(c)
 	}
 	root.AddCommand(a.allCommand(), a.compareCommand(), a.figuresCommand(), a.agentCommand(), a.trainCommand(), a.worldCommand(), a.rewardCommand(), demo.Command(&a.Command))
-	a.addEngineVerify(root)
 	a.Prepare(root)
 	return root
 }

@@ -45,19 +45,6 @@ type verifyOptions struct {
 	data    string
 }
 
-// addEngineVerify puts the command below margay-lab engine.
-func (a *app) addEngineVerify(root *cobra.Command) {
-	for _, c := range root.Commands() {
-		if c.Name() == "engine" {
-			c.AddCommand(a.engineVerifyCommand())
-			return
-		}
-	}
-	engine := &cobra.Command{Use: "engine", Short: "The detection engine", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	engine.AddCommand(a.engineVerifyCommand())
-	root.AddCommand(engine)
-}
-
 func (a *app) engineVerifyCommand() *cobra.Command {
 	var o verifyOptions
 	c := &cobra.Command{

@@ -43,6 +43,7 @@ type options struct {
 	adaptive   adaptiveOptions
 	privacy    privacyOptions
 	calibrate  calibrateOptions
+	engine     engineOptions
 	missed     string    // file for the commands that are analysed wrongly
 	files      []string  // arguments
 	out        io.Writer // for lines besides the table
@@ -77,6 +78,10 @@ func suites() []suite {
 				c.Flags().BoolVar(&o.throughput, "throughput", false, "measure the throughput alone")
 			},
 			run: runGateway,
+		},
+		{
+			name: "engine", short: "The processor time of scanning, by kind of text, size of writes and number of registered secrets",
+			flags: engineFlags, check: checkEngine, run: runEngine, lint: (*app).engineVerifyCommand,
 		},
 		{
 			name: "mcp", short: "What the stdio proxy adds to a call of an MCP tool",
