@@ -3,21 +3,21 @@ package recognise
 import "github.com/margaydev/margay/internal/dfa"
 
 // Rules without a leading literal, the wordly ones, may start at any word. One run of
-// an automaton of them all, a crowd, stands for them. Where one of them matches, it
-// gets a run of its own, and the crowd goes on for the others.
+// an automaton of them all, a crowd, stands for them. Where one of them matches, or
+// the crowd grows too long, all that are alive get runs of their own.
 
 // crowd is such a run under way.
 type crowd struct {
+	order  uint64     // in which runs and crowds started
 	row    uint32     // its state, in the dense table; 0: there is no room for it
 	state  *dfa.State // its state where row is 0
-	done   uint64     // tags of rules that have runs of their own
 	start  int64
 	held   int64 // where it entered a secret group; -1: not yet
 	before dfa.Before
 }
 
 // maxCrowd is how long a crowd stands for its rules.
-const maxCrowd = 128
+const maxCrowd = 48
 
 // of returns the state of a crowd.
 func (c *crowd) of(s *Set) *dfa.State {
@@ -97,7 +97,8 @@ func (s *Scanner) skimOne(p []byte) (n int) {
 			if v = t.Step(first, b); v == 0 || v.Matched() {
 				break
 			}
-			c = crowd{start: s.pos + int64(n), held: -1, before: last}
+			c = crowd{order: s.order, start: s.pos + int64(n), held: -1, before: last}
+			s.order++
 			most = min(len(p), n+maxCrowd-1)
 		}
 		switch {
@@ -187,40 +188,24 @@ func (s *Scanner) moveCrowds(b byte) {
 	s.crowds = s.crowds[:kept]
 }
 
-// moveCrowd moves one crowd over b, at s.pos, and reports whether it goes on. Rules
-// of it that match get runs of their own; if it grows too long, all do.
+// moveCrowd moves one crowd over b, at s.pos, and reports whether it goes on.
 func (s *Scanner) moveCrowd(c *crowd, b byte) bool {
-	var dead, entered bool
+	var dead, entered, matched bool
 	v := dfa.Next(0)
 	if c.row != 0 {
 		v = s.set.dense.Step(c.row, b)
 	}
-	var matched *dfa.State
 	if v != 0 {
-		if v.Matched() {
-			matched = s.set.dense.State(v.Row())
-		}
-		c.row, dead, entered = v.Row(), v.Dead(), v.Entered()
+		c.row, dead, entered, matched = v.Row(), v.Dead(), v.Entered(), v.Matched()
 	} else {
 		c.state = s.set.crowd.Step(c.of(s.set), b)
-		if c.state.Matched() {
-			matched = c.state
-		}
-		c.row, dead, entered = 0, c.state.Dead(), c.state.Entered()
+		c.row, dead, entered, matched = 0, c.state.Dead(), c.state.Entered(), c.state.Matched()
 	}
 	long := !dead && s.pos+1-c.start >= maxCrowd
-	if matched != nil || long {
+	if matched || long {
 		state := c.of(s.set)
-		tags := state.Ended() &^ c.done
-		if long {
-			tags |= state.Alive() &^ c.done
-		}
-		if tags != 0 {
-			s.spawn = append(s.spawn, spawned{tags, c.start, c.before})
-		}
-		if c.done |= tags; long || state.Alive()&^c.done == 0 {
-			return false
-		}
+		s.spawn = append(s.spawn, spawned{state.Alive() | state.Ended(), c.start, c.before})
+		return false
 	}
 	if dead {
 		return false
@@ -238,7 +223,7 @@ func (s *Scanner) mergedCrowd(kept []crowd, c *crowd, marked bool) bool {
 	}
 	for i := range kept {
 		k := &kept[i]
-		if k.row != c.row || k.done != c.done || k.of(s.set) != c.of(s.set) {
+		if k.row != c.row || k.of(s.set) != c.of(s.set) {
 			continue
 		}
 		if s.set.crowd.Ends(c.of(s.set)) {
@@ -261,6 +246,8 @@ func (s *Scanner) startCrowd(b byte) {
 	if len(s.crowds)+len(s.runs) >= maxRuns {
 		s.evict()
 	}
+	c.order = s.order
+	s.order++
 	s.crowds = append(s.crowds, c)
 }
 
@@ -278,14 +265,13 @@ func (s *Scanner) disperse() {
 	s.spawn = s.spawn[:0]
 }
 
-// endCrowds ends all crowds with the text.
+// endCrowds has the rules of all crowds end with the text.
 func (s *Scanner) endCrowds() {
 	for i := range s.crowds {
 		c := &s.crowds[i]
 		if state := c.of(s.set); s.set.crowd.Ends(state) {
-			s.spawn = append(s.spawn, spawned{state.Alive() &^ c.done, c.start, c.before})
+			s.spawn = append(s.spawn, spawned{state.Alive(), c.start, c.before})
 		}
 	}
-	s.crowds = s.crowds[:0]
 	s.disperse()
 }

@@ -63,9 +63,12 @@ type Scanner struct {
 	runs   []run
 	crowds []crowd
 	spawn  []spawned // crowds to be taken apart
-	gates  []int64   // by gate: open before this offset
-	marks  *marks    // nil until there are many runs
-	tokens []token   // matches whose tokens go on
+	order  uint64    // of the next run or crowd
+	mixed  *mixed    // while runs and crowds are moved together: &holds
+	holds  mixed
+	gates  []int64 // by gate: open before this offset
+	marks  *marks  // nil until there are many runs
+	tokens []token // matches whose tokens go on
 	pem    pemState
 	found  []Match
 	closed bool
@@ -73,6 +76,7 @@ type Scanner struct {
 
 // run is one rule's automaton under way.
 type run struct {
+	order  uint64 // in which runs and crowds started
 	rule   uint16
 	state  *dfa.State
 	start  int64
@@ -113,9 +117,9 @@ func (s *Scanner) Reset() {
 func (s *Scanner) CopyTo(dst *Scanner) {
 	win, runs, gates := append(dst.win[:0], s.win...), append(dst.runs[:0], s.runs...), append(dst.gates[:0], s.gates...)
 	tokens, crowds := append(dst.tokens[:0], s.tokens...), append(dst.crowds[:0], s.crowds...)
-	marked := dst.marks
+	marked, held := dst.marks, dst.holds
 	*dst = *s
-	dst.marks = marked // it holds for a step alone
+	dst.marks, dst.holds = marked, held // they are of a step alone
 	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn, dst.crowds = win, runs, gates, tokens, nil, nil, crowds
 }
 
@@ -152,20 +156,28 @@ func (s *Scanner) Hold() int64 {
 		return s.pos
 	}
 	hold := s.pos - int64(s.set.words.held[s.wordAt])
-	for i := range s.runs {
-		if h := s.runs[i].held; h >= 0 && h < hold {
-			hold = h
+	if s.mixed != nil {
+		hold = s.mixed.least(hold)
+	} else {
+		for i := range s.runs {
+			hold = holds(s.runs[i].held, hold)
 		}
-	}
-	for i := range s.crowds {
-		if h := s.crowds[i].held; h >= 0 && h < hold {
-			hold = h
+		for i := range s.crowds {
+			hold = holds(s.crowds[i].held, hold)
 		}
 	}
 	for i := range s.tokens {
 		hold = min(hold, s.tokens[i].start)
 	}
 	return min(hold, s.pem.hold(s.pos))
+}
+
+// holds returns the lesser of a hold and where a run holds from, if it does.
+func holds(held, hold int64) int64 {
+	if held >= 0 && held < hold {
+		return held
+	}
+	return hold
 }
 
 // Write reads the next bytes of the text.
@@ -185,11 +197,13 @@ func (s *Scanner) Write(p []byte) {
 // step reads one byte.
 func (s *Scanner) step(b byte) {
 	w := s.set.words
-	if len(s.crowds) > 0 {
+	switch {
+	case len(s.runs) == 0 && len(s.crowds) > 0:
 		s.moveCrowds(b)
-	}
-	if len(s.runs) > 0 {
+	case len(s.crowds) == 0 && len(s.runs) > 0:
 		s.stepRuns(b)
+	case len(s.runs) > 0:
+		s.stepMixed(b)
 	}
 	if len(s.tokens) > 0 {
 		s.stepTokens(b)
@@ -222,7 +236,7 @@ func (s *Scanner) Close() {
 			s.match(r, endOfText)
 		}
 	}
-	s.runs = s.runs[:0]
+	s.runs, s.crowds = s.runs[:0], s.crowds[:0]
 	s.closeTokens()
 	s.pem.close(s)
 	s.closed = true
@@ -242,12 +256,78 @@ func (s *Scanner) stepRuns(b byte) {
 		}
 		// Of runs in one state the first is kept, so that what is not marked has no
 		// like among them.
-		if many && !s.marks.mark(r.state.Sum()^uint64(r.rule)*0x9e3779b97f4a7c15) || !s.merged(kept, &r) {
+		if many && !s.marks.mark(r.mark()) || !s.merged(kept, &r) {
 			kept = append(kept, r)
 		}
 	}
 	s.runs = kept
 }
+
+// mixed are the holds of runs and crowds while they are moved one after another: what a
+// match takes with it on its left depends on them.
+type mixed struct {
+	was []int64 // before, in order
+	now []int64 // of those that go on
+}
+
+// least returns the least hold: of those that go on, and of as many behind them as
+// they were.
+func (m *mixed) least(hold int64) int64 {
+	for _, h := range m.now {
+		hold = holds(h, hold)
+	}
+	for _, h := range m.was[len(m.now):] {
+		hold = holds(h, hold)
+	}
+	return hold
+}
+
+// stepMixed moves all runs and crowds over b, in the order in which they started.
+func (s *Scanner) stepMixed(b byte) {
+	m := &s.holds
+	m.was, m.now, s.mixed = m.was[:0], m.now[:0], m
+	s.inOrder(func(r *run, c *crowd) {
+		if r != nil {
+			m.was = append(m.was, r.held)
+		} else {
+			m.was = append(m.was, c.held)
+		}
+	})
+	many := len(s.runs) > fewRuns || len(s.crowds) > fewRuns
+	if many {
+		s.turn()
+	}
+	runs, crowds := s.runs[:0], s.crowds[:0]
+	s.inOrder(func(r *run, c *crowd) {
+		if r != nil {
+			if r := *r; s.stepRun(&r, b, s.pos) && (many && !s.marks.mark(r.mark()) || !s.merged(runs, &r)) {
+				runs, m.now = append(runs, r), append(m.now, r.held)
+			}
+			return
+		}
+		if c := *c; s.moveCrowd(&c, b) && !s.mergedCrowd(crowds, &c, many) {
+			crowds, m.now = append(crowds, c), append(m.now, c.held)
+		}
+	})
+	s.runs, s.crowds, s.mixed = runs, crowds, nil
+}
+
+// inOrder calls f with each run and each crowd, in the order in which they started.
+func (s *Scanner) inOrder(f func(*run, *crowd)) {
+	runs, crowds := s.runs, s.crowds
+	for i, j := 0, 0; i < len(runs) || j < len(crowds); {
+		if j == len(crowds) || i < len(runs) && runs[i].order < crowds[j].order {
+			f(&runs[i], nil)
+			i++
+		} else {
+			f(nil, &crowds[j])
+			j++
+		}
+	}
+}
+
+// mark is a number for the state of a run.
+func (r *run) mark() uint64 { return r.state.Sum() ^ uint64(r.rule)*0x9e3779b97f4a7c15 }
 
 // turn makes marks ready for another step.
 func (s *Scanner) turn() {
@@ -350,6 +430,8 @@ func (s *Scanner) push(r run) {
 	if len(s.crowds)+len(s.runs) >= maxRuns {
 		s.evict()
 	}
+	r.order = s.order
+	s.order++
 	s.runs = append(s.runs, r)
 }
 
