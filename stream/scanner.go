@@ -182,6 +182,10 @@ func (s *Scanner) advance() {
 	}
 }
 
+// lastFound is how many findings may be between two of the same thing: those of other
+// rules with the same URL.
+const lastFound = 16
+
 // take decides about one finding that starts before the next cut. Findings come
 // in the order of leads.
 func (s *Scanner) take(f *Finding) {
@@ -194,8 +198,11 @@ func (s *Scanner) take(f *Finding) {
 	raw := s.text.Raw(f.Start, f.End)
 	part := false // of what is reported already
 	if n := len(s.found); n > 0 {
-		l := &s.found[n-1]
-		same := l.Start == f.Start && l.End == f.End && l.Rule == f.Rule && l.ID == f.ID
+		l, same := &s.found[n-1], false
+		for i := max(0, n-lastFound); i < n && !same; i++ {
+			o := &s.found[i]
+			same = o.Start == f.Start && o.End == f.End && o.Rule == f.Rule && o.ID == f.ID
+		}
 		// The same thing seen in several views is one finding.
 		if same && !grown {
 			return
