@@ -96,16 +96,20 @@ func (t *Dense) Fill(row uint32, b byte) Next {
 // State returns the state of a row.
 func (t *Dense) State(row uint32) *State { return t.states[row/t.width].Load() }
 
+// noRow marks a state that came when the table was full.
+const noRow = 1 << 31
+
 // Row returns the row of a state, and 0 where the table is full.
 func (t *Dense) Row(s *State) uint32 {
 	if r := s.row.Load(); r != 0 {
-		return r
+		return r % noRow
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[s.key]
 	if r == 0 {
 		if t.used+1 >= len(t.states) {
+			s.row.Store(noRow)
 			return 0
 		}
 		t.used++

@@ -76,6 +76,9 @@ type DFA struct {
 	entered []bool     // by instruction: the group may have been entered
 	tags    []uint64   // by instruction: the alternatives that it is of; nil without tags
 
+	once sync.Once  // of sets
+	sets []*byteSet // by instruction, for Submatch
+
 	starts [Other + 1]atomic.Pointer[State]
 	mu     sync.Mutex
 	states map[string]*State

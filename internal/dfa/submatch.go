@@ -1,6 +1,9 @@
 package dfa
 
-import "regexp/syntax"
+import (
+	"regexp/syntax"
+	"sync"
+)
 
 // Submatch finds the match that regexp prefers of those that start at text[0],
 // and returns its groups as offsets, two a group; nil is not a match. The DFA is
@@ -11,36 +14,51 @@ import "regexp/syntax"
 // memory are bounded by instructions times bytes. Call it only when the DFA has
 // seen a match, on a text of bounded length.
 func (d *DFA) Submatch(text []byte, before Before, next int) []int {
-	m := matcher{
-		prog: d.prog, text: text, before: before, next: rune(next),
-		visited: make([]uint64, (len(d.prog.Inst)*(len(text)+1)+63)/64),
-		groups:  make([]int, max(d.prog.NumCap, 2)),
-	}
+	m := matchers.Get().(*matcher)
+	defer matchers.Put(m)
+	m.prog, m.sets, m.text, m.before, m.next = d.prog, d.byteSets(), text, before, rune(next)
 	if next >= 0 {
 		m.next = byteRune(byte(next))
 	}
-	for i := range m.groups {
-		m.groups[i] = -1
+	if size := (len(d.prog.Inst)*(len(text)+1) + 63) / 64; len(m.visited) < size {
+		m.visited = make([]uint64, size)
 	}
-	m.jobs = append(m.jobs, job{pc: uint32(d.prog.Start)})
-	for len(m.jobs) > 0 {
+	groups := make([]int, max(d.prog.NumCap, 2))
+	for i := range groups {
+		groups[i] = -1
+	}
+	m.groups = groups
+	m.jobs = append(m.jobs[:0], job{pc: uint32(d.prog.Start)})
+	found := false
+	for len(m.jobs) > 0 && !found {
 		j := m.jobs[len(m.jobs)-1]
 		m.jobs = m.jobs[:len(m.jobs)-1]
 		if j.restore {
 			m.groups[j.pc] = j.value
-		} else if m.try(j.pc, j.pos) {
-			return m.groups
+		} else {
+			found = m.try(j.pc, j.pos)
 		}
 	}
-	return nil
+	for _, i := range m.touched {
+		m.visited[i] = 0
+	}
+	m.text, m.groups, m.touched = nil, nil, m.touched[:0]
+	if !found {
+		return nil
+	}
+	return groups
 }
+
+var matchers = sync.Pool{New: func() any { return new(matcher) }}
 
 type matcher struct {
 	prog    *syntax.Prog
+	sets    []*byteSet
 	text    []byte
 	before  Before
 	next    rune
 	visited []uint64 // instruction and place, a bit each
+	touched []uint32 // which of visited are not 0
 	groups  []int
 	jobs    []job
 }
@@ -53,14 +71,48 @@ type job struct {
 	value   int
 }
 
+// byteSet has the bytes that an instruction matches.
+type byteSet [4]uint64
+
+// byteSets returns the bytes that each instruction matches.
+func (d *DFA) byteSets() []*byteSet {
+	d.once.Do(func() {
+		known := map[byteSet]*byteSet{}
+		d.sets = make([]*byteSet, len(d.prog.Inst))
+		for pc := range d.prog.Inst {
+			in := &d.prog.Inst[pc]
+			switch in.Op {
+			case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			default:
+				continue
+			}
+			var set byteSet
+			for b := range 256 {
+				if in.MatchRune(byteRune(byte(b))) {
+					set[b/64] |= 1 << (b % 64)
+				}
+			}
+			if known[set] == nil {
+				known[set] = &set
+			}
+			d.sets[pc] = known[set]
+		}
+	})
+	return d.sets
+}
+
 // try follows a thread until it dies or matches.
 func (m *matcher) try(pc uint32, pos int) bool {
 	for {
 		bit := int(pc)*(len(m.text)+1) + pos
-		if m.visited[bit/64]&(1<<(bit%64)) != 0 {
+		word := &m.visited[bit/64]
+		if *word&(1<<(bit%64)) != 0 {
 			return false
 		}
-		m.visited[bit/64] |= 1 << (bit % 64)
+		if *word == 0 {
+			m.touched = append(m.touched, uint32(bit/64))
+		}
+		*word |= 1 << (bit % 64)
 		switch in := &m.prog.Inst[pc]; in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
 			m.jobs = append(m.jobs, job{pc: in.Arg, pos: pos})
@@ -84,7 +136,10 @@ func (m *matcher) try(pc uint32, pos int) bool {
 		case syntax.InstFail:
 			return false
 		default:
-			if pos >= len(m.text) || !in.MatchRune(byteRune(m.text[pos])) {
+			if pos >= len(m.text) {
+				return false
+			}
+			if b := m.text[pos]; m.sets[pc][b/64]&(1<<(b%64)) == 0 {
 				return false
 			}
 			pos++

@@ -199,7 +199,7 @@ func (s *Scanner) moveCrowd(c *crowd, b byte) bool {
 		c.row, dead, entered, matched = v.Row(), v.Dead(), v.Entered(), v.Matched()
 	} else {
 		c.state = s.set.crowd.Step(c.of(s.set), b)
-		c.row, dead, entered, matched = 0, c.state.Dead(), c.state.Entered(), c.state.Matched()
+		c.row, dead, entered, matched = s.set.dense.Row(c.state), c.state.Dead(), c.state.Entered(), c.state.Matched()
 	}
 	long := !dead && s.pos+1-c.start >= maxCrowd
 	if matched || long {
@@ -223,7 +223,7 @@ func (s *Scanner) mergedCrowd(kept []crowd, c *crowd, marked bool) bool {
 	}
 	for i := range kept {
 		k := &kept[i]
-		if k.row != c.row || k.of(s.set) != c.of(s.set) {
+		if k.row != c.row || k.row == 0 && !k.state.Same(c.state) {
 			continue
 		}
 		if s.set.crowd.Ends(c.of(s.set)) {

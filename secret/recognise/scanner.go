@@ -286,44 +286,53 @@ func (m *mixed) least(hold int64) int64 {
 func (s *Scanner) stepMixed(b byte) {
 	m := &s.holds
 	m.was, m.now, s.mixed = m.was[:0], m.now[:0], m
-	s.inOrder(func(r *run, c *crowd) {
-		if r != nil {
-			m.was = append(m.was, r.held)
-		} else {
-			m.was = append(m.was, c.held)
-		}
-	})
-	many := len(s.runs) > fewRuns || len(s.crowds) > fewRuns
-	if many {
-		s.turn()
-	}
-	runs, crowds := s.runs[:0], s.crowds[:0]
-	s.inOrder(func(r *run, c *crowd) {
-		if r != nil {
-			if r := *r; s.stepRun(&r, b, s.pos) && (many && !s.marks.mark(r.mark()) || !s.merged(runs, &r)) {
-				runs, m.now = append(runs, r), append(m.now, r.held)
-			}
-			return
-		}
-		if c := *c; s.moveCrowd(&c, b) && !s.mergedCrowd(crowds, &c, many) {
-			crowds, m.now = append(crowds, c), append(m.now, c.held)
-		}
-	})
-	s.runs, s.crowds, s.mixed = runs, crowds, nil
-}
-
-// inOrder calls f with each run and each crowd, in the order in which they started.
-func (s *Scanner) inOrder(f func(*run, *crowd)) {
 	runs, crowds := s.runs, s.crowds
 	for i, j := 0, 0; i < len(runs) || j < len(crowds); {
-		if j == len(crowds) || i < len(runs) && runs[i].order < crowds[j].order {
-			f(&runs[i], nil)
+		if nextIsRun(runs, i, crowds, j) {
+			m.was = append(m.was, runs[i].held)
 			i++
 		} else {
-			f(nil, &crowds[j])
+			m.was = append(m.was, crowds[j].held)
 			j++
 		}
 	}
+	many := len(runs)+len(crowds) > fewRuns
+	if many {
+		s.turn()
+	}
+	ri, ci := 0, 0 // how many go on
+	for i, j := 0, 0; i < len(runs) || j < len(crowds); {
+		if nextIsRun(runs, i, crowds, j) {
+			r := &runs[i]
+			i++
+			if !s.stepRun(r, b, s.pos) || !(many && !s.marks.mark(r.mark())) && s.merged(runs[:ri], r) {
+				continue
+			}
+			m.now = append(m.now, r.held)
+			if ri+1 < i {
+				runs[ri] = *r
+			}
+			ri++
+			continue
+		}
+		c := &crowds[j]
+		j++
+		if !s.moveCrowd(c, b) || s.mergedCrowd(crowds[:ci], c, many) {
+			continue
+		}
+		m.now = append(m.now, c.held)
+		if ci+1 < j {
+			crowds[ci] = *c
+		}
+		ci++
+	}
+	s.runs, s.crowds, s.mixed = runs[:ri], crowds[:ci], nil
+}
+
+// nextIsRun reports whether of the ith run and the jth crowd, one of which there is,
+// the run started first.
+func nextIsRun(runs []run, i int, crowds []crowd, j int) bool {
+	return j == len(crowds) || i < len(runs) && runs[i].order < crowds[j].order
 }
 
 // mark is a number for the state of a run.

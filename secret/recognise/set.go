@@ -97,7 +97,7 @@ func newSet(rules []Rule, room int) (*Set, error) {
 }
 
 // maxDense bounds the states of all wordly rules that have a row of their own.
-const maxDense = 4096
+const maxDense = 8192
 
 // Bits of Set.at.
 const (
