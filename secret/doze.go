@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"github.com/margaydev/margay/secret/canon"
@@ -58,6 +59,16 @@ func (d *doze) back(n int) int {
 		}
 	}
 	return -1
+}
+
+// same reports whether two matchers doze in the same state.
+func (d *doze) same(o *doze) bool {
+	if !d.on || !o.on || d.end != o.end || d.pre != o.pre {
+		return false
+	}
+	i := d.back(dozeBack)
+	n := d.n - i
+	return i >= 0 && n <= o.n && bytes.Equal(d.buf[i:d.n], o.buf[o.n-n:o.n])
 }
 
 // isAlnum has the letters and digits.

@@ -301,8 +301,9 @@ func (m *Matcher) CopyTo(dst *Matcher) {
 // SameAs reports whether m and o, matchers of one index, are in the same
 // state. It may report false where they are.
 func (m *Matcher) SameAs(o *Matcher) bool {
-	m.wake()
-	o.wake()
+	if m.doze.on || o.doze.on {
+		return m.doze.same(&o.doze)
+	}
 	if m.words != nil {
 		return false
 	}

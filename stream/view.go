@@ -360,15 +360,15 @@ func (v *view) join() {
 	if !v.forked || v.calm < calmAfter && !v.line || !v.idle() {
 		return
 	}
+	if v.raw != nil && !v.raw.SameAs(v.clean.rules) {
+		return
+	}
 	for i := 1; i < v.forms; i++ {
 		for k := range v.match[0] {
 			if !v.match[0][k].SameAs(v.match[i][k]) {
 				return
 			}
 		}
-	}
-	if v.raw != nil && !v.raw.SameAs(v.clean.rules) {
-		return
 	}
 	v.forked = false
 }
