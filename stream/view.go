@@ -247,15 +247,27 @@ func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Read(out, p, off)
 	v.list(s, out)
-	back := s.text.Raw(off-backBytes, off)
-	for i := range v.decoders {
-		v.decodeRaw(s, sc, &v.decoders[i], i, p, off, back)
+	d := v.decoders
+	for len(p) > 0 {
+		n := canon.ReadIdle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, p, off)
+		p, off = p[n:], off+int64(n)
+		if n = min(len(p), runBytes); n == 0 {
+			break
+		}
+		back := s.text.Raw(off-backBytes, off)
+		for i := range d {
+			v.decodeRaw(s, sc, &d[i], i, p[:n], off, back)
+			d[i].Bare()
+		}
+		p, off = p[n:], off+int64(n)
 	}
 }
 
 const (
 	// backBytes of text are more than a run has before it is decoded.
 	backBytes = 16
+	// runBytes are read at a time while a run goes on.
+	runBytes = 64
 	// wakeBytes are read at a time while what is decoded is text.
 	wakeBytes = 16
 )

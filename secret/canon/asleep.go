@@ -80,12 +80,101 @@ func (d *Decoder) Read(p []byte, off int64, back []byte) (n int, text bool) {
 	return n, text
 }
 
+// ReadIdle moves the decoders, base64, base32 and base16, over raw bytes as Read
+// does, all at once while none of them is active, and returns how many bytes it
+// read.
+func ReadIdle(d64, d32, d16 *Decoder, p []byte, off int64) int {
+	for _, d := range []*Decoder{d64, d32, d16} {
+		if d.active || d.count > 0 && !d.bare {
+			return 0
+		}
+		d.bare = true
+	}
+	// A byte each has the counts of the three.
+	r := d64.count | d32.count<<8 | d16.count<<16
+	n := 0
+	for ; n < len(p); n++ {
+		b := p[n]
+		d16.spots[r>>16&(maxLeast-1)] = uint64(off+int64(n))<<8 | uint64(b)
+		lane := &laneOf[b]
+		next := (r + lane.add) & lane.mask
+		if (next+reached)&0x808080 != 0 {
+			break
+		}
+		r = next
+	}
+	d64.count, d32.count, d16.count = r&0xff, r>>8&0xff, r>>16&0xff
+	d64.last, d32.last = off+int64(n), off+int64(n)
+	if d16.count > 0 {
+		d16.last = int64(d16.spots[d16.count-1]>>8) + 1
+		d16.apart()
+	}
+	return n
+}
+
+// reached makes the top bit of the byte whose count is that of a run.
+const reached = 0x80 - 11 | (0x80-13)<<8 | (0x80-maxLeast)<<16
+
+// laneOf says what a byte does to the counts of ReadIdle.
+var laneOf = func() (t [256]struct{ add, mask uint32 }) {
+	for b := range t {
+		for i, e := range []*Encoding{Base64, Base32, Base16} {
+			in, kept := e.value[b] >= 0, e == Base16 && classOf[b] != Alnum
+			if in {
+				t[b].add |= 1 << (8 * i)
+			}
+			if in || kept {
+				t[b].mask |= 0xff << (8 * i)
+			}
+		}
+	}
+	return t
+}()
+
+// apart forgets the characters of a bare base16 run before the last that is too far
+// from the one before.
+func (d *Decoder) apart() {
+	if d.spots[d.count-1]>>8-d.spots[0]>>8 <= MaxApart {
+		return
+	}
+	for i := d.count - 1; i > 0; i-- {
+		if d.spots[i]>>8-(d.spots[i-1]>>8+1) > MaxApart {
+			d.count = uint32(copy(d.spots[:], d.spots[i:d.count]))
+			return
+		}
+	}
+}
+
 // Fill gives a run that was read as raw bytes its units: back are the last bytes
 // read, as of Read.
 func (d *Decoder) Fill(back []byte) {
-	if d.bare {
+	switch {
+	case !d.bare:
+	case d.Enc == Base16:
+		for i := range d.count {
+			at, b := int64(d.spots[i]>>8), byte(d.spots[i])
+			*d.at(i) = Unit{Start: at, End: at + 1, B: b, C: classOf[b]}
+		}
+		d.bare = false
+	default:
 		d.fill(nil, back)
 	}
+}
+
+// Bare makes a run that is not decoded yet one that ReadIdle reads on, if it is of
+// raw bytes alone.
+func (d *Decoder) Bare() {
+	if d.active || d.bare || d.Enc != Base16 {
+		return
+	}
+	for i := range d.count {
+		u := d.at(i)
+		if u.End != u.Start+1 {
+			return
+		}
+		d.spots[i] = uint64(u.Start)<<8 | uint64(u.B)
+	}
+	d.bare = true
 }
 
 // fill gives a bare run, whose last bytes are the last of back and p, its units.
@@ -151,6 +240,7 @@ func (d *Decoder) see(v uint64) (text bool) {
 
 // readHex is Read for base16, whose runs go on over what is no letter or digit.
 func (d *Decoder) readHex(p []byte, off int64) (n int, text bool) {
+	d.Fill(nil)
 	for i, b := range p {
 		if classOf[b] != Alnum {
 			continue

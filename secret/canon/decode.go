@@ -49,6 +49,9 @@ var (
 	Base16 = encoding("base16", 4, 2, 16, false, digits+"ABCDEF", digits+"abcdef")
 )
 
+// maxLeast is the most characters that a run has before it is decoded.
+const maxLeast = 16
+
 // MaxApart is how many raw bytes may be between two characters of one run
 // of an encoding, and of one secret.
 const MaxApart = 256
@@ -70,9 +73,10 @@ type Decoder struct {
 	active bool
 	line   bool // after a line end inside a run
 	padded bool // after padding
-	bare   bool // the ring is not filled in: the run is the last raw bytes
+	bare   bool // the ring is not filled in: the run is the last raw bytes, or spots
 	phases [8]phase
 
+	spots  [maxLeast]uint64 // of a bare base16 run: offset and byte of each character
 	asleep bool
 	slept  bool         // some of the run was given already
 	acc    uint64       // asleep: the bits of the last characters
@@ -115,11 +119,12 @@ func (d *Decoder) Hold() int64 {
 				hold = min(hold, p.start)
 			}
 		}
+	case d.count == 0:
+	case d.bare && d.Enc == Base16:
+		hold = int64(d.spots[0] >> 8)
 	case d.bare:
-		if d.count > 0 {
-			hold = d.last - int64(d.count)
-		}
-	case d.count > 0:
+		hold = d.last - int64(d.count)
+	default:
 		hold = d.at(0).Start
 	}
 	return hold
