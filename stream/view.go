@@ -41,8 +41,8 @@ type view struct {
 
 	vaults []*secret.Index
 	at     int64 // of the root: where what is being written begins
-	forms  int
-	forked bool // the forms have detectors of their own
+	forked bool // the unescaped form has detectors of its own
+	twice  bool // of the root: the form that is unescaped twice has, too
 	calm   int  // bytes read since they last differed
 	line   bool // a line has ended since
 }
@@ -93,10 +93,7 @@ func (b *below) end(s *Scanner) {
 }
 
 func newView(cfg *Config, name string, depth int) *view {
-	v := &view{cfg: cfg, name: name, depth: depth, forms: 2}
-	if depth == 0 {
-		v.forms = 3
-	}
+	v := &view{cfg: cfg, name: name, depth: depth}
 	for _, ix := range cfg.Vaults {
 		if ix != nil && ix.Len() > 0 {
 			v.vaults = append(v.vaults, ix)
@@ -167,7 +164,7 @@ func (v *view) readUnits(s *Scanner, in []canon.Unit, plain bool) {
 		v.decode(s, sc, in)
 		return
 	}
-	v.fork(s)
+	v.fork()
 	sc.folded = v.folds[0].Write(sc.folded[:0], in)
 	v.feed(s, sc, 0, sc.folded)
 	if v.depth > 0 {
@@ -340,20 +337,13 @@ func ordinary(in []canon.Unit) bool {
 	return true
 }
 
-// fork gives the other forms detectors of their own.
-func (v *view) fork(s *Scanner) {
+// fork gives the unescaped form detectors of its own.
+func (v *view) fork() {
 	if v.forked {
 		return
 	}
 	v.forked, v.calm, v.line = true, 0, false
-	for i := 1; i < v.forms; i++ {
-		for k, ix := range v.vaults {
-			if len(v.match[i]) <= k {
-				v.match[i] = append(v.match[i], ix.NewMatcher(v.cfg.nowMilli(), v.cfg.maxHeld()))
-			}
-			v.match[0][k].CopyTo(v.match[i][k])
-		}
-	}
+	v.copyMatchers(0, 1)
 	if v.raw == nil {
 		return
 	}
@@ -367,6 +357,32 @@ func (v *view) fork(s *Scanner) {
 	}
 }
 
+// copyMatchers has a form's matchers read on as another's do.
+func (v *view) copyMatchers(from, to int) {
+	for k, ix := range v.vaults {
+		if len(v.match[to]) <= k {
+			v.match[to] = append(v.match[to], ix.NewMatcher(v.cfg.nowMilli(), v.cfg.maxHeld()))
+		}
+		v.match[from][k].CopyTo(v.match[to][k])
+	}
+}
+
+// forkTwice gives the form that is unescaped twice detectors of its own, if what was
+// unescaped once, and is not read yet, may be again. Until then, the form that is
+// unescaped once stands for it.
+func (v *view) forkTwice(esc []canon.Unit) {
+	if v.depth > 0 || v.twice || !slices.ContainsFunc(esc, escapes) {
+		return
+	}
+	v.twice = true
+	v.copyMatchers(1, 2)
+	v.folds[2] = v.folds[1]
+	v.folds[2].Collect, v.folds[2].Unseen = false, nil
+}
+
+// escapes reports whether an escape may begin with a unit.
+func escapes(u canon.Unit) bool { return u.B == '\\' || u.B == '%' || u.B == '&' }
+
 // join drops the other forms where they do what the first does.
 func (v *view) join() {
 	if !v.forked || v.calm < calmAfter && !v.line || !v.idle() {
@@ -375,14 +391,14 @@ func (v *view) join() {
 	if v.raw != nil && !v.raw.SameAs(v.clean.rules) {
 		return
 	}
-	for i := 1; i < v.forms; i++ {
+	for i := 1; i < len(v.matchers()); i++ {
 		for k := range v.match[0] {
 			if !v.match[0][k].SameAs(v.match[i][k]) {
 				return
 			}
 		}
 	}
-	v.forked = false
+	v.forked, v.twice = false, false
 }
 
 // idle reports whether no transducer of the forms waits for more.
@@ -392,9 +408,10 @@ func (v *view) idle() bool {
 
 // unescaped feeds what the first unescaping gave, in sc.esc.
 func (v *view) unescaped(s *Scanner, sc *scratch) {
+	v.forkTwice(sc.esc)
 	sc.folded = v.folds[1].Write(sc.folded[:0], sc.esc)
 	v.unescapedFolded(s, sc)
-	if v.depth == 0 {
+	if v.twice {
 		sc.esc2 = v.esc2.Write(sc.esc2[:0], sc.esc)
 		sc.folded = v.folds[2].Write(sc.folded[:0], sc.esc2)
 		v.feed(s, sc, 2, sc.folded)
@@ -415,8 +432,11 @@ func (v *view) unescapedFolded(s *Scanner, sc *scratch) {
 
 // matchers are those that read: of the first form alone, unless the forms differ.
 func (v *view) matchers() [][]*secret.Matcher {
-	if !v.forked {
+	switch {
+	case !v.forked:
 		return v.match[:1]
+	case !v.twice:
+		return v.match[:2]
 	}
 	return v.match[:]
 }
@@ -548,10 +568,12 @@ func (v *view) end(s *Scanner) {
 		v.unescaped(s, sc)
 		sc.folded = v.folds[1].Close(sc.folded[:0])
 		v.unescapedFolded(s, sc)
-		sc.esc2 = v.esc2.Close(sc.esc2[:0])
-		sc.folded = v.folds[2].Write(sc.folded[:0], sc.esc2)
-		sc.folded = v.folds[2].Close(sc.folded)
-		v.feed(s, sc, 2, sc.folded)
+		if v.twice {
+			sc.esc2 = v.esc2.Close(sc.esc2[:0])
+			sc.folded = v.folds[2].Write(sc.folded[:0], sc.esc2)
+			sc.folded = v.folds[2].Close(sc.folded)
+			v.feed(s, sc, 2, sc.folded)
+		}
 	}
 	for i := range v.decoders {
 		d := &v.decoders[i]
@@ -576,7 +598,7 @@ func (v *view) end(s *Scanner) {
 	if v.forked || v.depth > 0 {
 		v.clean.end(s, v, sc)
 	}
-	v.forked = false
+	v.forked, v.twice = false, false
 	v.esc.Reset()
 	v.esc2.Reset()
 	for i := range v.folds {

@@ -200,7 +200,7 @@ func (d *Decoder) readAsleep(p []byte, off int64) (n int, text bool) {
 		at := off + int64(i)
 		if v < 0 {
 			switch {
-			case d.Enc.skip && b == '=':
+			case d.Enc.skip && b == '=' && at-d.last <= MaxApart:
 				d.padded, d.text = true, [8]textState{}
 			case d.Enc.skip && (b == '\n' || b == '\r'):
 				d.line = true

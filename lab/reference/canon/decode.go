@@ -165,7 +165,7 @@ func (d *Decoder) Write(out [][]Unit, in []Unit) {
 		if d.n == 0 && !d.active {
 			continue
 		}
-		if d.active && d.Enc.skip && u.B == '=' {
+		if d.active && d.Enc.skip && u.B == '=' && u.Start-d.last <= MaxApart {
 			d.padded = true
 			for p := range d.Enc.Phases {
 				out[p] = append(out[p], Unit{Start: u.Start, End: u.End, B: '=', C: Pad})
