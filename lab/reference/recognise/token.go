@@ -90,6 +90,7 @@ type token struct {
 	rule   uint16
 	capped bool
 	goesOn bool  // some of it is reported
+	from   int64 // of the token
 	start  int64 // of what is not reported
 	end    int64 // of what belongs to the token for sure
 }
@@ -126,7 +127,7 @@ func (s *Scanner) grow(id uint16, start, end int64, capped bool) {
 		return
 	}
 	for i := range s.tokens {
-		if t := &s.tokens[i]; t.rule == id && t.start <= start && start <= t.end {
+		if t := &s.tokens[i]; t.rule == id && t.from <= start && start <= t.end {
 			return // it lies in a token of the same rule
 		}
 	}
@@ -135,7 +136,7 @@ func (s *Scanner) grow(id uint16, start, end int64, capped bool) {
 			start--
 		}
 	}
-	t := token{rule: id, capped: capped, start: start, end: end}
+	t := token{rule: id, capped: capped, from: start, start: start, end: end}
 	for at := end; at < s.pos; at++ {
 		if !s.stepToken(&t, s.win[at-s.base], at) {
 			s.reportToken(&t)

@@ -118,10 +118,10 @@ func newView(cfg *Config, name string, depth int) *view {
 // scratch has the intermediate units of one depth.
 type scratch struct {
 	units, folded, esc, esc2, alnum, text []canon.Unit
-	bytes                           []byte
-	out                             [4][8][]canon.Unit // the last are of lists of numbers
-	hits                            []match.Hit
-	matches                         []recognise.Match
+	bytes                                 []byte
+	out                                   [4][8][]canon.Unit // the last are of lists of numbers
+	hits                                  []match.Hit
+	matches                               []recognise.Match
 }
 
 // decoded is room for what a decoder gives, by alignment.
