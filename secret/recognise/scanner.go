@@ -78,6 +78,7 @@ type Scanner struct {
 type run struct {
 	order  uint64 // in which runs and crowds started
 	rule   uint16
+	auto   *dfa.DFA // the rule's
 	state  *dfa.State
 	start  int64
 	held   int64 // where it entered the secret group; -1: not yet
@@ -232,7 +233,7 @@ func (s *Scanner) Close() {
 	}
 	s.endCrowds()
 	for i := range s.runs {
-		if r := &s.runs[i]; r.accept || s.set.rules[r.rule].auto.Ends(r.state) {
+		if r := &s.runs[i]; r.accept || r.auto.Ends(r.state) {
 			s.match(r, endOfText)
 		}
 	}
@@ -386,7 +387,7 @@ func (s *Scanner) merged(kept []run, r *run) bool {
 // stepRun moves one run over byte b at offset at. It reports whether the run
 // goes on; if not, a match has been taken.
 func (s *Scanner) stepRun(r *run, b byte, at int64) bool {
-	auto := s.set.rules[r.rule].auto
+	auto := r.auto
 	next := auto.Known(r.state, b)
 	if next == nil {
 		next = auto.Step(r.state, b)
@@ -423,7 +424,8 @@ func (s *Scanner) start(id uint16, start int64, before dfa.Before) {
 	if c.path != nil && !c.path.MatchString(s.path) {
 		return
 	}
-	r := run{rule: id, start: start, held: -1, before: before, state: c.auto.Start(before)}
+	r := run{rule: id, auto: c.auto(), start: start, held: -1, before: before}
+	r.state = r.auto.Start(before)
 	for at := start; at < s.pos; at++ {
 		if !s.stepRun(&r, s.win[at-s.base], at) {
 			return
@@ -513,7 +515,7 @@ func (s *Scanner) match(r *run, next int) {
 	if n := s.pos - r.start; int64(len(text)) > n {
 		text = text[:n]
 	}
-	g := c.auto.Submatch(text, r.before, next)
+	g := r.auto.Submatch(text, r.before, next)
 	if g == nil {
 		return
 	}

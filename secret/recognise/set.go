@@ -33,7 +33,7 @@ type Set struct {
 
 type compiled struct {
 	rule     *Rule
-	auto     *dfa.DFA
+	auto     func() *dfa.DFA // made when the rule first starts: most never do
 	gate     int // index of its gate, or -1
 	path     *regexp.Regexp
 	preceded *[256]bool // bytes of the stripped optional prefix
@@ -65,11 +65,7 @@ func newSet(rules []Rule, room int) (*Set, error) {
 		}
 	}
 	if s.crowdRe != nil {
-		tags := s.tag()
-		var err error
-		if s.crowd, err = automaton(s.crowdRe, dfa.Config{All: true, Tags: tags, MaxSize: 4 * room}); err != nil {
-			return nil, err
-		}
+		s.crowd = automaton(s.crowdRe, dfa.Config{All: true, Tags: s.tag(), MaxSize: 4 * room})
 		s.dense = dfa.NewDense(s.crowd, maxDense)
 		s.first = firstBytes(s.crowd)
 	}
@@ -141,10 +137,7 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	}
 	re, after := stripBefore(re)
 	re, removed := stripPrefix(re)
-	auto, err := automaton(re, dfa.Config{Group: r.Group, MaxSize: s.room})
-	if err != nil {
-		return err
-	}
+	auto := sync.OnceValue(func() *dfa.DFA { return automaton(re, dfa.Config{Group: r.Group, MaxSize: s.room}) })
 	c := &compiled{rule: r, auto: auto, gate: -1, preceded: bytesOf(removed), after: bytesOf(after)}
 	if r.Class != ClassPersonal {
 		c.alphabet = alphabetOf(re, r.Group)
@@ -185,12 +178,12 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 // mixed text fill less than half of it.
 const maxStates = 1 << 20
 
-func automaton(re *syntax.Regexp, cfg dfa.Config) (*dfa.DFA, error) {
+func automaton(re *syntax.Regexp, cfg dfa.Config) *dfa.DFA {
 	prog, err := syntax.Compile(re.Simplify())
 	if err != nil {
-		return nil, err
+		panic("recognise: what was parsed does not compile: " + err.Error()) // it always does
 	}
-	return dfa.New(prog, dfa.Bytes, cfg), nil
+	return dfa.New(prog, dfa.Bytes, cfg)
 }
 
 // insideGroup reports whether a match may enter the secret group with its
