@@ -34,7 +34,7 @@ type Set struct {
 type compiled struct {
 	rule     *Rule
 	auto     func() *dfa.DFA // made when the rule first starts: most never do
-	gate     int // index of its gate, or -1
+	gate     int             // index of its gate, or -1
 	path     *regexp.Regexp
 	preceded *[256]bool // bytes of the stripped optional prefix
 	after    *[256]bool // bytes one of which, or nothing, must be before the match
