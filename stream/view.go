@@ -36,15 +36,14 @@ type view struct {
 
 	decoders []decoding
 	numbers  canon.Numbers
-	listed   []below // by base; made when a list is long enough
-	hidden   below   // of what is written in characters nobody sees
+	listed   []below // of lists, by base, and of characters that nobody sees; nil before the first
 
 	vaults []*secret.Index
 	at     int64 // of the root: where what is being written begins
-	forked bool // the unescaped form has detectors of its own
-	twice  bool // of the root: the form that is unescaped twice has, too
-	calm   int  // bytes read since they last differed
-	line   bool // a line has ended since
+	forked bool  // the unescaped form has detectors of its own
+	twice  bool  // of the root: the form that is unescaped twice has, too
+	calm   int   // bytes read since they last differed
+	line   bool  // a line has ended since
 }
 
 // decoding is one encoding below a view.
@@ -184,9 +183,14 @@ func (v *view) readUnits(s *Scanner, in []canon.Unit, plain bool) {
 const stretch = 8
 
 // readRaw reads raw bytes of the root at off, a part of p, and returns how many.
-func (v *view) readRaw(s *Scanner, p []byte, off int64) (n int) {
+func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
 	v.at = off
-	defer func() { v.at = off + int64(n) }()
+	n := v.readStretch(s, p, off)
+	v.at += int64(n)
+	return n
+}
+
+func (v *view) readStretch(s *Scanner, p []byte, off int64) int {
 	n, ascii := canon.Plain(p)
 	plain := n > 0
 	if plain && ascii && (!v.forked || v.idle()) {
@@ -425,7 +429,8 @@ func (v *view) unescapedFolded(s *Scanner, sc *scratch) {
 	}
 	v.decode(s, sc, sc.folded)
 	if unseen := v.folds[1].Unseen; len(unseen) > 0 {
-		v.hidden.read(s, v, "unseen", unseen)
+		v.makeLists()
+		v.listed[len(canon.Bases)].read(s, v, "unseen", unseen)
 		v.folds[1].Unseen = unseen[:0]
 	}
 }
@@ -509,26 +514,22 @@ func (v *view) decodeUnits(s *Scanner, sc *scratch, d *decoding, i int, in []can
 	}
 }
 
+// makeLists makes what reads lists and what is hidden.
+func (v *view) makeLists() {
+	if v.listed == nil {
+		v.listed = make([]below, len(canon.Bases)+1)
+	}
+}
+
 // list gives what lists of numbers are to the views below.
 func (v *view) list(s *Scanner, out [][]canon.Unit) {
 	for b, units := range out {
 		if len(units) == 0 {
 			continue
 		}
-		if v.listed == nil {
-			v.listed = make([]below, len(canon.Bases))
-		}
+		v.makeLists()
 		v.listed[b].read(s, v, canon.Bases[b], units)
 	}
-}
-
-// lists calls f with the views of lists that are being read, and of what is
-// hidden.
-func (v *view) lists(f func(*below)) {
-	for i := range v.listed {
-		f(&v.listed[i])
-	}
-	f(&v.hidden)
 }
 
 func (v *view) below(s *Scanner, d *decoding, out [][]canon.Unit) {
@@ -587,7 +588,9 @@ func (v *view) end(s *Scanner) {
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Close(out)
 	v.list(s, out)
-	v.lists(func(b *below) { b.end(s) })
+	for i := range v.listed {
+		v.listed[i].end(s)
+	}
 	for i, of := range v.matchers() {
 		for _, m := range of {
 			sc.hits = m.Close(sc.hits[:0])
@@ -654,7 +657,9 @@ func (v *view) expireLists(s *Scanner, sc *scratch, at int64) {
 		v.list(s, out)
 	}
 	at = min(at, v.numbers.Hold())
-	v.lists(func(b *below) { b.expire(s, at) })
+	for i := range v.listed {
+		v.listed[i].expire(s, at)
+	}
 }
 
 // hold names the holds of this view and of those below it.
@@ -677,7 +682,9 @@ func (v *view) hold(t *cut.Text) {
 		}
 	}
 	t.Hold(v.numbers.Hold())
-	v.lists(func(b *below) { b.hold(t) })
+	for i := range v.listed {
+		v.listed[i].hold(t)
+	}
 	for i := range v.decoders {
 		d := &v.decoders[i]
 		t.Hold(d.Hold())

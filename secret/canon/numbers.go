@@ -42,6 +42,9 @@ func (d *Numbers) Reset() { *d = Numbers{} }
 // Hold returns the offset from which raw text is still undecided here.
 func (d *Numbers) Hold() int64 {
 	hold := NoHold
+	if d.idle() && !d.in {
+		return hold
+	}
 	if d.in && d.could != 0 {
 		hold = d.start
 	}
@@ -53,15 +56,18 @@ func (d *Numbers) Hold() int64 {
 	return hold
 }
 
+// idle reports whether no list has begun.
+func (d *Numbers) idle() bool { return d.run == [len(Bases)]uint8{} }
+
 // Expired is as [Decoder.Expired].
 func (d *Numbers) Expired(at int64) bool {
-	return (d.in || d.run != [len(Bases)]uint8{}) && at-d.end > MaxApart
+	return (d.in || !d.idle()) && at-d.end > MaxApart
 }
 
 // Read is Write for raw bytes at off, none of which is more than ASCII.
 func (d *Numbers) Read(out [][]Unit, p []byte, off int64) {
 	for i := 0; i < len(p); i++ {
-		if !d.in && d.run == [len(Bases)]uint8{} {
+		if !d.in && d.idle() {
 			// Only a number can begin a list. What is skipped changes nothing.
 			word := false
 			for ; i < len(p); i++ {
