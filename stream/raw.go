@@ -1,0 +1,92 @@
+package stream
+
+import (
+	"bytes"
+
+	"github.com/margaydev/margay/secret/canon"
+)
+
+// stretch is how many bytes are read at a time where forms differ.
+const stretch = 8
+
+// readRaw reads raw bytes of the root at off, a part of p, and returns how many.
+func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
+	v.at = off
+	n := v.readStretch(s, p, off)
+	v.at += int64(n)
+	return n
+}
+
+func (v *view) readStretch(s *Scanner, p []byte, off int64) int {
+	n, ascii := canon.Plain(p)
+	plain := n > 0
+	if plain && ascii && (!v.forked || v.idle()) {
+		if v.forked {
+			if i := bytes.IndexByte(p[:n], '\n'); i >= 0 && i+joinAfter < n {
+				n = i + joinAfter
+			}
+		}
+		v.writeRaw(s, p[:n], off)
+		return n
+	}
+	sc := &s.sc[0]
+	switch {
+	case plain && !v.forked:
+		sc.units = canon.Units(sc.units[:0], p[:n], off)
+		sc.folded = v.folds[0].Write(sc.folded[:0], sc.units)
+		v.feed(s, sc, 0, sc.folded)
+		v.decode(s, sc, sc.folded)
+		return n
+	case plain:
+		plain = v.idle()
+	default:
+		n = min(len(p), stretch)
+		if i := bytes.IndexByte(p[1:n], '\n'); i >= 0 {
+			n = i + 1
+		}
+	}
+	if !plain {
+		n = min(n, stretch)
+	}
+	sc.units = canon.Units(sc.units[:0], p[:n], off)
+	v.readUnits(s, sc.units, plain)
+	return n
+}
+
+// joinAfter is how much of a line is read before forms that differed are
+// compared.
+const joinAfter = 32
+
+// writeRaw is write for raw bytes of the root at off, which are ASCII and which
+// all forms read alike.
+func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
+	sc := &s.sc[0]
+	for i, of := range v.matchers() {
+		for _, m := range of {
+			sc.hits = m.Read(sc.hits[:0], p, off)
+			v.report(s, sc.hits, i)
+		}
+	}
+	if v.forked {
+		v.clean.writeRaw(s, v, sc, p, off)
+		v.calm += len(p)
+		v.line = v.line || bytes.IndexByte(p, '\n') >= 0
+	}
+	out := sc.room(len(v.decoders), len(canon.Bases))
+	v.numbers.Read(out, p, off)
+	v.list(s, out)
+	d := v.decoders
+	for len(p) > 0 {
+		n := canon.ReadIdle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, p, off)
+		p, off = p[n:], off+int64(n)
+		if n = min(len(p), runBytes); n == 0 {
+			break
+		}
+		back := s.text.Raw(off-backBytes, off)
+		for i := range d {
+			v.decodeRaw(s, sc, &d[i], i, p[:n], off, back)
+			d[i].Bare()
+		}
+		p, off = p[n:], off+int64(n)
+	}
+}
