@@ -23,6 +23,7 @@ import (
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -124,7 +125,7 @@ func records(t testing.TB, values ...string) []secret.Record {
 	t.Helper()
 	var out []secret.Record
 	for i, v := range values {
-		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
+		rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

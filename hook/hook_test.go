@@ -18,6 +18,7 @@ import (
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -49,7 +50,7 @@ func handler(t testing.TB, store session.Store, change func(*mediator.Config)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", 1), "DEPLOY_KEY", secret.KindAPIKey, secret.SourceRegistered, "test", []byte(registered), time.Unix(1, 0))
+	rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", 1), "DEPLOY_KEY", secret.KindAPIKey, secret.SourceRegistered, "test", []byte(registered), time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

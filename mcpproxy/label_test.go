@@ -14,6 +14,7 @@ import (
 
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 )
 
 // replies is a server that answers with what is set.
@@ -48,7 +49,7 @@ func TestAnswersWithAnyLabel(t *testing.T) {
 	known := random(77, 24)
 	p, _, _ := clearing(t, 0, func(mc *mediator.Config) {
 		mc.Taint.Desk = nil
-		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", 7), "SECRET", secret.KindAPIKey, secret.SourceRegistered, "test", []byte(known), time.Unix(1, 0))
+		rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", 7), "SECRET", secret.KindAPIKey, secret.SourceRegistered, "test", []byte(known), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	known "github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -52,7 +53,7 @@ func newProxy(t testing.TB, change func(*Config, *mediator.Config), registered .
 	store := memory.New()
 	mc := mediator.Config{Config: known.Config{Rules: set, Keys: keys, Store: store, Family: "01ARZ3NDEKTSV4RRFFQ69G5FAV"}}
 	for i, v := range registered {
-		r, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
+		r, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/mediator/answer"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -44,7 +45,7 @@ func token(seed uint64) string { return "gh" + "p_" + random(seed, 36) }
 
 func record(t testing.TB, i int, kind secret.Kind, value string) secret.Record {
 	t.Helper()
-	r, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), kind, secret.SourceRegistered, "test", []byte(value), time.Unix(1, 0))
+	r, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), kind, secret.SourceRegistered, "test", []byte(value), time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,9 @@ func mac(key []byte, domain string, parts ...[]byte) [32]byte {
 	return out
 }
 
+// MatchKey returns the subkey of Fingerprint for one use of package match.
+func (k *Keys) MatchKey(use string) [32]byte { return mac(k.Fingerprint[:], use) }
+
 // FingerprintOf returns the fingerprint of a value.
 func (k *Keys) FingerprintOf(value []byte) Fingerprint {
 	sum := mac(k.Fingerprint[:], "margay fingerprint v1", value)

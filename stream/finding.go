@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream/cut"
 )
@@ -51,7 +52,7 @@ type Config struct {
 	// Rules are the recognisers; nil for none.
 	Rules *recognise.Set
 	// Vaults are the indexes of known secrets.
-	Vaults []*secret.Index
+	Vaults []*match.Index
 	// Path is the file that the text comes from, for rules bound to paths.
 	Path string
 	// MaxHeld bounds the bytes held back. Zero means 4096.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/canon"
 )
 
@@ -118,7 +118,7 @@ func (v *view) unescapedFolded(s *Scanner, sc *scratch) {
 }
 
 // matchers are those that read: of the first form alone, unless the forms differ.
-func (v *view) matchers() [][]*secret.Matcher {
+func (v *view) matchers() [][]*match.Matcher {
 	switch {
 	case !v.forked:
 		return v.match[:1]

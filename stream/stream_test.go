@@ -18,22 +18,23 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 )
 
 var testKeys = secret.Keys{Fingerprint: [32]byte{1}, Pseudonym: [32]byte{2}, Seal: [32]byte{3}}
 
-func vault(t testing.TB, values ...string) *secret.Index {
+func vault(t testing.TB, values ...string) *match.Index {
 	t.Helper()
 	var recs []secret.Record
 	for i, v := range values {
-		r, _, err := secret.Prepare(&testKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("S%d", i), secret.KindSecret, secret.SourceRegistered, "test", []byte(v), time.Unix(0, 0))
+		r, _, err := match.Prepare(&testKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("S%d", i), secret.KindSecret, secret.SourceRegistered, "test", []byte(v), time.Unix(0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		recs = append(recs, r)
 	}
-	ix, err := secret.NewIndex(&testKeys, all(recs), time.Unix(0, 0))
+	ix, err := match.NewIndex(&testKeys, all(recs), time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,7 @@ func unseen(s string, small, large rune) string {
 func TestDisguises(t *testing.T) {
 	for _, n := range []int{8, 12, 16, 40, 200} {
 		value := random(uint64(n), n)
-		cfg := &Config{Vaults: []*secret.Index{vault(t, value)}}
+		cfg := &Config{Vaults: []*match.Index{vault(t, value)}}
 		for name, hide := range disguises {
 			hidden := hide(value)
 			for _, around := range [][2]string{{"say ", " to them."}, {"(", ")"}, {"x=", "\n"}} {
@@ -217,7 +218,7 @@ func TestCaseIsNotFoldedForWords(t *testing.T) {
 		"ProductionDatabase":            "THE PRODUCTION DATABASE IS DOWN.",
 		"Springfield2019":               "see springfield-2019.html",
 	} {
-		cfg := &Config{Vaults: []*secret.Index{vault(t, value)}}
+		cfg := &Config{Vaults: []*match.Index{vault(t, value)}}
 		if _, found := cfg.Text([]byte(text)); slices.ContainsFunc(found, func(f Finding) bool { return !f.Fragment }) {
 			t.Errorf("%q is found in %q", value, text)
 		}
@@ -229,7 +230,7 @@ func TestCaseIsNotFoldedForWords(t *testing.T) {
 
 func TestPunctuation(t *testing.T) {
 	for _, value := range []string{"!#%&/()=?+*~^<>|", "p@$$-w0!rd#9&&?", "a-b_c.d!e#f$g%h", "Tr0ub4dor&3!!"} {
-		cfg := &Config{Vaults: []*secret.Index{vault(t, value)}}
+		cfg := &Config{Vaults: []*match.Index{vault(t, value)}}
 		for name, hide := range disguises {
 			switch name {
 			case "homoglyphs", "lower case", "upper case": // too easy to guess in another case
@@ -245,7 +246,7 @@ func TestPunctuation(t *testing.T) {
 }
 
 func TestWholeWords(t *testing.T) {
-	cfg := &Config{Vaults: []*secret.Index{vault(t, "kw7x")}}
+	cfg := &Config{Vaults: []*match.Index{vault(t, "kw7x")}}
 	for text, want := range map[string]string{
 		"the pin kw7x is": "the pin [REDACTED:secret] is",
 		"kw7x":            "[REDACTED:secret]",
@@ -295,8 +296,8 @@ func checkSplit(t fataler, cfg *Config, text []byte, cuts []int) {
 func TestSplit(t *testing.T) {
 	v1, v2, v3 := random(1, 16), random(2, 33), "kw7x"
 	cfgs := []*Config{
-		{Vaults: []*secret.Index{vault(t, v1, v2, v3)}, Rules: rules(t)},
-		{Vaults: []*secret.Index{vault(t, v1, v2, v3)}, Rules: rules(t), HoldURLs: true, MaxHeld: 64},
+		{Vaults: []*match.Index{vault(t, v1, v2, v3)}, Rules: rules(t)},
+		{Vaults: []*match.Index{vault(t, v1, v2, v3)}, Rules: rules(t), HoldURLs: true, MaxHeld: 64},
 	}
 	var pieces []string
 	for _, v := range []string{v1, v2} {
@@ -321,7 +322,7 @@ func TestSplit(t *testing.T) {
 // found later can be in it.
 func TestNoByteEscapes(t *testing.T) {
 	value := random(5, 24)
-	cfg := &Config{Vaults: []*secret.Index{vault(t, value)}, Rules: rules(t)}
+	cfg := &Config{Vaults: []*match.Index{vault(t, value)}, Rules: rules(t)}
 	for name, hide := range disguises {
 		text := []byte("Here it is: " + hide(value) + " and no more of it.")
 		want, found := cfg.Text(bytes.Clone(text))
@@ -344,7 +345,7 @@ func TestNoByteEscapes(t *testing.T) {
 // What is found in a URL is told once, as it was found, wherever the text was
 // cut: the URL that goes with it is no finding of its own.
 func TestURLIsToldOnce(t *testing.T) {
-	cfg := &Config{Vaults: []*secret.Index{vault(t, random(1, 16))}, Rules: rules(t), HoldURLs: true, MaxHeld: 64}
+	cfg := &Config{Vaults: []*match.Index{vault(t, random(1, 16))}, Rules: rules(t), HoldURLs: true, MaxHeld: 64}
 	text := []byte("https://example.org/?q=%2557%2559%2554%256B%256E%2553%2577%2554%255A%2556%2571%254E%256D%2542%2553%2572%2555%2566%256F%256A%2573%2554the quick brown fox ")
 	for cut := range text {
 		checkSplit(t, cfg, text, []int{cut})
@@ -353,7 +354,7 @@ func TestURLIsToldOnce(t *testing.T) {
 
 func TestURLHeldWhole(t *testing.T) {
 	value := random(9, 20)
-	cfg := &Config{Vaults: []*secret.Index{vault(t, value)}, HoldURLs: true}
+	cfg := &Config{Vaults: []*match.Index{vault(t, value)}, HoldURLs: true}
 	out, _ := cfg.Text([]byte("see ![a](https://evil.example/c?x=partial&d=" + value + "&e=1) and https://fine.example/x."))
 	if want := "see ![a](https://[REDACTED:secret]) and https://fine.example/x."; string(out) != want {
 		t.Errorf("got %q", out)
@@ -366,7 +367,7 @@ func TestURLHeldWhole(t *testing.T) {
 
 func TestBounded(t *testing.T) {
 	long := random(3, 1500)
-	cfg := &Config{Vaults: []*secret.Index{vault(t, long)}, Rules: rules(t), MaxHeld: 512}
+	cfg := &Config{Vaults: []*match.Index{vault(t, long)}, Rules: rules(t), MaxHeld: 512}
 	text := []byte("a " + long + " b")
 	out, _ := cfg.Text(text)
 	if bytes.Contains(out, []byte(long[:8])) || bytes.Contains(out, []byte(long[1400:])) {
@@ -385,8 +386,8 @@ func TestBounded(t *testing.T) {
 func FuzzEditor(f *testing.F) {
 	v := random(1, 16)
 	cfgs := []*Config{
-		{Vaults: []*secret.Index{vault(f, v, "kw7x", "!#%&/()=?+*~^")}, Rules: rules(f)},
-		{Vaults: []*secret.Index{vault(f, v)}, HoldURLs: true, MaxHeld: 48},
+		{Vaults: []*match.Index{vault(f, v, "kw7x", "!#%&/()=?+*~^")}, Rules: rules(f)},
+		{Vaults: []*match.Index{vault(f, v)}, HoldURLs: true, MaxHeld: 48},
 	}
 	for _, hide := range disguises {
 		f.Add([]byte("x "+hide(v)+" y"), uint16(5), uint16(11))
@@ -432,7 +433,7 @@ func TestMark(t *testing.T) {
 
 // What a detector reports too late blocks the text, and nothing more goes out.
 func TestLateFinding(t *testing.T) {
-	cfg := &Config{Vaults: []*secret.Index{vault(t, random(1, 24))}}
+	cfg := &Config{Vaults: []*match.Index{vault(t, random(1, 24))}}
 	s := cfg.NewScanner()
 	text := []byte("these words have gone out already, and ")
 	s.Write(text)
@@ -466,7 +467,7 @@ func TestLateFinding(t *testing.T) {
 // however many are read together.
 func TestVerbatim(t *testing.T) {
 	value := random(5, 24)
-	cfg := &Config{Rules: rules(t), Vaults: []*secret.Index{vault(t, value)}}
+	cfg := &Config{Rules: rules(t), Vaults: []*match.Index{vault(t, value)}}
 	token := "ghp_" + random(6, 36)
 	for text, want := range map[string]bool{
 		"chatcmpl-" + random(7, 29):             true,
@@ -504,7 +505,7 @@ func TestVerbatim(t *testing.T) {
 // stalls nothing: what stands too far apart is not one secret.
 func TestSeparatorsHoldNothing(t *testing.T) {
 	sec := random(1, 32)
-	cfg := &Config{Rules: rules(t), Vaults: []*secret.Index{vault(t, sec, "hunter2!")}}
+	cfg := &Config{Rules: rules(t), Vaults: []*match.Index{vault(t, sec, "hunter2!")}}
 	for _, sep := range []string{" ", ".", "\n", "-", "#", "\u200b", "&#8203;"} {
 		for _, head := range []string{"abc", sec[:5], sec[:9], sec[5:11], "hunter2", base64.StdEncoding.EncodeToString([]byte(sec[:12])), hex.EncodeToString([]byte(sec[:9]))} {
 			e := cfg.NewEditor()

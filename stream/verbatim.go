@@ -1,7 +1,7 @@
 package stream
 
 import (
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/recognise"
 )
@@ -14,12 +14,12 @@ import (
 // It edits nothing and releases nothing. It is not safe for concurrent use.
 type Verbatim struct {
 	rules *recognise.Scanner // nil for none
-	match []*secret.Matcher
+	match []*match.Matcher
 	fold  canon.Fold
 	len   int64
 
 	units, folded []canon.Unit
-	hits          []secret.Hit
+	hits          []match.Hit
 	matches       []recognise.Match
 }
 

@@ -3,7 +3,7 @@ package stream
 import (
 	"slices"
 
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream/cut"
@@ -30,13 +30,13 @@ type view struct {
 	esc   canon.Unescape
 	esc2  canon.Unescape
 	folds [3]canon.Fold
-	match [3][]*secret.Matcher
+	match [3][]*match.Matcher
 
 	decoders []decoding
 	numbers  canon.Numbers
 	listed   []below // of lists, by base, and of characters that nobody sees; nil before the first
 
-	vaults []*secret.Index
+	vaults []*match.Index
 	at     int64 // of the root: where what is being written begins
 	forked bool  // the unescaped form has detectors of its own
 	twice  bool  // of the root: the form that is unescaped twice has, too
@@ -74,7 +74,7 @@ type scratch struct {
 	back    [2 * backBytes]byte
 	bytes   []byte
 	out     [4][8][]canon.Unit // the last are of lists of numbers
-	hits    []secret.Hit
+	hits    []match.Hit
 	matches []recognise.Match
 }
 
@@ -147,7 +147,7 @@ func (v *view) feed(s *Scanner, sc *scratch, i int, units []canon.Unit) {
 	}
 }
 
-func (v *view) report(s *Scanner, hits []secret.Hit, form int) {
+func (v *view) report(s *Scanner, hits []match.Hit, form int) {
 	for i := range hits {
 		h := &hits[i]
 		s.pend = append(s.pend, Finding{

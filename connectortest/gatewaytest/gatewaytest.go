@@ -19,6 +19,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -39,7 +40,7 @@ func Engine(t testing.TB, registered []string) (*mediator.Engine, *memory.Store)
 	keys := secret.Keys{Fingerprint: [32]byte{1}, Pseudonym: [32]byte{2}, Seal: [32]byte{3}}
 	cfg := mediator.Config{Config: session.Config{Rules: set, Keys: keys, Store: store}}
 	for i, v := range registered {
-		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
+		rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

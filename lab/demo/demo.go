@@ -26,6 +26,7 @@ import (
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -203,7 +204,7 @@ func guard(upstream string, repo *repository, opt *Options, f *findings) (*gatew
 	var recs []secret.Record
 	if opt.Import != nil {
 		for _, c := range opt.Import(envFile, []byte(repo.files[envFile])) {
-			rec, _, err := secret.Prepare(&keys, flow.NewID(), c.Name, c.Kind, secret.SourceRegistered, "file:"+envFile, []byte(c.Value), time.Now())
+			rec, _, err := match.Prepare(&keys, flow.NewID(), c.Name, c.Kind, secret.SourceRegistered, "file:"+envFile, []byte(c.Value), time.Now())
 			if err != nil {
 				return nil, err
 			}

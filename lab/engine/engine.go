@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 )
 
@@ -52,8 +53,8 @@ func engines() []engine {
 type registered struct {
 	n     int
 	seed  uint64
-	index *secret.Index // nil until it is asked for, and for no secrets
-	mib   float64       // memory of the index
+	index *match.Index // nil until it is asked for, and for no secrets
+	mib   float64      // memory of the index
 }
 
 var keys = secret.Keys{Fingerprint: [32]byte{7}, Pseudonym: [32]byte{8}, Seal: [32]byte{9}}
@@ -77,15 +78,15 @@ func (r *registered) values() iter.Seq2[int, []byte] {
 }
 
 // vaults returns the index of the secrets as configurations have it.
-func (r *registered) vaults() ([]*secret.Index, error) {
+func (r *registered) vaults() ([]*match.Index, error) {
 	if r.n == 0 {
 		return nil, nil
 	}
 	if r.index == nil {
 		before := heap()
-		ix, err := secret.NewIndex(&keys, func(yield func(secret.Record, error) bool) {
+		ix, err := match.NewIndex(&keys, func(yield func(secret.Record, error) bool) {
 			for i, v := range r.values() {
-				rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindSecret, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
+				rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindSecret, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
 				if !yield(rec, err) || err != nil {
 					return
 				}
@@ -96,7 +97,7 @@ func (r *registered) vaults() ([]*secret.Index, error) {
 		}
 		r.index, r.mib = ix, heap()-before
 	}
-	return []*secret.Index{r.index}, nil
+	return []*match.Index{r.index}, nil
 }
 
 // heap is the memory in use, in MiB.

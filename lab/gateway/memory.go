@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -28,7 +29,7 @@ func editor(seed uint64) (allocs, ns float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	ix, err := secret.NewIndex(&keys, func(yield func(secret.Record, error) bool) {
+	ix, err := match.NewIndex(&keys, func(yield func(secret.Record, error) bool) {
 		for _, r := range recs {
 			if !yield(r, nil) {
 				return
@@ -38,7 +39,7 @@ func editor(seed uint64) (allocs, ns float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	e := (&stream.Config{Rules: rules, Vaults: []*secret.Index{ix}, HoldURLs: true}).NewEditor()
+	e := (&stream.Config{Rules: rules, Vaults: []*match.Index{ix}, HoldURLs: true}).NewEditor()
 	toks := strings.SplitAfter(words, " ")
 	var out []byte
 	run := func(n int) {

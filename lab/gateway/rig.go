@@ -21,6 +21,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/sqlite"
 )
@@ -141,7 +142,7 @@ func records(keys *secret.Keys, seed uint64) ([]secret.Record, error) {
 		for j := range v {
 			v[j] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"[rng.IntN(62)]
 		}
-		r, _, err := secret.Prepare(keys, fmt.Sprintf("%026d", i), fmt.Sprintf("S%d", i), secret.KindAPIKey, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
+		r, _, err := match.Prepare(keys, fmt.Sprintf("%026d", i), fmt.Sprintf("S%d", i), secret.KindAPIKey, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
 		if err != nil {
 			return nil, err
 		}

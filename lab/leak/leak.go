@@ -44,6 +44,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -279,8 +280,8 @@ func play(ctx context.Context, rules *recognise.Set, t *trace, known bool) (seen
 	cfg := mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: store}}
 	if known {
 		for i, v := range forbidden {
-			rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("FORBIDDEN_%d", i), secret.KindSecret, secret.SourceRegistered, "benchmark", []byte(v), time.Unix(1, 0))
-			if errors.Is(err, secret.ErrTooShort) {
+			rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("FORBIDDEN_%d", i), secret.KindSecret, secret.SourceRegistered, "benchmark", []byte(v), time.Unix(1, 0))
+			if errors.Is(err, match.ErrTooShort) {
 				continue // the vault does not take it, and it counts all the same
 			}
 			if err != nil {

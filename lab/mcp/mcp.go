@@ -25,6 +25,7 @@ import (
 	"github.com/margaydev/margay/mediator"
 	known "github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/sqlite"
 )
@@ -105,7 +106,7 @@ func newProxy(ctx context.Context, path string) (*mcpproxy.Proxy, func(), error)
 	keys := secret.NewKeys()
 	var recs []secret.Record
 	for i := range 1000 {
-		rec, _, err := secret.Prepare(&keys, fmt.Sprintf("%026d", i), "S", secret.KindAPIKey, secret.SourceRegistered, "bench", fmt.Appendf(nil, "bench-%08d-%016x", i, uint64(i)*0x9e3779b97f4a7c15), time.Unix(1, 0))
+		rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), "S", secret.KindAPIKey, secret.SourceRegistered, "bench", fmt.Appendf(nil, "bench-%08d-%016x", i, uint64(i)*0x9e3779b97f4a7c15), time.Unix(1, 0))
 		if err != nil {
 			return nil, nil, errors.Join(err, store.Close())
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/margaydev/margay/internal/testkit"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -46,16 +47,16 @@ func TestFindingsUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	indexes := make([]*secret.Index, len(pos))
+	indexes := make([]*match.Index, len(pos))
 	for i := range pos {
-		rec, _, err := secret.Prepare(&benchKeys, "00000000000000000000000001", "vector", secret.KindSecret, secret.SourceRegistered, "bench", []byte(pos[i].secret), time.Unix(1, 0))
-		if errors.Is(err, secret.ErrTooLong) {
+		rec, _, err := match.Prepare(&benchKeys, "00000000000000000000000001", "vector", secret.KindSecret, secret.SourceRegistered, "bench", []byte(pos[i].secret), time.Unix(1, 0))
+		if errors.Is(err, match.ErrTooLong) {
 			continue
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if indexes[i], err = secret.NewIndex(&benchKeys, one(rec), time.Unix(1, 0)); err != nil {
+		if indexes[i], err = match.NewIndex(&benchKeys, one(rec), time.Unix(1, 0)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +70,7 @@ func TestFindingsUnchanged(t *testing.T) {
 					if indexes[i] == nil {
 						return nil
 					}
-					cfg.Vaults = []*secret.Index{indexes[i]}
+					cfg.Vaults = []*match.Index{indexes[i]}
 				}
 				return findings(cfg, before+strings.Replace(v.V, v.secret, e.f(v.secret), 1)+after)
 			})

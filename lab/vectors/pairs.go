@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/margaydev/margay/lab/results"
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/stream"
 )
 
@@ -104,7 +104,7 @@ func Pairs(ctx context.Context, o PairOptions) (*results.Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		cfgs[i] = &stream.Config{Vaults: []*secret.Index{ix}}
+		cfgs[i] = &stream.Config{Vaults: []*match.Index{ix}}
 	}
 	for _, inner := range all {
 		if o.Progress != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -61,17 +62,17 @@ func corpus() (map[string][]byte, error) {
 }
 
 // registered makes an index of n random secrets.
-func registered(n int, seed uint64) (*secret.Index, error) {
+func registered(n int, seed uint64) (*match.Index, error) {
 	const set = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	rng := rand.New(rand.NewPCG(seed, 3))
 	value := make([]byte, 40)
-	return secret.NewIndex(&benchKeys, func(yield func(secret.Record, error) bool) {
+	return match.NewIndex(&benchKeys, func(yield func(secret.Record, error) bool) {
 		for i := range n {
 			v := value[:20+rng.IntN(21)]
 			for j := range v {
 				v[j] = set[rng.IntN(len(set))]
 			}
-			rec, _, err := secret.Prepare(&benchKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindSecret, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
+			rec, _, err := match.Prepare(&benchKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindSecret, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
 			if !yield(rec, err) || err != nil {
 				return
 			}
@@ -97,7 +98,7 @@ func prose(ctx context.Context, r *results.Result, rules *recognise.Set, o Optio
 		kinds = append(kinds, k)
 	}
 	slices.Sort(kinds)
-	cfg := &stream.Config{Rules: rules, Vaults: []*secret.Index{ten}, HoldURLs: true}
+	cfg := &stream.Config{Rules: rules, Vaults: []*match.Index{ten}, HoldURLs: true}
 	var held []int
 	found, size := 0, 0
 	for _, k := range kinds {
@@ -140,7 +141,7 @@ func flow(cfg *stream.Config, text []byte) (held []int, found int) {
 }
 
 // crowd compares ten registered secrets with a million, in turn.
-func crowd(ctx context.Context, r *results.Result, rules *recognise.Set, ten *secret.Index, text []byte, o Options) error {
+func crowd(ctx context.Context, r *results.Result, rules *recognise.Set, ten *match.Index, text []byte, o Options) error {
 	n := o.Million
 	if n < 0 {
 		return nil
@@ -161,8 +162,8 @@ func crowd(ctx context.Context, r *results.Result, rules *recognise.Set, ten *se
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		for i, ix := range []*secret.Index{ten, many} {
-			cfg := &stream.Config{Rules: rules, Vaults: []*secret.Index{ix}}
+		for i, ix := range []*match.Index{ten, many} {
+			cfg := &stream.Config{Rules: rules, Vaults: []*match.Index{ix}}
 			s := cfg.NewScanner()
 			start := time.Now()
 			for at := 0; at < len(text); at += 4 {

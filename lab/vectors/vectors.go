@@ -24,6 +24,7 @@ import (
 
 	"github.com/margaydev/margay/lab/results"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -261,13 +262,13 @@ func (t *tally) vector(rules *recognise.Set, v *vector, e encoding, known bool, 
 	cfg := &stream.Config{Rules: rules, Path: v.Path}
 	if known {
 		ix, err := vaultOf(v.secret)
-		if errors.Is(err, secret.ErrTooLong) {
+		if errors.Is(err, match.ErrTooLong) {
 			return nil // reported by n
 		}
 		if err != nil {
 			return err
 		}
-		cfg.Vaults = []*secret.Index{ix}
+		cfg.Vaults = []*match.Index{ix}
 	}
 	start := time.Now()
 	whole := edits(cfg, text)
@@ -290,12 +291,12 @@ func (t *tally) vector(rules *recognise.Set, v *vector, e encoding, known bool, 
 }
 
 // vaultOf is an index of one value.
-func vaultOf(value string) (*secret.Index, error) {
-	rec, _, err := secret.Prepare(&benchKeys, "00000000000000000000000001", "vector", secret.KindSecret, secret.SourceRegistered, "bench", []byte(value), time.Unix(1, 0))
+func vaultOf(value string) (*match.Index, error) {
+	rec, _, err := match.Prepare(&benchKeys, "00000000000000000000000001", "vector", secret.KindSecret, secret.SourceRegistered, "bench", []byte(value), time.Unix(1, 0))
 	if err != nil {
 		return nil, err
 	}
-	return secret.NewIndex(&benchKeys, one(rec), time.Unix(1, 0))
+	return match.NewIndex(&benchKeys, one(rec), time.Unix(1, 0))
 }
 
 func one(r secret.Record) func(func(secret.Record, error) bool) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/margaydev/margay/internal/testkit"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -34,19 +35,19 @@ func TestRegisteredInEveryEncoding(t *testing.T) {
 		if len(v.secret) < 12 {
 			continue
 		}
-		rec, _, err := secret.Prepare(&benchKeys, "1", "v", secret.KindSecret, secret.SourceRegistered, "test", []byte(v.secret), time.Unix(1, 0))
+		rec, _, err := match.Prepare(&benchKeys, "1", "v", secret.KindSecret, secret.SourceRegistered, "test", []byte(v.secret), time.Unix(1, 0))
 		if err != nil {
 			continue // longer than what can be registered
 		}
 		n++
-		ix, err := secret.NewIndex(&benchKeys, one(rec), time.Unix(1, 0))
+		ix, err := match.NewIndex(&benchKeys, one(rec), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range encodings {
 			hidden := e.f(v.secret)
 			text := before + strings.Replace(v.V, v.secret, hidden, 1) + after
-			cfg := &stream.Config{Rules: rules, Path: v.Path, Vaults: []*secret.Index{ix}}
+			cfg := &stream.Config{Rules: rules, Path: v.Path, Vaults: []*match.Index{ix}}
 			if !covered(text, hidden, edits(cfg, text)) {
 				t.Errorf("vector %d of %s in %s: not found whole (%d bytes)", i, v.Rule, e.name, len(v.secret))
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/margaydev/margay/mediator/session"
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 )
 
 // names are the identifiers of a generation. Most repeat in every event.
@@ -17,7 +17,7 @@ type names struct {
 
 // add takes a name, unless it is one of the last that were clean.
 func (n *names) add(name []byte) {
-	if len(name) < secret.MinLength {
+	if len(name) < match.MinLength {
 		return
 	}
 	same := func(b []byte) bool { return bytes.Equal(b, name) }

@@ -8,7 +8,7 @@ import (
 	"github.com/margaydev/margay/mediator/altered"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/stream"
 )
 
@@ -174,7 +174,7 @@ func each(ctx context.Context, texts []flow.Text, j *session.Found, look func(*f
 		switch {
 		case t.Opaque != "":
 			j.Notes = append(j.Notes, flow.Reason{Code: "not-scanned", Detail: t.Opaque + " at " + t.Path() + " is not text and was not scanned", Action: flow.ActReport})
-		case len(t.Text) >= secret.MinLength:
+		case len(t.Text) >= match.MinLength:
 			look(t)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/flow"
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -54,7 +54,7 @@ func nameConfig(cfg *stream.Config, long bool) *stream.Config {
 // names do.
 type nameScanner struct {
 	snap    *snapshot
-	overlay *secret.Index
+	overlay *match.Index
 	reader  interface{ Clean(names [][]byte) bool }
 	clean   map[string]struct{} // some that were: models have few names
 }
@@ -79,7 +79,7 @@ func (s *Session) Ordinary(what int, names [][]byte) bool {
 	n, _ := nameScanners[what].Get().(*nameScanner)
 	if n == nil || n.snap != s.snap || n.overlay != overlay {
 		cfg := nameConfig(&stream.Config{
-			Rules: s.cfg.Rules, Vaults: []*secret.Index{s.snap.index, s.ephemeral, overlay},
+			Rules: s.cfg.Rules, Vaults: []*match.Index{s.snap.index, s.ephemeral, overlay},
 			Decide: func(*stream.Finding, []byte) flow.Action { return flow.ActRedact },
 		}, false)
 		n = &nameScanner{snap: s.snap, overlay: overlay, reader: cfg.NewScanner(), clean: map[string]struct{}{}}

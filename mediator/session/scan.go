@@ -10,7 +10,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/monitor"
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 	"github.com/margaydev/margay/stream/cut"
@@ -25,7 +25,7 @@ func (s *Session) Scan(verb flow.Verb, t *flow.Text, seen func(*stream.Finding, 
 	at := ""
 	return &stream.Config{
 		Rules:   s.cfg.Rules,
-		Vaults:  []*secret.Index{s.snap.index, s.ephemeral, overlay},
+		Vaults:  []*match.Index{s.snap.index, s.ephemeral, overlay},
 		MaxHeld: s.cfg.MaxHeld,
 		Now:     s.Now,
 		Decide: func(f *stream.Finding, raw []byte) flow.Action {
@@ -179,7 +179,7 @@ func (r *Registry) Masker(ctx context.Context) (func(string) string, error) {
 }
 
 func (r *Registry) mask(snap *snapshot, t *Trajectory, text string) string {
-	vaults := []*secret.Index{snap.index, r.ephemeral}
+	vaults := []*match.Index{snap.index, r.ephemeral}
 	if t != nil {
 		overlay, _ := t.Discovered()
 		vaults = append(vaults, overlay)

@@ -28,6 +28,7 @@ import (
 	"github.com/margaydev/margay/mediator/commit"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/origin"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
@@ -114,7 +115,7 @@ type Config struct {
 type Registry struct {
 	cfg       Config
 	book      *commit.Book[audit.Entry]
-	ephemeral *secret.Index
+	ephemeral *match.Index
 	snap      struct {
 		sync.Mutex
 		current *snapshot
@@ -131,7 +132,7 @@ type Registry struct {
 // snapshot is the store's content at one epoch.
 type snapshot struct {
 	epoch  uint64
-	index  *secret.Index
+	index  *match.Index
 	allows []secret.Allow
 }
 
@@ -158,7 +159,7 @@ func New(cfg Config) (*Registry, error) {
 	r.traj.max, r.traj.byKey, r.traj.keep = cmp.Or(max(cfg.MaxTrajectories, 0), 10000), map[[32]byte]*list.Element{}, cfg.Family
 	r.traj.maxBytes = int64(cmp.Or(max(cfg.TrajectoryBytes, 0), DefaultTrajectoryBytes))
 	var err error
-	r.ephemeral, err = secret.NewIndex(&r.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
+	r.ephemeral, err = match.NewIndex(&r.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
 	return r, err
 }
 
@@ -206,7 +207,7 @@ func (r *Registry) snapshot(ctx context.Context) (*snapshot, error) {
 	if s := r.snap.current; s != nil && s.epoch == epoch {
 		return s, nil
 	}
-	ix, err := secret.NewIndex(&r.cfg.Keys, r.cfg.Store.Secrets(ctx), r.cfg.Now())
+	ix, err := match.NewIndex(&r.cfg.Keys, r.cfg.Store.Secrets(ctx), r.cfg.Now())
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/margaydev/margay/internal/recent"
 	"github.com/margaydev/margay/mediator/altered"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
+	"github.com/margaydev/margay/secret/plausible"
 	"github.com/margaydev/margay/secret/recognise"
 )
 
@@ -36,7 +38,7 @@ type Trajectory struct {
 	mu      sync.Mutex
 	known   map[secret.Fingerprint]int // place in recs, from 1; 0 where it can't be recognised again
 	recs    []secret.Record
-	index   *secret.Index // of the first indexed recs; nil if there are none
+	index   *match.Index // of the first indexed recs; nil if there are none
 	indexed int
 	cache   map[[32]byte]Mediated
 	cached  int                             // bytes of it, roughly
@@ -83,7 +85,7 @@ func (r *Registry) newTrajectory(id flow.TrajectoryID, caller [32]byte) *Traject
 // Discovered returns the index of the secrets discovered so far, and their
 // number as its version. What another request has learnt since it was made is
 // in neither.
-func (t *Trajectory) Discovered() (*secret.Index, int) {
+func (t *Trajectory) Discovered() (*match.Index, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.index, t.indexed
@@ -94,7 +96,7 @@ func (t *Trajectory) Discovered() (*secret.Index, int) {
 // that name is all that a rule of discovery goes by. What is known as a secret
 // stays one.
 func (t *Trajectory) Acquit(keys *secret.Keys, text string) {
-	recognise.Public([]byte(text), func(value []byte) {
+	plausible.Public([]byte(text), func(value []byte) {
 		fp := keys.FingerprintOf(value)
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -132,7 +134,7 @@ func (t *Trajectory) Learn(keys *secret.Keys, kind secret.Kind, rule string, val
 		t.known[fp] = 0
 		t.held.add(entryBytes)
 	}
-	rec, st, err := secret.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
+	rec, st, err := match.Prepare(keys, flow.NewID(), rule, kind, secret.SourceDiscovered, "trajectory", value, now)
 	if err != nil || !WorthKnowing(value, st, sure) {
 		return false, false
 	}
@@ -149,7 +151,7 @@ func (t *Trajectory) Learn(keys *secret.Keys, kind secret.Kind, rule string, val
 func (t *Trajectory) Reindex(keys *secret.Keys, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	ix, err := secret.NewIndex(keys, each(t.recs), now)
+	ix, err := match.NewIndex(keys, each(t.recs), now)
 	if err == nil {
 		t.index, t.indexed = ix, len(t.recs)
 	}

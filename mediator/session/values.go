@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 )
 
 // Scope is within what names mean something.
@@ -162,7 +163,7 @@ func (s *Session) Keep(ctx context.Context, memory *Scope, values map[string][]b
 // "X_PASSWORD=administration" into a tool's result would redact it in other
 // people's text. Where the rule is sure, the bar is at six digits, or at several
 // words run together.
-func WorthKnowing(value []byte, st secret.Strength, sure bool) bool {
+func WorthKnowing(value []byte, st match.Strength, sure bool) bool {
 	if ordinary(value) && st.Bits < spoken*float64(len(value)) {
 		return false
 	}

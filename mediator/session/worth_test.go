@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 )
 
 // TestWorthKnowing: how hard a discovered value must be to guess depends on
@@ -28,7 +29,7 @@ func TestWorthKnowing(t *testing.T) {
 		"XkQvRtWzLmBcPdYs":               {true, true},
 		"postgres":                       {false, false},
 	} {
-		_, st, err := secret.Print(&keys, []byte(value))
+		_, st, err := match.Print(&keys, []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,16 +28,13 @@
 package recognise
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/margaydev/margay/internal/dfa"
 	"github.com/margaydev/margay/internal/idnumber"
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/plausible"
@@ -173,8 +170,8 @@ func Personal() []Rule {
 	rules := []Rule{
 		{ID: "email", Kind: secret.KindEmail, Regex: `(?i)\b([a-z0-9][a-z0-9._%+-]{0,63}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,6}[a-z]{2,24})\b`, Validate: plausible.Foreign},
 		{ID: "uuid", Kind: secret.KindUUID, Regex: `(?i)\b([0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})\b`},
-		{ID: "ipv4", Kind: secret.KindIP, Regex: `\b(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})\b`, Validate: isIPv4},
-		{ID: "ipv6", Kind: secret.KindIP, Regex: `(?i)\b([0-9a-f]{1,4}(?::{1,2}[0-9a-f]{1,4}){3,7})\b`, Validate: isIPv6},
+		{ID: "ipv4", Kind: secret.KindIP, Regex: `\b(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})\b`, Validate: idnumber.IPv4},
+		{ID: "ipv6", Kind: secret.KindIP, Regex: `(?i)\b([0-9a-f]{1,4}(?::{1,2}[0-9a-f]{1,4}){3,7})\b`, Validate: idnumber.IPv6},
 		{ID: "card", Kind: secret.KindCard, Regex: `\b([3-6]\d{3}(?:[ -]?\d){9,15})\b`, Validate: idnumber.Card},
 		{ID: "iban", Kind: secret.KindIBAN, Regex: `\b([A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?|(?i:[a-z]{2}\d{2}[a-z0-9]{11,30})|[a-z]{2}\d{2}(?: [a-z]{4})?(?: (?:\d[a-z0-9]{3}|[a-z]\d[a-z0-9]{2}|[a-z]{2}\d[a-z0-9]|[a-z]{3}\d)){2,7}(?: (?:\d[a-z0-9]{0,2}|[a-z]\d[a-z0-9]?|[a-z]{2}\d))?)\b`, Validate: idnumber.IBAN},
 		{ID: "phone", Kind: secret.KindPhone, Regex: `((?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){1,4})|(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4})\b`, Validate: idnumber.Phone},
@@ -194,51 +191,4 @@ func Personal() []Rule {
 		rules[i].Class = ClassPersonal
 	}
 	return rules
-}
-
-func isIPv4(v []byte) bool {
-	a, err := netip.ParseAddr(string(v))
-	return err == nil && !a.IsLoopback() && !a.IsUnspecified() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
-}
-
-func isIPv6(v []byte) bool {
-	a, err := netip.ParseAddr(string(v))
-	return err == nil && !a.IsLoopback() && (strings.Contains(string(v), "::") || strings.Count(string(v), ":") == 7)
-}
-
-const (
-	publicLeast = 12  // characters of a value that Public gives
-	nameWithin  = 120 // bytes before a value that its name is looked for in
-)
-
-// Public gives the values of a text that have the names of what is
-// public: digests, revisions, identifiers, serial numbers. They are valid
-// during the call.
-func Public(text []byte, each func(value []byte)) {
-	for i := 0; i < len(text); {
-		if !inPublic(text[i]) {
-			i++
-			continue
-		}
-		start, digits := i, false
-		for i < len(text) && inPublic(text[i]) {
-			digits = digits || text[i] >= '0' && text[i] <= '9'
-			i++
-		}
-		value := bytes.TrimRight(text[start:i], ".")
-		if len(value) < publicLeast || !digits {
-			continue
-		}
-		if at := bytes.LastIndexAny(value, "=:"); at >= 0 && at < len(value)-publicLeast { // NAME=value
-			start += at + 1
-			value = value[at+1:]
-		}
-		if plausible.NamesPublic(text[max(0, start-nameWithin):start]) {
-			each(value)
-		}
-	}
-}
-
-func inPublic(c byte) bool {
-	return after[c] == dfa.Word || strings.IndexByte("-=:+/.", c) >= 0
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/internal/dfa"
+	"github.com/margaydev/margay/secret/recognise/expression"
 )
 
 // Set is a compiled set of rules. It is immutable to its users and safe for
@@ -36,9 +37,9 @@ type compiled struct {
 	auto     func() *dfa.DFA // made when the rule first starts: most never do
 	gate     int             // index of its gate, or -1
 	path     *regexp.Regexp
-	preceded *[256]bool // bytes of the stripped optional prefix
-	after    *[256]bool // bytes one of which, or nothing, must be before the match
-	alphabet *alphabet  // of its tokens; nil for personal data, which ends where its rule says
+	preceded *[256]bool           // bytes of the stripped optional prefix
+	after    *[256]bool           // bytes one of which, or nothing, must be before the match
+	alphabet *expression.Alphabet // of its tokens; nil for personal data, which ends where its rule says
 	allow    []compiledAllow
 }
 
@@ -135,12 +136,12 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	if err != nil {
 		return err
 	}
-	re, after := stripBefore(re)
-	re, removed := stripPrefix(re)
+	re, after := expression.StripBefore(re)
+	re, removed := expression.StripPrefix(re)
 	auto := sync.OnceValue(func() *dfa.DFA { return automaton(re, dfa.Config{Group: r.Group, MaxSize: s.room}) })
-	c := &compiled{rule: r, auto: auto, gate: -1, preceded: bytesOf(removed), after: bytesOf(after)}
+	c := &compiled{rule: r, auto: auto, gate: -1, preceded: expression.Bytes(removed), after: expression.Bytes(after)}
 	if r.Class != ClassPersonal {
-		c.alphabet = alphabetOf(re, r.Group)
+		c.alphabet = expression.AlphabetOf(re, r.Group)
 	}
 	if r.Path != "" {
 		if c.path, err = regexp.Compile(r.Path); err != nil {
@@ -153,9 +154,9 @@ func (s *Set) add(r *Rule, uses map[string][]wordUse) error {
 	id := uint16(len(s.rules))
 	s.rules = append(s.rules, c)
 
-	lits := leading(re)
+	lits := expression.Leading(re)
 	for _, lit := range lits {
-		uses[lit] = append(uses[lit], wordUse{rule: id, length: uint8(len(lit)), inside: insideGroup(re, r.Group)})
+		uses[lit] = append(uses[lit], wordUse{rule: id, length: uint8(len(lit)), inside: expression.InsideGroup(re, r.Group)})
 	}
 	if lits == nil {
 		s.wordly = append(s.wordly, id)
@@ -184,40 +185,6 @@ func automaton(re *syntax.Regexp, cfg dfa.Config) *dfa.DFA {
 		panic("recognise: what was parsed does not compile: " + err.Error()) // it always does
 	}
 	return dfa.New(prog, dfa.Bytes, cfg)
-}
-
-// insideGroup reports whether a match may enter the secret group with its
-// first byte, so that the start of a literal must be held.
-func insideGroup(re *syntax.Regexp, group int) bool {
-	for {
-		switch re.Op {
-		case syntax.OpConcat:
-			i := slices.IndexFunc(re.Sub, func(s *syntax.Regexp) bool { return !isEmpty(s) })
-			if i < 0 || re.MaxCap() == 0 {
-				return true
-			}
-			re = re.Sub[i]
-			if re.MaxCap() == 0 {
-				return false
-			}
-		case syntax.OpCapture:
-			if group == 0 || re.Cap == group {
-				return true
-			}
-			re = re.Sub[0]
-		default:
-			return true
-		}
-	}
-}
-
-// isEmpty reports whether an expression matches nothing but a place.
-func isEmpty(re *syntax.Regexp) bool {
-	switch re.Op {
-	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpEmptyMatch:
-		return true
-	}
-	return false
 }
 
 // allowed reports whether an allowlist exempts a match.

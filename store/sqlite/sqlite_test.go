@@ -24,6 +24,7 @@ import (
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/store/storetest"
 )
 
@@ -395,7 +396,7 @@ func TestTrim(t *testing.T) {
 // planted makes a record of a value that occurs nowhere else.
 func planted(t testing.TB, i int) secret.Record {
 	t.Helper()
-	rec, _, err := secret.Prepare(&testKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("NAME_OF_%d_qzx", i), secret.KindToken, secret.SourceRegistered,
+	rec, _, err := match.Prepare(&testKeys, fmt.Sprintf("%026d", i), fmt.Sprintf("NAME_OF_%d_qzx", i), secret.KindToken, secret.SourceRegistered,
 		"env:X", plantedValue(i), time.Unix(1, 0))
 	if err != nil {
 		t.Fatal(err)

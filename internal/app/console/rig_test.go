@@ -24,6 +24,7 @@ import (
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -58,7 +59,7 @@ type rig struct {
 func newRig(t *testing.T, change func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, store: memory.New(), keys: secret.NewKeys(), now: time.Now().UTC().Truncate(time.Millisecond)}
-	rec, _, err := secret.Prepare(&r.keys, flow.NewID(), "PLANTED", secret.KindToken, secret.SourceRegistered, "env:PLANTED", []byte(planted), r.now)
+	rec, _, err := match.Prepare(&r.keys, flow.NewID(), "PLANTED", secret.KindToken, secret.SourceRegistered, "env:PLANTED", []byte(planted), r.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +274,7 @@ func everything(t *testing.T, said string) (*rig, []string) {
 		c.Books, c.Rubrics = meters(said), shelf(said)
 		c.Lost = func() (int64, bool) { return 3, true }
 	})
-	rec, _, err := secret.Prepare(&r.keys, flow.NewID(), "OLD "+said, secret.KindToken, secret.SourceRegistered, "file:"+said, []byte("another-Value-83ke92ks"), r.now.Add(-time.Hour))
+	rec, _, err := match.Prepare(&r.keys, flow.NewID(), "OLD "+said, secret.KindToken, secret.SourceRegistered, "file:"+said, []byte("another-Value-83ke92ks"), r.now.Add(-time.Hour))
 	must(t, err)
 	rec.Expires = r.now.Add(-time.Minute)
 	must(t, r.store.PutSecrets(t.Context(), []secret.Record{rec}))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 )
 
@@ -24,12 +25,12 @@ type Credential struct {
 // Credentials returns the secret ones among variables: by the variable's name
 // (API_KEY, DB_PASSWORD, …) or, whatever its name, by the value's format. A value
 // that only names a place, switches something or is shorter than
-// secret.MinLength is not secret. Each value is returned once.
+// match.MinLength is not secret. Each value is returned once.
 func Credentials(rules *recognise.Set, vars []Variable) []Credential {
 	var out []Credential
 	seen := map[string]bool{}
 	add := func(v Variable, value string, kind secret.Kind) {
-		if len(value) < secret.MinLength || seen[value] {
+		if len(value) < match.MinLength || seen[value] {
 			return
 		}
 		seen[value] = true
@@ -215,7 +216,7 @@ func Protect(keys *secret.Keys, rules *recognise.Set, env []string, dir string, 
 		vars = append(vars, Parse(file, b)...)
 	}
 	for _, v := range Credentials(rules, vars) {
-		rec, st, err := secret.Prepare(keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), now)
+		rec, st, err := match.Prepare(keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), now)
 		what := v.Name
 		if file, ok := strings.CutPrefix(v.Origin, "file:"); ok {
 			what += " (" + file + ")"

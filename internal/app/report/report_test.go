@@ -26,6 +26,7 @@ import (
 	"github.com/margaydev/margay/rubric"
 	"github.com/margaydev/margay/rubric/library"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -85,7 +86,7 @@ samples: [{text: "1985-03-02", find: {dob: 1985-03-02}}, {text: "an aisle seat",
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, store: memory.New(), rubric: trip(t), keys: secret.NewKeys(), now: time.UnixMilli(1_700_000_000_000).UTC(), key: ed25519.NewKeyFromSeed(make([]byte, 32))}
-	rec, _, err := secret.Prepare(&r.keys, flow.NewID(), "PLANTED", secret.KindToken, secret.SourceRegistered, "env:PLANTED", []byte(planted), r.now)
+	rec, _, err := match.Prepare(&r.keys, flow.NewID(), "PLANTED", secret.KindToken, secret.SourceRegistered, "env:PLANTED", []byte(planted), r.now)
 	must(t, err)
 	must(t, r.store.PutSecrets(t.Context(), []secret.Record{rec}))
 	rules, err := recognise.Default()

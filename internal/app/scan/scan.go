@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream"
 )
@@ -56,7 +57,7 @@ func New(ctx context.Context, c *config.Config, st *state.State, personal, recor
 		return nil, err
 	}
 	now := time.Now()
-	index, err := secret.NewIndex(&st.Keys, st.Store.Secrets(ctx), now)
+	index, err := match.NewIndex(&st.Keys, st.Store.Secrets(ctx), now)
 	if err != nil {
 		return nil, problem.Unexpected(err)
 	}
@@ -66,7 +67,7 @@ func New(ctx context.Context, c *config.Config, st *state.State, personal, recor
 	}
 	return &Scanner{
 		st: st, allows: allows, personal: personal, record: record,
-		cfg: stream.Config{Rules: rules, Vaults: []*secret.Index{index}, MaxHeld: c.Limits.Held, Now: now},
+		cfg: stream.Config{Rules: rules, Vaults: []*match.Index{index}, MaxHeld: c.Limits.Held, Now: now},
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/margaydev/margay/internal/app/config"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 )
 
 // TestLostDatabase: whatever takes the database away from keys, nothing opens,
@@ -38,7 +39,7 @@ func TestLostDatabase(t *testing.T) {
 				}
 				st := opened(t, c)
 				c.NewState = false
-				rec, _, err := secret.Prepare(&st.Keys, strings.Repeat("0", 26), "THING", secret.KindAPIKey, secret.SourceRegistered, "test", []byte("k4Qz8mfp9LwX2vTn7RbY"), time.Unix(1, 0))
+				rec, _, err := match.Prepare(&st.Keys, strings.Repeat("0", 26), "THING", secret.KindAPIKey, secret.SourceRegistered, "test", []byte("k4Qz8mfp9LwX2vTn7RbY"), time.Unix(1, 0))
 				if err == nil {
 					err = st.Store.PutSecrets(t.Context(), []secret.Record{rec})
 				}
@@ -82,7 +83,7 @@ func TestCount(t *testing.T) {
 	}
 	is(0)
 	for i, v := range []string{"k4Qz8mfp9LwX2vTn7RbY", "Vn2mq7Xc4pLs9RtK3wZb8"} {
-		rec, _, err := secret.Prepare(&st.Keys, strings.Repeat("0", 25)+string(rune('1'+i)), "THING", secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
+		rec, _, err := match.Prepare(&st.Keys, strings.Repeat("0", 25)+string(rune('1'+i)), "THING", secret.KindAPIKey, secret.SourceRegistered, "test", []byte(v), time.Unix(1, 0))
 		if err == nil {
 			err = st.Store.PutSecrets(t.Context(), []secret.Record{rec})
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/margaydev/margay/internal/cli"
 	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 )
 
@@ -155,7 +156,7 @@ func (a *app) importFile(ctx context.Context, path string, all bool) error {
 func everything(vars []environ.Variable, found []environ.Credential) []environ.Credential {
 	for _, v := range vars {
 		known := slices.ContainsFunc(found, func(c environ.Credential) bool { return c.Value == v.Value })
-		if !known && len(v.Value) >= secret.MinLength {
+		if !known && len(v.Value) >= match.MinLength {
 			found = append(found, environ.Credential{Variable: v, Kind: environ.Kind(v.Name)})
 		}
 	}
@@ -169,7 +170,7 @@ func (a *app) readValue(name string) (string, error) {
 	} else if typed {
 		return value, nil
 	}
-	b, err := a.ReadInput("-", 2*secret.MaxLength)
+	b, err := a.ReadInput("-", 2*match.MaxLength)
 	if err != nil {
 		return "", problem.Failure(`printf %s "$VALUE" | margay secrets add NAME`, "%w", err)
 	}
@@ -198,7 +199,7 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 	// Find what can't be registered before anything is written.
 	var scratch secret.Keys
 	for _, v := range vars {
-		if _, _, err := secret.Print(&scratch, []byte(v.Value)); err != nil {
+		if _, _, err := match.Print(&scratch, []byte(v.Value)); err != nil {
 			return problem.Failure("nothing was registered; a secret that short can only be changed, not protected", "%s: %w", v.Name, err)
 		}
 	}
@@ -206,7 +207,7 @@ func (a *app) register(ctx context.Context, vars []environ.Credential, until tim
 		recs := make([]secret.Record, len(vars))
 		out := make([]registered, len(vars))
 		for i, v := range vars {
-			rec, strength, err := secret.Prepare(&st.Keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
+			rec, strength, err := match.Prepare(&st.Keys, flow.NewID(), v.Name, v.Kind, secret.SourceRegistered, v.Origin, []byte(v.Value), time.Now())
 			if err != nil {
 				return problem.Failure("nothing was registered", "%w", err)
 			}

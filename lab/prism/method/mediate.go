@@ -15,6 +15,7 @@ import (
 	"github.com/margaydev/margay/mediator/session"
 	"github.com/margaydev/margay/monitor"
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -84,7 +85,7 @@ func (e *engines) engine(known []Secret) (*mediator.Engine, error) {
 	now := time.Unix(1, 0)
 	recs := make([]secret.Record, 0, len(known))
 	for i, s := range known {
-		rec, _, err := secret.Prepare(&fixedKeys, fmt.Sprintf("%026d", i), s.Name, secret.KindSecret, secret.SourceRegistered, "benchmark", []byte(s.Value), now)
+		rec, _, err := match.Prepare(&fixedKeys, fmt.Sprintf("%026d", i), s.Name, secret.KindSecret, secret.SourceRegistered, "benchmark", []byte(s.Value), now)
 		if err != nil {
 			return nil, fmt.Errorf("register %s: %w", s.Name, err)
 		}
@@ -138,7 +139,7 @@ func (m *Monitor) Discovers(text string) []string {
 			continue
 		}
 		value := text[found.Start:found.End]
-		if _, strength, err := secret.Print(&fixedKeys, []byte(value)); err == nil && session.WorthKnowing([]byte(value), strength, recognise.Sure(found.Rule.ID)) && !slices.Contains(out, value) {
+		if _, strength, err := match.Print(&fixedKeys, []byte(value)); err == nil && session.WorthKnowing([]byte(value), strength, recognise.Sure(found.Rule.ID)) && !slices.Contains(out, value) {
 			out = append(out, value)
 		}
 	}

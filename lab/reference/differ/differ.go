@@ -31,6 +31,7 @@ import (
 	reference "github.com/margaydev/margay/lab/reference/recognise"
 	referencestream "github.com/margaydev/margay/lab/reference/stream"
 	"github.com/margaydev/margay/secret"
+	known "github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/secret/recognise/own"
 	"github.com/margaydev/margay/stream"
@@ -130,7 +131,7 @@ func (c *Config) Pair() (*Pair, error) {
 			if k.Source == "" {
 				k.Source = secret.SourceRegistered
 			}
-			o, _, err := secret.Prepare(&keys, id, name, k.Kind, k.Source, "lab", []byte(k.Value), indexed)
+			o, _, err := known.Prepare(&keys, id, name, k.Kind, k.Source, "lab", []byte(k.Value), indexed)
 			if err != nil {
 				return nil, err
 			}
@@ -141,7 +142,7 @@ func (c *Config) Pair() (*Pair, error) {
 			o.Expires, t.Expires = k.Expires, k.Expires
 			ours, theirs = append(ours, o), append(theirs, t)
 		}
-		o, err := secret.NewIndex(&keys, each(ours), indexed)
+		o, err := known.NewIndex(&keys, each(ours), indexed)
 		if err != nil {
 			return nil, err
 		}

@@ -341,7 +341,7 @@ func (b *buckets) has(tag uint32) bool {
 }
 
 // Prepare makes the record of a value for an index, as the product's
-// secret.Prepare does.
+// match.Prepare does.
 func Prepare(keys *secret.Keys, id, name string, kind secret.Kind, src secret.Source, value []byte) (secret.Record, error) {
 	p, err := Print(keys, value)
 	if err != nil {

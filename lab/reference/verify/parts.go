@@ -14,7 +14,7 @@ import (
 	"github.com/margaydev/margay/lab/reference/differ"
 	"github.com/margaydev/margay/lab/reference/draw"
 	"github.com/margaydev/margay/lab/vectors"
-	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/stream"
 )
 
@@ -65,7 +65,7 @@ func vector(ctx context.Context, r *Result, rules *differ.Rules, v *vectors.Disg
 		name  string
 		vault [][]differ.Known
 	}{{"unknown", nil}, {"registered", [][]differ.Known{{{Value: v.Secret}}}}} {
-		if len(v.Secret) > secret.MaxLength && m.vault != nil {
+		if len(v.Secret) > match.MaxLength && m.vault != nil {
 			continue
 		}
 		pair, err := (&differ.Config{Rules: rules, Vaults: m.vault, Stream: stream.Config{Path: v.Path, HoldURLs: m.vault != nil}}).Pair()

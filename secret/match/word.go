@@ -1,4 +1,4 @@
-package secret
+package match
 
 import (
 	"github.com/margaydev/margay/secret/canon"

@@ -1,4 +1,4 @@
-package secret
+package match
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/dchest/siphash"
 
+	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/rarity"
 )
@@ -63,9 +64,9 @@ type hasher struct {
 
 const prime61 = 1<<61 - 1
 
-func newHasher(k *Keys) *hasher {
+func newHasher(k *secret.Keys) *hasher {
 	sub := func(domain string) [2]uint64 {
-		m := mac(k.Fingerprint[:], domain)
+		m := k.MatchKey(domain)
 		return [2]uint64{binary.LittleEndian.Uint64(m[:8]), binary.LittleEndian.Uint64(m[8:16])}
 	}
 	h := &hasher{
@@ -156,7 +157,7 @@ var ErrTooLong = errors.New("too long to register as one value")
 // Print makes the matching fingerprints of a value. Values with fewer than
 // eight letters and digits are recognised with their punctuation; values that
 // are short and easy to guess, as whole words only.
-func Print(keys *Keys, value []byte) ([]byte, Strength, error) {
+func Print(keys *secret.Keys, value []byte) ([]byte, Strength, error) {
 	switch {
 	case len(value) < MinLength:
 		return nil, Strength{}, fmt.Errorf("%w (%d bytes; at least %d)", ErrTooShort, len(value), MinLength)

@@ -1,4 +1,4 @@
-package secret
+package match
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/margaydev/margay/secret"
 )
 
 func TestCanonGram(t *testing.T) {
@@ -50,10 +52,10 @@ func draw(r *rand.Rand, set string, n int) string {
 }
 
 func many(t testing.TB, n int, value func(i int) string) *Index {
-	recs := make([]Record, n)
+	recs := make([]secret.Record, n)
 	for i := range recs {
 		var err error
-		recs[i], _, err = Prepare(&keys, fmt.Sprintf("%026d", i), "N", KindToken, SourceRegistered, "o", []byte(value(i)), time.Unix(1, 0))
+		recs[i], _, err = Prepare(&keys, fmt.Sprintf("%026d", i), "N", secret.KindToken, secret.SourceRegistered, "o", []byte(value(i)), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +164,7 @@ func TestThinnedFragments(t *testing.T) {
 	b := newBuilder(&keys)
 	b.grams.thin = 8
 	for i, v := range values {
-		rec, _, err := Prepare(&keys, fmt.Sprintf("%026d", i), "N", KindToken, SourceRegistered, "o", []byte(v), time.Unix(1, 0))
+		rec, _, err := Prepare(&keys, fmt.Sprintf("%026d", i), "N", secret.KindToken, secret.SourceRegistered, "o", []byte(v), time.Unix(1, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
-package secret
+package match
 
 import (
+	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
 	"github.com/margaydev/margay/secret/rarity"
 )
@@ -382,7 +383,7 @@ func (m *Matcher) step(hits []Hit, a alphabet, u *canon.Unit, may bool) []Hit {
 		c.acc = m.ix.h.extend(c.acc, byte(s.w>>(8*i)))
 	}
 	if len(s.cands) == maxCandidates {
-		hits = append(hits, Hit{Start: s.cands[0].start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true})
+		hits = append(hits, Hit{Start: s.cands[0].start, End: u.End, Kind: secret.KindSecret, Source: secret.SourceRegistered, Capped: true})
 		s.cands = append(s.cands[:0], s.cands[1:]...)
 	}
 	s.cands = append(s.cands, c)
@@ -466,7 +467,7 @@ func (m *Matcher) follow(hits []Hit, s *alphaState, a alphabet, u *canon.Unit) [
 		}
 		if c.capped || u.End-c.start > m.maxHeld {
 			hits = append(hits, Hit{
-				Start: c.start, End: u.End, Kind: KindSecret, Source: SourceRegistered, Capped: true, Continues: c.capped,
+				Start: c.start, End: u.End, Kind: secret.KindSecret, Source: secret.SourceRegistered, Capped: true, Continues: c.capped,
 			})
 			c.start, c.capped = u.End, true
 		}

@@ -1,4 +1,4 @@
-package secret
+package match
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"math/bits"
 	"slices"
 	"time"
+
+	"github.com/margaydev/margay/secret"
 )
 
 const (
@@ -80,7 +82,7 @@ const (
 )
 
 type meta struct {
-	fp      Fingerprint
+	fp      secret.Fingerprint
 	id      [26]byte
 	name    uint32 // into names, length-prefixed
 	kind    uint8
@@ -93,9 +95,9 @@ type Hit struct {
 	Start, End  int64 // raw offsets
 	ID          string
 	Name        string
-	Kind        Kind
-	Source      Source
-	Fingerprint Fingerprint
+	Kind        secret.Kind
+	Source      secret.Source
+	Fingerprint secret.Fingerprint
 	Capped      bool // taken for a secret because it could not be decided in bounds
 	Continues   bool // goes on where the last capped hit or fragment ended
 	Fragment    bool // a part of the secret
@@ -106,7 +108,7 @@ var ErrPrint = fmt.Errorf("matching fingerprint of an unknown format; register t
 
 // NewIndex builds the index of records. Records whose Expires has passed at
 // the time now are left out.
-func NewIndex(keys *Keys, recs iter.Seq2[Record, error], now time.Time) (*Index, error) {
+func NewIndex(keys *secret.Keys, recs iter.Seq2[secret.Record, error], now time.Time) (*Index, error) {
 	b := newBuilder(keys)
 	for r, err := range recs {
 		if err != nil {
@@ -133,7 +135,7 @@ type builder struct {
 	wholes []wholeEntry
 }
 
-func newBuilder(keys *Keys) *builder {
+func newBuilder(keys *secret.Keys) *builder {
 	return &builder{ix: &Index{h: newHasher(keys), words: map[uint64]uint32{}, short: [2]int{maxCanon + 1, 0}}, prefix: make([]uint64, prefixBits/64)}
 }
 
@@ -141,14 +143,14 @@ func newBuilder(keys *Keys) *builder {
 var ErrTooMany = errors.New("more secrets than one index holds (16 million)")
 
 var (
-	kindTable = []Kind{
-		KindSecret, KindAPIKey, KindToken, KindPassword, KindPrivateKey, KindConnectionString, KindWebhook,
-		KindEmail, KindPhone, KindCard, KindIBAN, KindNationalID, KindIP, KindUUID,
+	kindTable = []secret.Kind{
+		secret.KindSecret, secret.KindAPIKey, secret.KindToken, secret.KindPassword, secret.KindPrivateKey, secret.KindConnectionString, secret.KindWebhook,
+		secret.KindEmail, secret.KindPhone, secret.KindCard, secret.KindIBAN, secret.KindNationalID, secret.KindIP, secret.KindUUID,
 	}
-	sourceTable = []Source{SourceRegistered, SourceDiscovered, SourceDeclared}
+	sourceTable = []secret.Source{secret.SourceRegistered, secret.SourceDiscovered, secret.SourceDeclared}
 )
 
-func (b *builder) add(r *Record) error {
+func (b *builder) add(r *secret.Record) error {
 	p := r.Print
 	if len(p) < 3 || p[0] != printVersion {
 		return ErrPrint
@@ -341,12 +343,12 @@ func (b *buckets) has(tag uint32) bool {
 // Prepare makes the record of a value for a store or an index. The id is the
 // caller's (a ULID); now is its time of creation. The value is not kept.
 // Errors are ErrTooShort and ErrTooLong, wrapped.
-func Prepare(keys *Keys, id, name string, kind Kind, src Source, origin string, value []byte, now time.Time) (Record, Strength, error) {
+func Prepare(keys *secret.Keys, id, name string, kind secret.Kind, src secret.Source, origin string, value []byte, now time.Time) (secret.Record, Strength, error) {
 	prints, st, err := Print(keys, value)
 	if err != nil {
-		return Record{}, st, fmt.Errorf("%s: %w", name, err)
+		return secret.Record{}, st, fmt.Errorf("%s: %w", name, err)
 	}
-	return Record{
+	return secret.Record{
 		ID: id, Name: name, Kind: kind, Source: src, Origin: origin,
 		Fingerprint: keys.FingerprintOf(value), Print: prints, Length: len(value),
 		Created: now.UTC().Truncate(time.Millisecond),
