@@ -76,7 +76,10 @@ func (s *Sieve) Write(dst, in []Unit) []Unit {
 
 // startsText reports whether text may start with a unit.
 func startsText(u *Unit) bool {
-	return u.B < 0x80 && u.C != Junk || utf8State(0).next(u.B) != notUTF8
+	if u.B < 0x80 {
+		return u.C != Junk
+	}
+	return utf8State(0).next(u.B) != notUTF8
 }
 
 func (s *Sieve) end(dst []Unit, at *Unit) []Unit {
