@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/match"
 )
 
 // calmAfter is how many bytes that all forms read alike are read before the forms

@@ -1,8 +1,8 @@
 package stream
 
 import (
-	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 )
 

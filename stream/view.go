@@ -3,8 +3,8 @@ package stream
 import (
 	"slices"
 
-	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/stream/cut"
 )
