@@ -28,7 +28,7 @@ func (v *view) fork() {
 	if v.forked {
 		return
 	}
-	v.forked, v.calm, v.line = true, 0, false
+	v.forked, v.calm, v.line = true, 0, -1
 	v.copyMatchers(0, 1)
 	if v.raw == nil {
 		return
@@ -37,6 +37,7 @@ func (v *view) fork() {
 		v.clean.rules = newRules(v.cfg)
 	}
 	v.raw.CopyTo(v.clean.rules)
+	v.clean.rules.Catch(&v.lag)
 	v.clean.base, v.clean.at, v.clean.last = v.raw.Hold(), v.clean.at[:0], v.raw.Read()
 	for off := v.clean.base; off < v.raw.Read(); off++ {
 		v.clean.at = append(v.clean.at, extent{off, off + 1})
@@ -71,10 +72,14 @@ func escapes(u canon.Unit) bool { return u.B == '\\' || u.B == '%' || u.B == '&'
 
 // join drops the other forms where they do what the first does.
 func (v *view) join() {
-	if !v.forked || v.calm < calmAfter && !v.line || !v.idle() {
+	if !v.forked || v.calm < calmAfter && v.line < 0 || !v.idle() {
 		return
 	}
-	if v.raw != nil && !v.raw.SameAs(v.clean.rules) {
+	same := v.calm
+	if v.line >= 0 {
+		same -= v.line
+	}
+	if v.raw != nil && !v.raw.SameAs(v.clean.rules, int64(same)) {
 		return
 	}
 	for i := 1; i < len(v.matchers()); i++ {
@@ -82,6 +87,11 @@ func (v *view) join() {
 			if !v.match[0][k].SameAs(v.match[i][k]) {
 				return
 			}
+		}
+	}
+	if v.raw != nil {
+		if v.raw.LagOf(v.clean.rules, &v.lag); v.raw.Apart(&v.lag) < calmAfter {
+			return
 		}
 	}
 	v.forked, v.twice = false, false

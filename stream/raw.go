@@ -18,6 +18,13 @@ func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
 }
 
 func (v *view) readStretch(s *Scanner, p []byte, off int64) int {
+	if !v.forked && v.raw != nil {
+		if apart := v.raw.Apart(&v.lag); apart == 0 {
+			v.fork()
+		} else {
+			p = p[:min(int64(len(p)), apart)]
+		}
+	}
 	n, ascii := canon.Plain(p)
 	plain := n > 0
 	if plain && ascii && (!v.forked || v.idle()) {
@@ -69,8 +76,10 @@ func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	}
 	if v.forked {
 		v.clean.writeRaw(s, v, sc, p, off)
+		if i := bytes.IndexByte(p, '\n'); v.line < 0 && i >= 0 {
+			v.line = v.calm + i + 1
+		}
 		v.calm += len(p)
-		v.line = v.line || bytes.IndexByte(p, '\n') >= 0
 	}
 	out := sc.room(len(v.decoders), len(canon.Bases))
 	v.numbers.Read(out, p, off)

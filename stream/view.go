@@ -36,12 +36,13 @@ type view struct {
 	numbers  canon.Numbers
 	listed   []below // of lists, by base, and of characters that nobody sees; nil before the first
 
+	lag    recognise.Lag // of the clean rules, while the forms are joined
 	vaults []*match.Index
 	at     int64 // of the root: where what is being written begins
 	forked bool  // the unescaped form has detectors of its own
 	twice  bool  // of the root: the form that is unescaped twice has, too
 	calm   int   // bytes read since they last differed
-	line   bool  // a line has ended since
+	line   int   // how many of them up to the end of the first line; -1: none has ended
 }
 
 func newView(cfg *Config, name string, depth int) *view {
@@ -120,11 +121,13 @@ func (v *view) readUnits(s *Scanner, in []canon.Unit, plain bool) {
 	sc.esc = v.esc.Write(sc.esc[:0], in)
 	v.unescaped(s, sc)
 	if !plain {
-		v.calm, v.line = 0, false
+		v.calm, v.line = 0, -1
 		return
 	}
+	if i := slices.IndexFunc(in, func(u canon.Unit) bool { return u.B == '\n' }); v.line < 0 && i >= 0 {
+		v.line = v.calm + i + 1
+	}
 	v.calm += len(in)
-	v.line = v.line || slices.ContainsFunc(in, func(u canon.Unit) bool { return u.B == '\n' })
 }
 
 // feed gives folded units of form i to its matchers.

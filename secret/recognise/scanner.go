@@ -125,14 +125,19 @@ func (s *Scanner) CopyTo(dst *Scanner) {
 }
 
 // SameAs reports whether s and o, which may have read different texts before,
-// will find the same in what both read from now on. It expects both to have
-// read the same last 512 bytes.
-func (s *Scanner) SameAs(o *Scanner) bool {
-	if len(s.runs)+len(o.runs)+len(s.crowds)+len(o.crowds)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
+// will find the same in what both read from now on, gates aside: see Lag. It expects
+// both to have read the same last 512 bytes, or the same since a line's end: so many
+// bytes.
+func (s *Scanner) SameAs(o *Scanner, same int64) bool {
+	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
 		return false
 	}
-	for i := range s.gates {
-		if max(s.gates[i]-s.pos, 0) != max(o.gates[i]-o.pos, 0) {
+	if len(s.crowds) != len(o.crowds) {
+		return false
+	}
+	for i := range s.crowds {
+		a, b := &s.crowds[i], &o.crowds[i]
+		if a.row == 0 || a.row != b.row || a.before != b.before || s.pos-a.start != o.pos-b.start || s.pos-a.start > same || a.held < 0 != (b.held < 0) || a.held >= 0 && s.pos-a.held != o.pos-b.held {
 			return false
 		}
 	}

@@ -1,0 +1,47 @@
+package recognise
+
+import "math"
+
+// Lag says where the gates of another scanner close that has read the same words as a
+// scanner, but not the same bytes behind them. The zero Lag is none.
+type Lag struct {
+	own   []int64 // where they close for the scanner
+	other []int64 // where they do for the other one, from here on the same bytes
+	any   bool    // for one of them, that is not the same
+}
+
+// LagOf makes l the lag of o, which reads on as s does.
+func (s *Scanner) LagOf(o *Scanner, l *Lag) {
+	l.own, l.other, l.any = append(l.own[:0], s.gates...), l.other[:0], false
+	for i, own := range s.gates {
+		at := s.pos + o.gates[i] - o.pos
+		if own <= s.pos && at <= s.pos {
+			at = own // both are closed
+		}
+		l.other, l.any = append(l.other, at), l.any || at != own
+	}
+}
+
+// Apart returns how many bytes s can read before a gate is open for one of the two
+// alone. Gates that have opened anew since are the same.
+func (s *Scanner) Apart(l *Lag) int64 {
+	n := int64(math.MaxInt64)
+	if !l.any {
+		return n
+	}
+	for i, own := range s.gates {
+		if other := l.other[i]; own == l.own[i] && own != other && max(own, other) > s.pos {
+			n = min(n, max(min(own, other)-s.pos, 0))
+		}
+	}
+	return n
+}
+
+// Catch gives s, a copy of the scanner, the gates of the other one.
+func (s *Scanner) Catch(l *Lag) {
+	for i := range l.other {
+		if s.gates[i] == l.own[i] {
+			s.gates[i] = l.other[i]
+		}
+	}
+}
