@@ -68,6 +68,9 @@ var classOf = func() (t [256]Class) {
 	return t
 }()
 
+// IsSpace reports whether a byte is white space by itself.
+func IsSpace(b byte) bool { return classOf[b] == Space }
+
 // Units appends the bytes of p as raw units that begin at offset off.
 func Units(dst []Unit, p []byte, off int64) []Unit {
 	for i, b := range p {

@@ -13,10 +13,10 @@ import (
 // keeps, and reads again when it wakes.
 
 const (
-	dozeTail = 64 // raw bytes that a dozing matcher keeps
-	dozeBack = 8  // letters and digits of them that its state depends on
-	dozeGap  = 7  // most bytes between two of those
-	wakeFor  = 16 // bytes that are read before it may doze again
+	dozeTail = 128 // raw bytes that a dozing matcher keeps
+	dozeBack = 8   // letters and digits of them that its state depends on
+	dozeGap  = 31  // most bytes between two of those
+	wakeFor  = 16  // bytes that are read before it may doze again
 )
 
 // doze is the state of a matcher that dozes, and the text's last raw bytes, which it
@@ -187,15 +187,33 @@ func (m *Matcher) holdDozing() int64 {
 	if i < 0 {
 		return at
 	}
-	start := i
-	if m.ix.hasLead {
-		for start > 0 && !isAlnum[d.buf[start-1]] {
-			start--
-		}
-	} else if i > 0 && leads(d.buf[i-1]) {
+	start := at + int64(i)
+	if i > 0 && leads(d.buf[i-1]) {
 		start--
 	}
-	return at + int64(start)
+	if m.ix.hasLead {
+		var g gap
+		for j := d.before(i); j < i; j++ {
+			if b := d.buf[j]; canon.IsSpace(b) {
+				g.space(at + int64(j))
+			} else {
+				g.push(at+int64(j), b == '.')
+			}
+		}
+		if g.n > 0 {
+			start = min(start, g.back[g.n-1])
+		}
+	}
+	return start
+}
+
+// before returns where what stands between the letter or digit at i and the one
+// before begins.
+func (d *doze) before(i int) int {
+	for i > 0 && !isAlnum[d.buf[i-1]] {
+		i--
+	}
+	return i
 }
 
 // memo remembers the tags of prefixes: text has the same ones again and again, and

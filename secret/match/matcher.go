@@ -144,7 +144,7 @@ func (m *Matcher) write(hits []Hit, in []canon.Unit) []Hit {
 			}
 		case m.ix.hasLead:
 			for a := range m.alpha {
-				m.alpha[a].gap.space(u)
+				m.alpha[a].gap.space(u.Start)
 			}
 		}
 	}
@@ -228,13 +228,7 @@ func (s *alphaState) skip(hits []Hit, u *canon.Unit, lead bool) []Hit {
 	}
 	dot := u.B == '.'
 	if lead {
-		copy(s.gap.back[1:], s.gap.back[:])
-		s.gap.back[0] = u.Start
-		s.gap.n = min(s.gap.n+1, maxGap)
-		s.gap.dots <<= 1
-		if dot {
-			s.gap.dots |= 1
-		}
+		s.gap.push(u.Start, dot)
 	}
 	if s.tail.soft {
 		if s.tail.left > 0 && inside(u.B) && u.Start == s.tail.hit.End {

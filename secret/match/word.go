@@ -87,9 +87,20 @@ type gap struct {
 const maxGap = 10
 
 // space notes a space that may stand for a character left out.
-func (g *gap) space(u *canon.Unit) {
+func (g *gap) space(at int64) {
 	if g.n == 0 {
-		g.n, g.dots, g.back[0] = 1, 0, u.Start
+		g.n, g.dots, g.back[0] = 1, 0, at
+	}
+}
+
+// push notes a character that is left out.
+func (g *gap) push(at int64, dot bool) {
+	copy(g.back[1:], g.back[:])
+	g.back[0] = at
+	g.n = min(g.n+1, maxGap)
+	g.dots <<= 1
+	if dot {
+		g.dots |= 1
 	}
 }
 
