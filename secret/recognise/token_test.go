@@ -228,3 +228,30 @@ func TestGateHolds(t *testing.T) {
 		}
 	}
 }
+
+// What matches inside the reported part of a long token is of that token: it is not
+// followed once more.
+func TestLongTokens(t *testing.T) {
+	set, err := New([]Rule{{ID: "k", Regex: `(key-[a-z0-9-]{8})`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := set.NewScanner()
+	for range 20000 {
+		s.Write([]byte("key-abc123"))
+		if n := len(s.tokens); n > 2 {
+			t.Fatalf("%d tokens are under way in one, after %d bytes", n, s.pos)
+		}
+	}
+	s.Close()
+	end := int64(0)
+	for _, m := range s.Take(nil) {
+		if m.Start > end {
+			t.Fatalf("nothing reports [%d, %d)", end, m.Start)
+		}
+		end = max(end, m.End)
+	}
+	if end != s.pos {
+		t.Errorf("the token is reported up to %d of %d", end, s.pos)
+	}
+}
