@@ -231,6 +231,8 @@ func usual(name, value string) bool {
 		return value == "text/event-stream" || value == "text/event-stream; charset=utf-8" || value == "application/json"
 	case "Cache-Control":
 		return value == "no-cache"
+	case "Content-Length":
+		return true // that of what goes out is Margay's own
 	}
 	return false
 }

@@ -30,8 +30,8 @@ type Options struct {
 	ThroughputOnly bool
 	// Slices are those that are measured; nil for all.
 	Slices *regexp.Regexp
-	// Profiles is a folder for profiles of Margay's processor time, one for each
-	// measurement; empty for none.
+	// Profiles is a folder for profiles of Margay's processor time and allocations, for
+	// each measurement; empty for none.
 	Profiles string
 	Progress func(string)
 }
@@ -138,7 +138,7 @@ func (g *rig) compare(ctx context.Context, slice string, l *load, parties ...*pa
 			p, w := parties[i], out[i]
 			o := order{}
 			if g.o.Profiles != "" && round == 0 && p != g.direct && p != g.plain {
-				o.Profile = filepath.Join(g.o.Profiles, fmt.Sprintf("%s-%d.pprof", slice, i))
+				o.Profile = filepath.Join(g.o.Profiles, fmt.Sprintf("%s-%d", slice, i))
 			}
 			before, err := p.tell(o)
 			if err != nil {

@@ -50,7 +50,7 @@ type role struct {
 // order is each further one.
 type order struct {
 	Lags    bool   // tell and forget how long bytes stayed
-	Profile string // write a profile of the processor's time there, until the next order
+	Profile string // write profiles there, at the next order
 }
 
 // told is the answer to an order.
@@ -88,23 +88,22 @@ func Play(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	if err := answers.Encode(base); err != nil {
 		return err
 	}
+	profiled := func() error { return nil }
 	for {
 		var o order
 		if orders.Decode(&o) != nil {
 			return nil // nobody asks any more
 		}
-		pprof.StopCPUProfile()
+		if err := profiled(); err != nil {
+			return err
+		}
+		profiled = func() error { return nil }
 		t := told{CPU: cputime.Used(), Resident: resident()}
 		if o.Lags {
 			t.Lags = p.lags.take()
 		}
 		if o.Profile != "" {
-			f, err := os.Create(o.Profile)
-			if err != nil {
-				return err
-			}
-			p.close = append(p.close, f.Close)
-			if err := pprof.StartCPUProfile(f); err != nil {
+			if profiled, err = profile(o.Profile); err != nil {
 				return err
 			}
 		}
@@ -112,6 +111,26 @@ func Play(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 			return err
 		}
 	}
+}
+
+// profile begins a profile of the processor's time, and returns what ends it and
+// writes one of what was allocated since the start, too.
+func profile(name string) (func() error, error) {
+	f, err := os.Create(name + ".cpu")
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		a, err := os.Create(name + ".allocs")
+		if err != nil {
+			return errors.Join(err, f.Close())
+		}
+		return errors.Join(pprof.Lookup("allocs").WriteTo(a, 0), a.Close(), f.Close())
+	}, nil
 }
 
 // playing is what a party has open.

@@ -75,20 +75,27 @@ func (v *Verbs) pass(ctx context.Context, verb flow.Verb, texts []flow.Text, r *
 			}
 			return
 		}
-		before := len(j.Findings)
+		if version == 0 && v.s.Bare(key) {
+			return
+		}
+		before, bare := len(j.Findings), version == 0
 		cfg := v.s.Scan(verb, t, func(f *stream.Finding, raw []byte) {
+			bare = false
 			fresh, full := v.learn(f, raw, version)
 			if learnt = fresh || learnt; full && !j.Denied {
 				j.Denied, j.Notes = true, append(j.Notes, session.TooMany)
 			}
 		})
 		out, found, whole := edit(cfg, t)
-		v.s.Acquit(v.s.Keys(), t.Text)
+		bare = !v.s.Acquit(v.s.Keys(), t.Text) && bare && whole && len(found) == 0 && string(out) == t.Text
 		j.Denied = j.Denied || !whole
 		r.Take(v.s, &j, t, out, found)
 		m := session.Mediated{Text: r.Edits[t.ID], Changed: string(out) != t.Text}
 		// Only what is settled is remembered: reports are made once, and a
 		// denial each time.
+		if bare {
+			v.s.NoteBare(key)
+		}
 		if !j.Denied && (len(j.Findings) == before || !learnt) {
 			v.s.Remember(key, m)
 		}

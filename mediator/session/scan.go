@@ -98,6 +98,27 @@ func (s *Session) State(verb flow.Verb, version int) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(version))
 }
 
+// maxBare bounds the texts that are known to have nothing.
+const maxBare = 1 << 13
+
+// Bare reports whether nothing at all was found before in a text of the same
+// caller's, in any trajectory: its headers, instructions and tools come with every
+// conversation. A key has the text and all that the result depends on, of a
+// trajectory that has discovered nothing.
+func (s *Session) Bare(key [32]byte) bool {
+	_, ok := s.bare.Get(s.bareKey(key))
+	return ok
+}
+
+// NoteBare notes that nothing at all was found in a text.
+func (s *Session) NoteBare(key [32]byte) { s.bare.Use(s.bareKey(key), struct{}{}) }
+
+// bareKey is a key of one caller's: how long a request takes tells nobody what
+// others have sent.
+func (s *Session) bareKey(key [32]byte) [32]byte {
+	return s.Keyed("margay bare v1", s.caller[:], key[:])
+}
+
 // Clean is a name as it may be shown: models and clients choose names, and may
 // put a secret there.
 func (s *Session) Clean(name string) string {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/recent"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/commit"
 	"github.com/margaydev/margay/monitor"
@@ -120,6 +121,7 @@ type Registry struct {
 		current *snapshot
 	}
 	traj    trajectories
+	bare    *recent.Map[[32]byte, struct{}] // texts in which there is nothing
 	refused *audit.Refusals
 	written struct {
 		sync.Mutex
@@ -154,7 +156,7 @@ func New(cfg Config) (*Registry, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	r := &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals()}
+	r := &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals(), bare: recent.New[[32]byte, struct{}](maxBare)}
 	r.traj.max, r.traj.byKey, r.traj.keep = cmp.Or(max(cfg.MaxTrajectories, 0), 10000), map[[32]byte]*list.Element{}, cfg.Family
 	r.traj.maxBytes = int64(cmp.Or(max(cfg.TrajectoryBytes, 0), DefaultTrajectoryBytes))
 	var err error

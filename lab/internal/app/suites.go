@@ -79,7 +79,7 @@ func suites() []suite {
 				c.Flags().Float64Var(&o.seconds, "seconds", 2, "length of each measurement")
 				c.Flags().BoolVar(&o.throughput, "throughput", false, "measure the throughput alone")
 				c.Flags().StringVar(&o.slices, "slices", "", "measure the slices that match this `pattern` alone")
-				c.Flags().StringVar(&o.profiles, "profiles", "", "write profiles of Margay's processor time to this `folder`")
+				c.Flags().StringVar(&o.profiles, "profiles", "", "write profiles of Margay's processor time and allocations to this `folder`")
 			},
 			run: runGateway,
 		},
