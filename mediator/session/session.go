@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"iter"
 	"path"
 	"slices"
@@ -412,15 +413,33 @@ func (r *Registry) Keyed(domain string, parts ...[]byte) [32]byte {
 
 // Keyed is a keyed hash for a domain, of parts in order.
 func Keyed(k *secret.Keys, domain string, parts ...[]byte) (out [32]byte) {
-	h := hmac.New(sha256.New, k.Pseudonym[:])
-	h.Write([]byte(domain))
-	for _, p := range parts {
-		h.Write(binary.BigEndian.AppendUint32(make([]byte, 1, 5), uint32(len(p)))) //nolint:gosec // as it was first written
-		h.Write(p)
+	h, _ := hashers.Get().(*hasher)
+	if h == nil || h.key != k.Pseudonym {
+		h = &hasher{key: k.Pseudonym, Hash: hmac.New(sha256.New, k.Pseudonym[:])}
 	}
-	h.Sum(out[:0])
+	h.Reset()
+	h.buf = append(h.buf[:0], domain...)
+	for _, p := range parts {
+		h.Write(binary.BigEndian.AppendUint32(append(h.buf, 0), uint32(len(p)))) //nolint:gosec // as it was first written
+		h.Write(p)
+		h.buf = h.buf[:0]
+	}
+	h.Write(h.buf)
+	h.buf = h.Sum(h.buf[:0])
+	copy(out[:], h.buf)
+	hashers.Put(h)
 	return out
 }
+
+// hasher hashes under a key, one text after the other: most of the time a short
+// hash takes is that of its key.
+type hasher struct {
+	hash.Hash
+	key [32]byte
+	buf []byte
+}
+
+var hashers sync.Pool
 
 // Keys are the engine's keys.
 func (r *Registry) Keys() *secret.Keys { return &r.cfg.Keys }
