@@ -294,6 +294,7 @@ func (s *Server) Base() string { return "http://" + s.ln.Addr().String() }
 // Serve answers requests until ctx ends; then those under way get the grace
 // period. It returns nil after an orderly end, and is called once.
 func (s *Server) Serve(ctx context.Context) error {
+	defer roomy()()
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(httpedge.Steady(s.ln)) }()
 	answering, stop := context.WithCancel(context.WithoutCancel(ctx))
