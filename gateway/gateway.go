@@ -117,7 +117,6 @@ func New(cfg Config) (*Gateway, error) {
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
 		Transport:      cfg.Transport,
-		FlushInterval:  -1,
 		BufferPool:     &buffers{},
 		ModifyResponse: g.answered,
 		ErrorHandler:   g.failed,
@@ -131,13 +130,14 @@ func (g *Gateway) Close() {
 	(&http.Client{Transport: g.cfg.Transport}).CloseIdleConnections()
 }
 
+// buffers are for bodies that are forwarded unseen. A mediated one writes itself.
 type buffers struct{ pool sync.Pool }
 
 func (b *buffers) Get() []byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return *p
 	}
-	return make([]byte, burst)
+	return make([]byte, 4<<10)
 }
 
 func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
@@ -209,6 +209,7 @@ type call struct {
 	caller  string // the credential that it came with
 	session *mediator.Session
 	body    []byte // what was decided; nil for none
+	to      *final // the client
 
 	model string // asked for
 	turn  *mediator.Turn

@@ -81,7 +81,7 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 	}
 	resp.ContentLength = int64(out.Len())
 	resp.Header.Set("Content-Length", strconv.Itoa(out.Len()))
-	return outlet.Whole(out), nil
+	return outlet.Whole(c.to, out), nil
 }
 
 // listsErrors reports whether a body is a list of errors and nothing else. That is
@@ -248,7 +248,8 @@ func (g *Gateway) trailer(ctx context.Context, c *call, resp *http.Response) {
 // final is the client's side of a mediated response. The upstream's
 // informational responses are not passed on: nobody looks at them.
 type final struct {
-	http.ResponseWriter
+	*outlet.Client
+
 	trajectory string
 }
 
@@ -260,9 +261,6 @@ func (f *final) WriteHeader(status int) {
 	f.Header().Set("Margay-Trajectory", f.trajectory)
 	f.ResponseWriter.WriteHeader(status)
 }
-
-// Unwrap lets http.ResponseController find the writer below.
-func (f *final) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 // plain mediates an answer that is one text, such as a proxy's error page.
 func (g *Gateway) plain(ctx context.Context, c *call, body []byte) (*cut.Released, error) {

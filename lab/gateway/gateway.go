@@ -395,7 +395,11 @@ func (g *rig) memory(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m, err := memory(ctx, p, g.o.Streams)
+		file := ""
+		if g.o.Profiles != "" && r.Name == "serve" {
+			file = filepath.Join(g.o.Profiles, slice)
+		}
+		m, err := memory(ctx, p, g.o.Streams, file)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

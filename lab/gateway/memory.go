@@ -58,8 +58,8 @@ func editor(seed uint64) (allocs, ns float64, err error) {
 }
 
 // memory holds n streams of a party open in their middle, and returns the MiB
-// that its process takes then.
-func memory(ctx context.Context, p *party, n int) (float64, error) {
+// that its process takes then. Profile, unless empty, is where profiles of that go.
+func memory(ctx context.Context, p *party, n int, profile string) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := client(n)
@@ -101,7 +101,10 @@ func memory(ctx context.Context, p *party, n int) (float64, error) {
 		}
 	}
 	time.Sleep(time.Second) // for the rest
-	t, err := p.tell(order{})
+	t, err := p.tell(order{Profile: profile})
+	if err == nil {
+		_, err = p.tell(order{})
+	}
 	cancel()
 	wg.Wait()
 	if failed == nil {
