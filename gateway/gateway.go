@@ -17,7 +17,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -117,7 +116,7 @@ func New(cfg Config) (*Gateway, error) {
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
 		Transport:      cfg.Transport,
-		BufferPool:     &buffers{},
+		BufferPool:     buffers{},
 		ModifyResponse: g.answered,
 		ErrorHandler:   g.failed,
 		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
@@ -131,16 +130,11 @@ func (g *Gateway) Close() {
 }
 
 // buffers are for bodies that are forwarded unseen. A mediated one writes itself.
-type buffers struct{ pool sync.Pool }
+type buffers struct{}
 
-func (b *buffers) Get() []byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return *p
-	}
-	return make([]byte, 4<<10)
-}
+func (buffers) Get() []byte { return make([]byte, 4<<10) }
 
-func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+func (buffers) Put([]byte) {}
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

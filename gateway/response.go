@@ -43,6 +43,7 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 	if len(c.owes) > 0 && resp.StatusCode < 300 {
 		c.settled()
 	}
+	resp.Header.Del("Content-Length") // that of what goes out is Margay's own
 	for _, h := range []http.Header{resp.Header, resp.Trailer} {
 		if err := g.scrub(resp.Request.Context(), c, h); err != nil {
 			return nil, err
@@ -107,7 +108,6 @@ func listsErrors(body []byte) bool {
 // events mediates a stream, and labels it as one.
 func (g *Gateway) events(c *call, resp *http.Response, body io.ReadCloser) *outlet.Body {
 	httpedge.Events.Label(resp.Header)
-	resp.Header.Del("Content-Length")
 	resp.ContentLength = -1
 	return newEvents(g, c, resp, body)
 }
@@ -231,8 +231,6 @@ func usual(name, value string) bool {
 		return value == "text/event-stream" || value == "text/event-stream; charset=utf-8" || value == "application/json"
 	case "Cache-Control":
 		return value == "no-cache"
-	case "Content-Length":
-		return true // that of what goes out is Margay's own
 	}
 	return false
 }

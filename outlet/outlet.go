@@ -52,11 +52,10 @@ func (c *Client) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 // client when it is first read, and nothing of it is read: a reverse proxy that
 // copied it would need a buffer for each stream, and copy every byte twice more.
 type Body struct {
-	to     http.ResponseWriter
-	next   func(out *cut.Released, room int) error
-	close  func() error
-	out    *cut.Released
-	stream bool
+	to    http.ResponseWriter
+	whole *cut.Released // nil for a stream
+	next  func(out *cut.Released, room int) error
+	close func() error
 }
 
 // burst is about how many bytes are gathered before they are written.
@@ -69,42 +68,35 @@ var buffers = sync.Pool{New: func() any { return &cut.Released{} }}
 // at the end. Next appends at least one byte, about as many as there is room for.
 // What it appends is flushed.
 func Stream(to http.ResponseWriter, next func(out *cut.Released, room int) error, close func() error) *Body {
-	return &Body{to: to, next: next, close: close, out: buffers.Get().(*cut.Released), stream: true}
+	return &Body{to: to, next: next, close: close}
 }
 
 // Whole returns a body of what was released.
 func Whole(to http.ResponseWriter, out *cut.Released) *Body {
-	return &Body{to: to, next: func(*cut.Released, int) error { return io.EOF }, close: func() error { return nil }, out: out}
+	return &Body{to: to, whole: out, close: func() error { return nil }}
 }
 
 // Read implements io.Reader. It returns when all is written, and no bytes. A client
 // that has disconnected is no error of the upstream's: it is told as such.
 func (b *Body) Read([]byte) (int, error) {
+	if b.whole != nil {
+		if _, err := b.whole.WriteTo(b.to); err != nil {
+			return 0, context.Canceled
+		}
+		return 0, io.EOF
+	}
+	out := buffers.Get().(*cut.Released)
+	defer buffers.Put(out)
+	defer out.Reset()
 	for {
-		if b.out.Len() == 0 {
-			if err := b.next(b.out, burst); err != nil && b.out.Len() == 0 {
-				return 0, err
-			}
+		if err := b.next(out, burst); err != nil && out.Len() == 0 {
+			return 0, err
 		}
-		var err error
-		if b.stream {
-			err = Send(b.to, b.out)
-		} else {
-			_, err = b.out.WriteTo(b.to)
-		}
-		if err != nil {
+		if Send(b.to, out) != nil {
 			return 0, context.Canceled
 		}
 	}
 }
 
 // Close implements io.Closer. Nothing is read after it.
-func (b *Body) Close() error {
-	if b.stream {
-		b.stream = false
-		b.out.Reset()
-		buffers.Put(b.out)
-		b.out = &cut.Released{}
-	}
-	return b.close()
-}
+func (b *Body) Close() error { return b.close() }

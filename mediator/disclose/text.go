@@ -75,7 +75,7 @@ func (v *Verbs) pass(ctx context.Context, verb flow.Verb, texts []flow.Text, r *
 			}
 			return
 		}
-		if version == 0 && v.s.Bare(key) {
+		if _, ok := v.s.Bare.Get(key); ok && version == 0 {
 			return
 		}
 		before, bare := len(j.Findings), version == 0
@@ -94,7 +94,7 @@ func (v *Verbs) pass(ctx context.Context, verb flow.Verb, texts []flow.Text, r *
 		// Only what is settled is remembered: reports are made once, and a
 		// denial each time.
 		if bare {
-			v.s.NoteBare(key)
+			v.s.Bare.Use(key, struct{}{})
 		}
 		if !j.Denied && (len(j.Findings) == before || !learnt) {
 			v.s.Remember(key, m)

@@ -89,34 +89,14 @@ func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func(
 }
 
 // State is what, besides its content, the result for a text depends on: the
-// verb, the policy, and the version of what was discovered.
+// verb, the policy, and the version of what was discovered. It is one caller's: how
+// long a request takes tells nobody what others have sent.
 func (s *Session) State(verb flow.Verb, version int) []byte {
 	b := []byte(fmt.Sprintf("%s|%s|%s|%v|%v|%v|", verb, s.Sink.Name, s.Sink.Trust, s.Policy.Prompt, s.Policy.Generate, s.cfg.Observe))
-	b = binary.BigEndian.AppendUint64(b, s.snap.epoch)
+	b = binary.BigEndian.AppendUint64(append(b, s.caller[:]...), s.snap.epoch)
 	// Of one epoch's allowances fewer and fewer count as they expire.
 	b = binary.BigEndian.AppendUint64(b, uint64(s.snap.live(s.Now)))
 	return binary.BigEndian.AppendUint64(b, uint64(version))
-}
-
-// maxBare bounds the texts that are known to have nothing.
-const maxBare = 1 << 13
-
-// Bare reports whether nothing at all was found before in a text of the same
-// caller's, in any trajectory: its headers, instructions and tools come with every
-// conversation. A key has the text and all that the result depends on, of a
-// trajectory that has discovered nothing.
-func (s *Session) Bare(key [32]byte) bool {
-	_, ok := s.bare.Get(s.bareKey(key))
-	return ok
-}
-
-// NoteBare notes that nothing at all was found in a text.
-func (s *Session) NoteBare(key [32]byte) { s.bare.Use(s.bareKey(key), struct{}{}) }
-
-// bareKey is a key of one caller's: how long a request takes tells nobody what
-// others have sent.
-func (s *Session) bareKey(key [32]byte) [32]byte {
-	return s.Keyed("margay bare v1", s.caller[:], key[:])
 }
 
 // Clean is a name as it may be shown: models and clients choose names, and may

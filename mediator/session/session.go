@@ -17,7 +17,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"iter"
 	"path"
 	"slices"
@@ -121,8 +120,11 @@ type Registry struct {
 		sync.Mutex
 		current *snapshot
 	}
-	traj    trajectories
-	bare    *recent.Map[[32]byte, struct{}] // texts in which there is nothing
+	traj trajectories
+	// Bare are texts in which nothing at all was found, in a trajectory that had
+	// discovered nothing: headers, instructions and tools come with every
+	// conversation. Keys have the text and the State.
+	Bare    *recent.Map[[32]byte, struct{}]
 	refused *audit.Refusals
 	written struct {
 		sync.Mutex
@@ -150,17 +152,16 @@ func (s *snapshot) live(now time.Time) int {
 }
 
 // New returns a registry.
-func New(cfg Config) (*Registry, error) {
-	if cfg.Store == nil {
+func New(cfg Config) (r *Registry, err error) {
+	switch {
+	case cfg.Store == nil:
 		return nil, errors.New("no store")
-	}
-	if cfg.Now == nil {
+	case cfg.Now == nil:
 		cfg.Now = time.Now
 	}
-	r := &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals(), bare: recent.New[[32]byte, struct{}](maxBare)}
+	r = &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals(), Bare: recent.New[[32]byte, struct{}](1 << 13)}
 	r.traj.max, r.traj.byKey, r.traj.keep = cmp.Or(max(cfg.MaxTrajectories, 0), 10000), map[[32]byte]*list.Element{}, cfg.Family
 	r.traj.maxBytes = int64(cmp.Or(max(cfg.TrajectoryBytes, 0), DefaultTrajectoryBytes))
-	var err error
 	r.ephemeral, err = secret.NewIndex(&r.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
 	return r, err
 }
@@ -412,34 +413,15 @@ func (r *Registry) Keyed(domain string, parts ...[]byte) [32]byte {
 }
 
 // Keyed is a keyed hash for a domain, of parts in order.
-func Keyed(k *secret.Keys, domain string, parts ...[]byte) (out [32]byte) {
-	h, _ := hashers.Get().(*hasher)
-	if h == nil || h.key != k.Pseudonym {
-		h = &hasher{key: k.Pseudonym, Hash: hmac.New(sha256.New, k.Pseudonym[:])}
-	}
-	h.Reset()
-	h.buf = append(h.buf[:0], domain...)
+func Keyed(k *secret.Keys, domain string, parts ...[]byte) [32]byte {
+	h := hmac.New(sha256.New, k.Pseudonym[:])
+	h.Write([]byte(domain))
 	for _, p := range parts {
-		h.Write(binary.BigEndian.AppendUint32(append(h.buf, 0), uint32(len(p)))) //nolint:gosec // as it was first written
+		h.Write(binary.BigEndian.AppendUint32(make([]byte, 1, 5), uint32(len(p)))) //nolint:gosec // as it was first written
 		h.Write(p)
-		h.buf = h.buf[:0]
 	}
-	h.Write(h.buf)
-	h.buf = h.Sum(h.buf[:0])
-	copy(out[:], h.buf)
-	hashers.Put(h)
-	return out
+	return [32]byte(h.Sum(nil))
 }
-
-// hasher hashes under a key, one text after the other: most of the time a short
-// hash takes is that of its key.
-type hasher struct {
-	hash.Hash
-	key [32]byte
-	buf []byte
-}
-
-var hashers sync.Pool
 
 // Keys are the engine's keys.
 func (r *Registry) Keys() *secret.Keys { return &r.cfg.Keys }

@@ -27,10 +27,9 @@ const (
 		events = events + excluded.events, answers = answers + excluded.answers, findings = findings + excluded.findings,
 		denied = denied + excluded.denied, asked = asked + excluded.asked, edited = edited + excluded.edited,
 		sink = CASE excluded.sink WHEN '' THEN sink ELSE excluded.sink END`
-	dropTally = "DELETE FROM tallies WHERE minute < ?"
-	addTally  = "INSERT INTO tallies (minute, verb, outcome, n) VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
-	addHit    = "INSERT INTO hits (fingerprint, n, last, seq) VALUES (?,1,?,?) ON CONFLICT DO UPDATE SET n = n + 1, last = excluded.last, seq = excluded.seq"
-	addMeta   = "UPDATE meta SET value = value + ? WHERE key = ? RETURNING value"
+	addTally = "INSERT INTO tallies (minute, verb, outcome, n) VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
+	addHit   = "INSERT INTO hits (fingerprint, n, last, seq) VALUES (?,1,?,?) ON CONFLICT DO UPDATE SET n = n + 1, last = excluded.last, seq = excluded.seq"
+	addMeta  = "UPDATE meta SET value = value + ? WHERE key = ? RETURNING value"
 )
 
 var _ audit.Events = (*Store)(nil)
@@ -119,7 +118,7 @@ func (t *tx) summarise(rows []eventRow) {
 		t.exec(addTally, minute, string(tally.Verb), string(tally.Outcome), n)
 	}
 	if latest > 0 {
-		t.exec(dropTally, latest-audit.TallyDays*24*60)
+		t.exec("DELETE FROM tallies WHERE minute < ?", latest-audit.TallyDays*24*60)
 	}
 }
 
