@@ -334,9 +334,7 @@ func (r *Registry) Open(ctx context.Context, q *Request) (*Session, error) {
 	s.Trace = audit.Tracer{
 		Trace: r.cfg.Trace, Trajectory: s.ID, Sink: q.Sink.Name, Now: r.cfg.Now, Scrub: s.scrubbed, Monitor: r.cfg.Monitor, Vocabulary: s.Policy.Vocabulary,
 	}
-	if q.Watch != nil {
-		s.Watch = *q.Watch
-	}
+	s.Watch = *cmp.Or(q.Watch, &Watch{})
 	if n := len(q.Roles); n > 0 {
 		s.tool = q.Roles[n-1] == flow.RoleTool
 	}
