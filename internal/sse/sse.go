@@ -113,7 +113,7 @@ func (r *Reader) read() {
 	r.joined = r.joined[:0]
 	switch {
 	case r.from == r.to:
-		if r.from, r.to = 0, 0; r.got < firstRead/2 && len(r.buf) > firstRead {
+		if r.from, r.to = 0, 0; r.got < len(r.buf)/4 && len(r.buf) > firstRead {
 			r.buf = make([]byte, firstRead) // a burst is over; who waits needs no more
 		}
 	case r.from > 0:
