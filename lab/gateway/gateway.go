@@ -42,9 +42,8 @@ type rig struct {
 	length time.Duration // of a turn
 	out    *results.Result
 
-	direct, plain  *party
-	margay, unkept *party // margay serve, and that without the console's events
-	all            []*party
+	direct, plain, margay *party
+	all                   []*party
 }
 
 // Run measures.
@@ -72,9 +71,6 @@ func Run(ctx context.Context, o Options) (_ *results.Result, err error) {
 		return nil, err
 	}
 	if g.margay, err = g.start(ctx, "margay", &role{Name: "serve"}); err != nil {
-		return nil, err
-	}
-	if g.unkept, err = g.start(ctx, "margay", &role{Name: "serve", Unkept: true}); err != nil {
 		return nil, err
 	}
 	steps := []func(context.Context) error{g.throughput}
@@ -286,27 +282,24 @@ const (
 // events compares the processor time with events kept for the console to that
 // without, with and without the risk model.
 func (g *rig) events(ctx context.Context) error {
-	judged, err := g.start(ctx, "margay", &role{Name: "serve", Judged: true})
-	if err != nil {
-		return err
-	}
-	blind, err := g.start(ctx, "margay", &role{Name: "serve", Judged: true, Unkept: true})
-	if err != nil {
-		return err
-	}
-	for _, k := range []struct {
-		slice        string
-		kept, unkept *party
-	}{{"events=kept,risk=off", g.margay, g.unkept}, {"events=kept,risk=report", judged, blind}} {
-		l := &load{of: chat, query: "n=300&bulk=1", n: 8}
-		w, err := g.compare(ctx, k.slice, l, k.kept, k.unkept)
+	for slice, judged := range map[string]bool{"events=kept,risk=off": false, "events=kept,risk=report": true} {
+		// Both are new: what they did before would count.
+		kept, err := g.start(ctx, "margay", &role{Name: "serve", Judged: judged})
+		if err != nil {
+			return err
+		}
+		unkept, err := g.start(ctx, "margay", &role{Name: "serve", Judged: judged, Unkept: true})
+		if err != nil {
+			return err
+		}
+		w, err := g.compare(ctx, slice, &load{of: chat, query: "n=300&bulk=1", n: 8}, kept, unkept)
 		if err != nil {
 			return err
 		}
 		if w == nil {
 			continue
 		}
-		row := g.row(k.kept, k.slice, map[string]float64{"cpu_us_per_token": median(w[0].cpu), "cpu_us_per_token_unkept": median(w[1].cpu)})
+		row := g.row(kept, slice, map[string]float64{"cpu_us_per_token": median(w[0].cpu), "cpu_us_per_token_unkept": median(w[1].cpu)})
 		ratio(row, "cpu_ratio_to_unkept", of(w[0].cpu, w[1].cpu))
 		ratio(row, "throughput_ratio_to_unkept", of(w[0].speed, w[1].speed))
 	}
