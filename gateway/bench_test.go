@@ -3,8 +3,10 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/session"
+	"github.com/margaydev/margay/outlet"
 	"github.com/margaydev/margay/secret/recognise"
 	"github.com/margaydev/margay/store/memory"
 )
@@ -96,19 +99,16 @@ func BenchmarkEvents(b *testing.B) {
 				b.Fatal(err)
 			}
 			turn := s.Prompt(context.Background(), &mediator.Prompt{})
-			buf := make([]byte, burst)
+			w := httptest.NewRecorder()
+			to := &final{Client: outlet.To(w)}
 			b.ReportAllocs()
 			for b.Loop() {
-				body := newEvents(g, &call{g: g, api: api, session: s, turn: turn}, &http.Response{Request: req}, &pieces{raw.Bytes(), 4 << 10, in.alone})
-				n := 0
-				for {
-					k, err := body.Read(buf)
-					n += k
-					if err != nil {
-						break
-					}
+				w.Body.Reset()
+				body := newEvents(g, &call{g: g, api: api, session: s, turn: turn, to: to}, &http.Response{Request: req}, &pieces{raw.Bytes(), 4 << 10, in.alone})
+				if _, err := body.Read(nil); !errors.Is(err, io.EOF) {
+					b.Fatal(err)
 				}
-				if n != raw.Len() {
+				if n := w.Body.Len(); n != raw.Len() {
 					b.Fatalf("%d bytes, want %d", n, raw.Len())
 				}
 				_ = body.Close()

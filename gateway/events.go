@@ -18,13 +18,9 @@ import (
 	"github.com/margaydev/margay/wire"
 )
 
-// burst is how many bytes are gathered from events that have arrived already
-// before they are handed on, and together how many are decided in one go: more
-// would make that no cheaper, only larger.
-const (
-	burst    = 32 << 10
-	together = 4 << 10
-)
+// together is how many bytes of events that have arrived already are decided in
+// one go: more would make that no cheaper, only larger.
+const together = 4 << 10
 
 // events is a mediated stream. Events that have arrived together are decided
 // together and go out together.
@@ -75,7 +71,7 @@ func newEvents(g *Gateway, c *call, resp *http.Response, body io.ReadCloser) *ou
 	e.open(body)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
-	return outlet.Stream(e.more, e.close)
+	return outlet.Stream(c.to, e.more, e.close)
 }
 
 // open begins to read a stream.

@@ -17,7 +17,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -117,8 +116,7 @@ func New(cfg Config) (*Gateway, error) {
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
 		Transport:      cfg.Transport,
-		FlushInterval:  -1,
-		BufferPool:     &buffers{},
+		BufferPool:     buffers{},
 		ModifyResponse: g.answered,
 		ErrorHandler:   g.failed,
 		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
@@ -131,16 +129,12 @@ func (g *Gateway) Close() {
 	(&http.Client{Transport: g.cfg.Transport}).CloseIdleConnections()
 }
 
-type buffers struct{ pool sync.Pool }
+// buffers are for bodies that are forwarded unseen. A mediated one writes itself.
+type buffers struct{}
 
-func (b *buffers) Get() []byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return *p
-	}
-	return make([]byte, burst)
-}
+func (buffers) Get() []byte { return make([]byte, 4<<10) }
 
-func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+func (buffers) Put([]byte) {}
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -209,6 +203,7 @@ type call struct {
 	caller  string // the credential that it came with
 	session *mediator.Session
 	body    []byte // what was decided; nil for none
+	to      *final // the client
 
 	model string // asked for
 	turn  *mediator.Turn

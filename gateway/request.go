@@ -19,6 +19,7 @@ import (
 	"github.com/margaydev/margay/internal/strictjson"
 	"github.com/margaydev/margay/mediator"
 	"github.com/margaydev/margay/mediator/audit"
+	"github.com/margaydev/margay/outlet"
 	"github.com/margaydev/margay/wire"
 )
 
@@ -68,7 +69,8 @@ func (g *Gateway) mediate(w http.ResponseWriter, r *http.Request, path string, r
 			g.ask(c, req)
 		}
 	}
-	g.forward(&final{w, string(res.Decision.Trajectory)}, r, c)
+	c.to = &final{outlet.To(w), string(res.Decision.Trajectory)}
+	g.forward(c.to, r, c)
 	return nil
 }
 

@@ -43,6 +43,7 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 	if len(c.owes) > 0 && resp.StatusCode < 300 {
 		c.settled()
 	}
+	resp.Header.Del("Content-Length") // that of what goes out is Margay's own
 	for _, h := range []http.Header{resp.Header, resp.Trailer} {
 		if err := g.scrub(resp.Request.Context(), c, h); err != nil {
 			return nil, err
@@ -81,7 +82,7 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 	}
 	resp.ContentLength = int64(out.Len())
 	resp.Header.Set("Content-Length", strconv.Itoa(out.Len()))
-	return outlet.Whole(out), nil
+	return outlet.Whole(c.to, out), nil
 }
 
 // listsErrors reports whether a body is a list of errors and nothing else. That is
@@ -107,7 +108,6 @@ func listsErrors(body []byte) bool {
 // events mediates a stream, and labels it as one.
 func (g *Gateway) events(c *call, resp *http.Response, body io.ReadCloser) *outlet.Body {
 	httpedge.Events.Label(resp.Header)
-	resp.Header.Del("Content-Length")
 	resp.ContentLength = -1
 	return newEvents(g, c, resp, body)
 }
@@ -246,7 +246,8 @@ func (g *Gateway) trailer(ctx context.Context, c *call, resp *http.Response) {
 // final is the client's side of a mediated response. The upstream's
 // informational responses are not passed on: nobody looks at them.
 type final struct {
-	http.ResponseWriter
+	*outlet.Client
+
 	trajectory string
 }
 
@@ -258,9 +259,6 @@ func (f *final) WriteHeader(status int) {
 	f.Header().Set("Margay-Trajectory", f.trajectory)
 	f.ResponseWriter.WriteHeader(status)
 }
-
-// Unwrap lets http.ResponseController find the writer below.
-func (f *final) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 // plain mediates an answer that is one text, such as a proxy's error page.
 func (g *Gateway) plain(ctx context.Context, c *call, body []byte) (*cut.Released, error) {

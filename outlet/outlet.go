@@ -4,6 +4,7 @@
 package outlet
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync"
@@ -19,46 +20,83 @@ func Send(w http.ResponseWriter, out *cut.Released) error {
 	return http.NewResponseController(w).Flush()
 }
 
-// Body is the body of a response, of released bytes alone.
+// Client is the client's side of a response. A reverse proxy flushes the header by
+// itself, at any time, so that writes and flushes take turns.
+type Client struct {
+	http.ResponseWriter
+
+	mu sync.Mutex
+}
+
+// To is the client's side of a response.
+func To(w http.ResponseWriter) *Client { return &Client{ResponseWriter: w} }
+
+// Write implements io.Writer.
+func (c *Client) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ResponseWriter.Write(p)
+}
+
+// FlushError is what http.ResponseController calls.
+func (c *Client) FlushError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return http.NewResponseController(c.ResponseWriter).Flush()
+}
+
+// Unwrap lets http.ResponseController find the writer below.
+func (c *Client) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Body is the body of a response, of released bytes alone. It writes itself to the
+// client when it is first read, and nothing of it is read: a reverse proxy that
+// copied it would need a buffer for each stream, and copy every byte twice more.
 type Body struct {
+	to    http.ResponseWriter
+	whole *cut.Released // nil for a stream
 	next  func(out *cut.Released, room int) error
 	close func() error
-	out   *cut.Released
-	lent  bool // out goes back to the pool
 }
+
+// burst is about how many bytes are gathered before they are written.
+const burst = 32 << 10
 
 // buffers are the memory that a stream leaves to the next one.
 var buffers = sync.Pool{New: func() any { return &cut.Released{} }}
 
-// Stream returns a body that asks next for more each time it was read. Next
-// appends at least one byte, about as many as there is room for, or returns an
-// error: io.EOF at the end.
-func Stream(next func(out *cut.Released, room int) error, close func() error) *Body {
-	return &Body{next: next, close: close, out: buffers.Get().(*cut.Released), lent: true}
+// Stream returns a body that asks next for more until it returns an error: io.EOF
+// at the end. Next appends at least one byte, about as many as there is room for.
+// What it appends is flushed.
+func Stream(to http.ResponseWriter, next func(out *cut.Released, room int) error, close func() error) *Body {
+	return &Body{to: to, next: next, close: close}
 }
 
 // Whole returns a body of what was released.
-func Whole(out *cut.Released) *Body {
-	return &Body{next: func(*cut.Released, int) error { return io.EOF }, close: func() error { return nil }, out: out}
+func Whole(to http.ResponseWriter, out *cut.Released) *Body {
+	return &Body{to: to, whole: out, close: func() error { return nil }}
 }
 
-// Read implements io.Reader.
-func (b *Body) Read(p []byte) (int, error) {
-	if b.out.Len() == 0 {
-		if err := b.next(b.out, len(p)); err != nil && b.out.Len() == 0 {
+// Read implements io.Reader. It returns when all is written, and no bytes. A client
+// that has disconnected is no error of the upstream's: it is told as such.
+func (b *Body) Read([]byte) (int, error) {
+	if b.whole != nil {
+		if _, err := b.whole.WriteTo(b.to); err != nil {
+			return 0, context.Canceled
+		}
+		return 0, io.EOF
+	}
+	out := buffers.Get().(*cut.Released)
+	defer buffers.Put(out)
+	defer out.Reset()
+	for {
+		if err := b.next(out, burst); err != nil && out.Len() == 0 {
 			return 0, err
 		}
+		if Send(b.to, out) != nil {
+			return 0, context.Canceled
+		}
 	}
-	return b.out.Read(p)
 }
 
 // Close implements io.Closer. Nothing is read after it.
-func (b *Body) Close() error {
-	if b.lent {
-		b.lent = false
-		b.out.Reset()
-		buffers.Put(b.out)
-		b.out = &cut.Released{}
-	}
-	return b.close()
-}
+func (b *Body) Close() error { return b.close() }

@@ -69,12 +69,13 @@ var decoded = []string{
 // carried lists the functions that may hand a writer to a package outside, which
 // writes what they set up.
 var carried = []string{
-	"gateway.Gateway.forward", // a reverse proxy, which writes the body that answered sets
-	"outlet.Send",             // a flush
+	"gateway.Gateway.forward",  // a reverse proxy, which writes the body that answered sets
+	"outlet.Client.FlushError", // a flush
+	"outlet.Send",              // a flush
 }
 
 // flushed lists the functions that flush what was written.
-var flushed = []string{"outlet.Send"}
+var flushed = []string{"outlet.Client.FlushError", "outlet.Send"}
 
 // requested lists the functions that set the body of a request to a model's API
 // or to a server, from what the mediator has let through.
@@ -381,7 +382,8 @@ func (a *analyzer) call(c *ast.CallExpr) {
 		if t == nil || !writes(t) || inMemory(t) || !writes(param(sig, i)) {
 			continue
 		}
-		to := pkg == cutPath && fun == "WriteTo" || pkg == outletPath && fun == "Send" || pkg == "net/http" && fun == "MaxBytesReader"
+		// Package outlet is looked at, too.
+		to := pkg == cutPath && fun == "WriteTo" || pkg == outletPath || pkg == "net/http" && fun == "MaxBytesReader"
 		if !to && !a.listed(carried) {
 			a.report(arg.Pos(), "a %s is handed to %s", t, types.ExprString(c.Fun))
 		}

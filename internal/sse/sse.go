@@ -40,6 +40,7 @@ type Reader struct {
 
 	buf      []byte
 	filled   bool   // the last read filled it
+	got      int    // by the last read
 	from, to int    // what is in buf and in no event yet
 	joined   []byte // data of several lines
 
@@ -54,7 +55,7 @@ type Reader struct {
 }
 
 // The buffer starts small, because most streams are slow. It grows while reads
-// fill it, and with the largest event.
+// fill it, and with the largest event, and is small again after a burst.
 const (
 	firstRead = 4 << 10
 	wideRead  = 32 << 10
@@ -112,7 +113,9 @@ func (r *Reader) read() {
 	r.joined = r.joined[:0]
 	switch {
 	case r.from == r.to:
-		r.from, r.to = 0, 0
+		if r.from, r.to = 0, 0; r.got < len(r.buf)/4 && len(r.buf) > firstRead {
+			r.buf = make([]byte, firstRead) // a burst is over; who waits needs no more
+		}
 	case r.from > 0:
 		r.to = copy(r.buf, r.buf[r.from:r.to])
 		r.from = 0
@@ -123,11 +126,10 @@ func (r *Reader) read() {
 		r.buf = grown
 	}
 	for range 100 {
-		var n int
-		n, r.err = r.r.Read(r.buf[r.to:])
-		r.to += n
+		r.got, r.err = r.r.Read(r.buf[r.to:])
+		r.to += r.got
 		r.filled = r.to == len(r.buf)
-		if n > 0 || r.err != nil {
+		if r.got > 0 || r.err != nil {
 			return
 		}
 	}

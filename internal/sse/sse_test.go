@@ -140,3 +140,23 @@ func (p *pieces) Read(dst []byte) (int, error) {
 	p.b = p.b[n:]
 	return n, nil
 }
+
+// A burst makes the buffer larger, and who waits for more does not keep it.
+func TestBufferAfterABurst(t *testing.T) {
+	burst := strings.Repeat("data: "+strings.Repeat("x", 100)+"\n\n", 200)
+	r := NewReader(io.MultiReader(strings.NewReader(burst), strings.NewReader("data: y\n\n"), strings.NewReader("data: z\n\n")), 1<<16)
+	most := 0
+	for i := range 202 {
+		ev, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := i < 200; want != (len(ev.Data) == 100) {
+			t.Fatalf("event %d is %q", i, ev.Data)
+		}
+		most = max(most, len(r.buf))
+	}
+	if most <= firstRead || len(r.buf) != firstRead {
+		t.Errorf("the buffer has %d bytes, at most %d", len(r.buf), most)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -40,11 +39,12 @@ func editor(seed uint64) (allocs, ns float64, err error) {
 		return 0, 0, err
 	}
 	e := (&stream.Config{Rules: rules, Vaults: []*match.Index{ix}, HoldURLs: true}).NewEditor()
-	toks := strings.SplitAfter(words, " ")
+	toks := tokens(seed, 20000)
 	var out []byte
 	run := func(n int) {
 		for i := range n {
-			out = e.Write(out[:0], []byte(toks[i%(len(toks)-1)]))
+			t := toks[i%len(toks)]
+			out = e.Write(out[:0], t[1:len(t)-1])
 		}
 	}
 	run(20000) // the automata grow
@@ -58,19 +58,18 @@ func editor(seed uint64) (allocs, ns float64, err error) {
 	return float64(m1.Mallocs-m0.Mallocs) / n, float64(took.Nanoseconds()) / n, nil
 }
 
-// memory holds n streams open in their middle.
-func memory(ctx context.Context, p path, n int) (map[string]float64, error) {
-	debug.FreeOSMemory()
-	before, beforeRSS := inUse(), resident()
+// memory holds n streams of a party open in their middle, and returns the MiB
+// that its process takes then. Profile, unless empty, is where profiles of that go.
+func memory(ctx context.Context, p *party, n int, profile string) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := client(n)
 	defer c.CloseIdleConnections()
 	var wg sync.WaitGroup
 	ready := make(chan error, n)
-	for range n {
+	for i := range n {
 		wg.Go(func() {
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+"/chat/completions?n=50&hold=1", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"go"}]}`))
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.base+chat.path+"?n=50&hold=1", strings.NewReader(fmt.Sprintf(chat.body, i)))
 			if err != nil {
 				ready <- err
 				return
@@ -84,7 +83,7 @@ func memory(ctx context.Context, p path, n int) (map[string]float64, error) {
 			defer resp.Body.Close()
 			buf := make([]byte, 512)
 			seen := 0
-			for seen < 45 {
+			for seen < 5 { // the last may wait for what follows
 				k, err := resp.Body.Read(buf)
 				seen += strings.Count(string(buf[:k]), "\n\n")
 				if err != nil {
@@ -102,14 +101,17 @@ func memory(ctx context.Context, p path, n int) (map[string]float64, error) {
 			failed = err
 		}
 	}
-	m := map[string]float64{}
-	if now := resident(); now > 0 {
-		m["rss_mib"] = now - beforeRSS
+	time.Sleep(time.Second) // for the rest
+	t, err := p.tell(order{Profile: profile})
+	if err == nil {
+		_, err = p.tell(order{})
 	}
-	m["memory_mib"] = inUse() - before
 	cancel()
 	wg.Wait()
-	return m, failed
+	if failed == nil {
+		failed = err
+	}
+	return t.Resident, failed
 }
 
 // resident returns the process's resident memory in MiB, 0 where the system
@@ -124,11 +126,4 @@ func resident() float64 {
 		return 0
 	}
 	return float64(pages*os.Getpagesize()) / (1 << 20)
-}
-
-func inUse() float64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
 }

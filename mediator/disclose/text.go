@@ -69,26 +69,31 @@ func (v *Verbs) pass(ctx context.Context, verb flow.Verb, texts []flow.Text, r *
 	state := v.s.State(verb, version)
 	err = each(ctx, texts, &j, func(t *flow.Text) {
 		key := v.s.Keyed("margay mediated v1", state, []byte{flag(t.Fixed) | flag(t.JSON)<<1}, []byte(t.Text))
-		if m, ok := v.s.Recall(key); ok {
-			if m.Changed {
-				r.Edits[t.ID] = m.Text
-			}
+		m, known := v.s.Recall(key)
+		if m.Changed {
+			r.Edits[t.ID] = m.Text
+		}
+		if _, bare := v.s.Bare.Get(key); known || bare && version == 0 {
 			return
 		}
-		before := len(j.Findings)
+		before, bare := len(j.Findings), version == 0
 		cfg := v.s.Scan(verb, t, func(f *stream.Finding, raw []byte) {
+			bare = false
 			fresh, full := v.learn(f, raw, version)
 			if learnt = fresh || learnt; full && !j.Denied {
 				j.Denied, j.Notes = true, append(j.Notes, session.TooMany)
 			}
 		})
 		out, found, whole := edit(cfg, t)
-		v.s.Acquit(v.s.Keys(), t.Text)
+		bare = !v.s.Acquit(v.s.Keys(), t.Text) && bare && whole && len(found) == 0 && string(out) == t.Text
 		j.Denied = j.Denied || !whole
 		r.Take(v.s, &j, t, out, found)
-		m := session.Mediated{Text: r.Edits[t.ID], Changed: string(out) != t.Text}
+		m = session.Mediated{Text: r.Edits[t.ID], Changed: string(out) != t.Text}
 		// Only what is settled is remembered: reports are made once, and a
 		// denial each time.
+		if bare {
+			v.s.Bare.Use(key, struct{}{})
+		}
 		if !j.Denied && (len(j.Findings) == before || !learnt) {
 			v.s.Remember(key, m)
 		}

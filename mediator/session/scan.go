@@ -89,10 +89,11 @@ func (s *Session) decide(verb flow.Verb, f *stream.Finding, raw []byte, at func(
 }
 
 // State is what, besides its content, the result for a text depends on: the
-// verb, the policy, and the version of what was discovered.
+// verb, the policy, and the version of what was discovered. It is one caller's: how
+// long a request takes tells nobody what others have sent.
 func (s *Session) State(verb flow.Verb, version int) []byte {
 	b := []byte(fmt.Sprintf("%s|%s|%s|%v|%v|%v|", verb, s.Sink.Name, s.Sink.Trust, s.Policy.Prompt, s.Policy.Generate, s.cfg.Observe))
-	b = binary.BigEndian.AppendUint64(b, s.snap.epoch)
+	b = binary.BigEndian.AppendUint64(append(b, s.caller[:]...), s.snap.epoch)
 	// Of one epoch's allowances fewer and fewer count as they expire.
 	b = binary.BigEndian.AppendUint64(b, uint64(s.snap.live(s.Now)))
 	return binary.BigEndian.AppendUint64(b, uint64(version))

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/flow"
+	"github.com/margaydev/margay/internal/recent"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/mediator/commit"
 	"github.com/margaydev/margay/monitor"
@@ -120,7 +121,11 @@ type Registry struct {
 		sync.Mutex
 		current *snapshot
 	}
-	traj    trajectories
+	traj trajectories
+	// Bare are texts in which nothing at all was found, in a trajectory that had
+	// discovered nothing: headers, instructions and tools come with every
+	// conversation. Keys have the text and the State.
+	Bare    *recent.Map[[32]byte, struct{}]
 	refused *audit.Refusals
 	written struct {
 		sync.Mutex
@@ -148,17 +153,16 @@ func (s *snapshot) live(now time.Time) int {
 }
 
 // New returns a registry.
-func New(cfg Config) (*Registry, error) {
-	if cfg.Store == nil {
+func New(cfg Config) (r *Registry, err error) {
+	switch {
+	case cfg.Store == nil:
 		return nil, errors.New("no store")
-	}
-	if cfg.Now == nil {
+	case cfg.Now == nil:
 		cfg.Now = time.Now
 	}
-	r := &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals()}
+	r = &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals(), Bare: recent.New[[32]byte, struct{}](1 << 13)}
 	r.traj.max, r.traj.byKey, r.traj.keep = cmp.Or(max(cfg.MaxTrajectories, 0), 10000), map[[32]byte]*list.Element{}, cfg.Family
 	r.traj.maxBytes = int64(cmp.Or(max(cfg.TrajectoryBytes, 0), DefaultTrajectoryBytes))
-	var err error
 	r.ephemeral, err = match.NewIndex(&r.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
 	return r, err
 }
@@ -331,9 +335,7 @@ func (r *Registry) Open(ctx context.Context, q *Request) (*Session, error) {
 	s.Trace = audit.Tracer{
 		Trace: r.cfg.Trace, Trajectory: s.ID, Sink: q.Sink.Name, Now: r.cfg.Now, Scrub: s.scrubbed, Monitor: r.cfg.Monitor, Vocabulary: s.Policy.Vocabulary,
 	}
-	if q.Watch != nil {
-		s.Watch = *q.Watch
-	}
+	s.Watch = *cmp.Or(q.Watch, &Watch{})
 	if n := len(q.Roles); n > 0 {
 		s.tool = q.Roles[n-1] == flow.RoleTool
 	}
@@ -410,15 +412,14 @@ func (r *Registry) Keyed(domain string, parts ...[]byte) [32]byte {
 }
 
 // Keyed is a keyed hash for a domain, of parts in order.
-func Keyed(k *secret.Keys, domain string, parts ...[]byte) (out [32]byte) {
+func Keyed(k *secret.Keys, domain string, parts ...[]byte) [32]byte {
 	h := hmac.New(sha256.New, k.Pseudonym[:])
 	h.Write([]byte(domain))
 	for _, p := range parts {
 		h.Write(binary.BigEndian.AppendUint32(make([]byte, 1, 5), uint32(len(p)))) //nolint:gosec // as it was first written
 		h.Write(p)
 	}
-	h.Sum(out[:0])
-	return out
+	return [32]byte(h.Sum(nil))
 }
 
 // Keys are the engine's keys.

@@ -92,11 +92,12 @@ func (t *Trajectory) Discovered() (*match.Index, int) {
 }
 
 // Acquit notes the values of a text that stand under the names of what is
-// public. A model that calls one of them a password has mistaken its name, and
-// that name is all that a rule of discovery goes by. What is known as a secret
-// stays one.
-func (t *Trajectory) Acquit(keys *secret.Keys, text string) {
+// public, and reports whether there are any. A model that calls one of them a
+// password has mistaken its name, and that name is all that a rule of discovery
+// goes by. What is known as a secret stays one.
+func (t *Trajectory) Acquit(keys *secret.Keys, text string) (some bool) {
 	plausible.Public([]byte(text), func(value []byte) {
+		some = true
 		fp := keys.FingerprintOf(value)
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -105,6 +106,7 @@ func (t *Trajectory) Acquit(keys *secret.Keys, text string) {
 			t.held.add(entryBytes)
 		}
 	})
+	return some
 }
 
 // acquitted reports whether a value stood under a public name, and never under

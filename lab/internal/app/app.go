@@ -40,7 +40,7 @@ func (a *app) root() *cobra.Command {
 		}
 		root.AddCommand(c)
 	}
-	root.AddCommand(a.allCommand(), a.compareCommand(), a.figuresCommand(), a.agentCommand(), a.trainCommand(), a.worldCommand(), a.rewardCommand(), demo.Command(&a.Command))
+	root.AddCommand(a.allCommand(), a.compareCommand(), a.figuresCommand(), a.agentCommand(), a.trainCommand(), a.worldCommand(), a.rewardCommand(), a.partyCommand(), demo.Command(&a.Command))
 	a.Prepare(root)
 	return root
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,8 @@ type options struct {
 	seed       uint64
 	seconds    float64
 	throughput bool
+	slices     string
+	profiles   string
 	pairs      bool // of disguises
 	data       string
 	quick      bool // small, to see that it works
@@ -76,6 +79,8 @@ func suites() []suite {
 			flags: func(c *cobra.Command, o *options) {
 				c.Flags().Float64Var(&o.seconds, "seconds", 2, "length of each measurement")
 				c.Flags().BoolVar(&o.throughput, "throughput", false, "measure the throughput alone")
+				c.Flags().StringVar(&o.slices, "slices", "", "measure the slices that match this `pattern` alone")
+				c.Flags().StringVar(&o.profiles, "profiles", "", "write profiles of Margay's processor time and allocations to this `folder`")
 			},
 			run: runGateway,
 		},
@@ -202,12 +207,25 @@ func runVectors(ctx context.Context, o *options) (*results.Result, []report.Figu
 }
 
 func runGateway(ctx context.Context, o *options) (*results.Result, []report.Figure, error) {
-	g := benchgateway.Options{Seed: o.seed, Seconds: o.seconds, ThroughputOnly: o.throughput, Progress: o.progress}
+	g := benchgateway.Options{Seed: o.seed, Seconds: o.seconds, ThroughputOnly: o.throughput, Profiles: o.profiles, Progress: o.progress}
+	if o.slices != "" {
+		var err error
+		if g.Slices, err = regexp.Compile(o.slices); err != nil {
+			return nil, nil, usage("such as wire= or ^request", "--slices: %w", err)
+		}
+	}
 	if o.quick {
-		g.Seconds, g.Streams = 0.1, 50
+		g.Seconds, g.Rounds, g.Streams = 0.1, 3, 50
 	}
 	r, err := benchgateway.Run(ctx, g)
 	return r, nil, err
+}
+
+// partyCommand is one of the processes that the suite gateway starts.
+func (a *app) partyCommand() *cobra.Command {
+	return &cobra.Command{Use: benchgateway.PartyCommand, Hidden: true, RunE: func(cmd *cobra.Command, _ []string) error {
+		return benchgateway.Play(cmd.Context(), a.In, a.Out)
+	}}
 }
 
 // change is a report.Delta for --json, which knows no NaN.
