@@ -74,10 +74,8 @@ func (r *Registry) newTrajectory(id flow.TrajectoryID, caller [32]byte) *Traject
 	t.Altered = altered.New(func(name, args string) altered.Digest {
 		return r.Keyed("margay call v1", []byte(name), []byte(Arguments(args)))
 	}, t.held.add)
-	if b := r.cfg.Labels; b != nil {
-		if r.cfg.Family != "" && id == r.cfg.Family {
-			t.Labels = &b.Family
-		}
+	if b := r.cfg.Labels; b != nil && r.cfg.Family != "" && id == r.cfg.Family {
+		t.Labels = &b.Family
 	}
 	return t
 }

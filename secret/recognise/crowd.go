@@ -40,7 +40,7 @@ func (s *Scanner) skim(p []byte) (n int) {
 	if s.set.dense == nil {
 		return 0
 	}
-	for n < len(p) && len(s.runs) == 0 && len(s.tokens) == 0 && !s.pem.on {
+	for n < len(p) && len(s.runs) == 0 && len(s.tokens) == 0 && !s.pem.On() {
 		k := 0
 		if len(s.crowds) <= 1 {
 			k = s.skimOne(p[n:])

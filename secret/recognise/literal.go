@@ -17,6 +17,9 @@ func firstBytes(d *dfa.DFA) (first [256]bool) {
 	return first
 }
 
+// armourUse marks the literal that may begin a private key.
+const armourUse = ^uint16(0)
+
 // words finds the literals, in any case.
 type words struct {
 	*ahocorasick.Automaton

@@ -6,6 +6,7 @@ import (
 
 	"github.com/margaydev/margay/internal/dfa"
 	"github.com/margaydev/margay/secret/plausible"
+	"github.com/margaydev/margay/secret/recognise/armour"
 )
 
 const (
@@ -69,7 +70,7 @@ type Scanner struct {
 	gates  []int64 // by gate: open before this offset
 	marks  *marks  // nil until there are many runs
 	tokens []token // matches whose tokens go on
-	pem    pemState
+	pem    armour.State
 	found  []Match
 	closed bool
 }
@@ -110,7 +111,7 @@ func (s *Set) Find(text []byte, opts ...Option) []Match {
 func (s *Scanner) Reset() {
 	s.win, s.base, s.pos, s.last, s.wordAt = s.win[:0], 0, 0, dfa.Nothing, 0
 	s.runs, s.crowds, s.spawn, s.tokens, s.found, s.closed = s.runs[:0], s.crowds[:0], s.spawn[:0], s.tokens[:0], s.found[:0], false
-	s.pem = pemState{}
+	s.pem = armour.State{}
 	clear(s.gates)
 }
 
@@ -120,7 +121,7 @@ func (s *Scanner) CopyTo(dst *Scanner) {
 	tokens, crowds := append(dst.tokens[:0], s.tokens...), append(dst.crowds[:0], s.crowds...)
 	marked, held := dst.marks, dst.holds
 	*dst = *s
-	dst.marks, dst.holds = marked, held // they are of a step alone
+	dst.marks, dst.holds, dst.pem.Spans = marked, held, nil // they are of a step alone
 	dst.win, dst.runs, dst.gates, dst.tokens, dst.found, dst.spawn, dst.crowds = win, runs, gates, tokens, nil, nil, crowds
 }
 
@@ -129,7 +130,7 @@ func (s *Scanner) CopyTo(dst *Scanner) {
 // both to have read the same last 512 bytes, or the same since a line's end: so many
 // bytes.
 func (s *Scanner) SameAs(o *Scanner, same int64) bool {
-	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.on || o.pem.on || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
+	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.On() || o.pem.On() || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
 		return false
 	}
 	if len(s.crowds) != len(o.crowds) {
@@ -175,7 +176,7 @@ func (s *Scanner) Hold() int64 {
 	for i := range s.tokens {
 		hold = min(hold, s.tokens[i].start)
 	}
-	return min(hold, s.pem.hold(s.pos))
+	return min(hold, s.pem.Hold(s.pos))
 }
 
 // holds returns the lesser of a hold and where a run holds from, if it does.
@@ -214,8 +215,9 @@ func (s *Scanner) step(b byte) {
 	if len(s.tokens) > 0 {
 		s.stepTokens(b)
 	}
-	if s.pem.on {
-		s.pem.step(s, b)
+	if s.pem.On() {
+		s.pem.Step(b, s.pos)
+		s.takeKeys()
 	}
 	if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
 		s.startCrowd(b)
@@ -231,6 +233,14 @@ func (s *Scanner) step(b byte) {
 	s.last = after[b]
 }
 
+// takeKeys reports what was found of a private key.
+func (s *Scanner) takeKeys() {
+	for _, k := range s.pem.Spans {
+		s.found = append(s.found, Match{Rule: s.set.pem, Start: k.Start, End: k.End, Continues: k.Continues})
+	}
+	s.pem.Spans = s.pem.Spans[:0]
+}
+
 // Close ends the text.
 func (s *Scanner) Close() {
 	if s.closed {
@@ -244,7 +254,8 @@ func (s *Scanner) Close() {
 	}
 	s.runs, s.crowds = s.runs[:0], s.crowds[:0]
 	s.closeTokens()
-	s.pem.close(s)
+	s.pem.Close(s.pos)
+	s.takeKeys()
 	s.closed = true
 }
 
@@ -470,11 +481,11 @@ func (s *Scanner) literals(uses []wordUse) {
 		if u.gate {
 			s.gates[s.set.rules[u.rule].gate] = s.pos + gateFor // and the match may begin with it
 		}
-		if u.rule == pemUse {
-			s.pem.begin(s, s.pos-int64(u.length))
+		start := s.pos - int64(u.length)
+		if u.rule == armourUse {
+			s.pem.Begin(s.win[start-s.base:s.pos-s.base], start)
 			continue
 		}
-		start := s.pos - int64(u.length)
 		before := dfa.Nothing
 		if start > 0 {
 			before = after[s.win[start-1-s.base]]

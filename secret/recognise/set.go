@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/margaydev/margay/internal/dfa"
+	"github.com/margaydev/margay/secret/recognise/armour"
 	"github.com/margaydev/margay/secret/recognise/expression"
 )
 
@@ -71,7 +72,7 @@ func newSet(rules []Rule, room int) (*Set, error) {
 		s.first = firstBytes(s.crowd)
 	}
 	if s.pem != nil {
-		uses["-----begin"] = append(uses["-----begin"], wordUse{rule: pemUse, length: 10, inside: true})
+		uses[armour.Header] = append(uses[armour.Header], wordUse{rule: armourUse, length: uint8(len(armour.Header)), inside: true})
 	}
 	total := 0
 	for lit := range uses {

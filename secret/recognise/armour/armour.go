@@ -1,9 +1,7 @@
-package recognise
+// Package armour finds private keys in PEM and PGP armour in a stream of bytes.
+package armour
 
 import "bytes"
-
-// pemUse marks the literal that may begin a private key.
-const pemUse = ^uint16(0)
 
 const (
 	maxPEMHeader  = 160 // of "-----BEGIN … PRIVATE KEY-----"
@@ -13,15 +11,18 @@ const (
 	pemSpaceAfter = 16  // a space inside the body follows at least so many characters
 )
 
-// pemState finds private keys in PEM and PGP armour, on many lines, on one
+// State finds private keys in PEM and PGP armour, on many lines, on one
 // line, or with the line ends written as \n. The key is reported from its
 // header on as soon as some of its body has been read, and then piece by
 // piece, so that nothing of it is held for long or let go; it ends with the
 // END line or with the first byte that can't belong to it.
 //
 // Only the lines as such are looked at: a header without a body, as in source
-// code that looks for keys, is not a key.
-type pemState struct {
+// code that looks for keys, is not a key. The zero value waits for a header.
+type State struct {
+	// Spans are what was found: the user takes them, and empties the list.
+	Spans []Span
+
 	on    bool
 	body  bool  // some of the body has been read and reported
 	start int64 // of the header, then of what is not yet reported
@@ -39,34 +40,53 @@ type pemState struct {
 	closes bool // words of it have been seen
 }
 
-// begin starts at "-----begin", whose first byte is at start.
-func (p *pemState) begin(s *Scanner, start int64) {
+// Span is a key, or a piece of one: the bytes [Start, End) of the text. One that
+// Continues goes on where the last one ended.
+type Span struct {
+	Start, End int64
+	Continues  bool
+}
+
+// Header is what a header begins with, in lower case.
+const Header = "-----begin"
+
+// On reports whether a header or a key is being read.
+func (p *State) On() bool { return p.on }
+
+// Begin starts with what was read of a header, whose first byte is at start.
+func (p *State) Begin(header []byte, start int64) {
 	if p.on && p.body {
 		return
 	}
-	*p = pemState{on: true, start: start}
-	p.head = copy(p.text[:], s.win[start-s.base:s.pos-s.base])
+	*p = State{Spans: p.Spans, on: true, start: start}
+	p.head = copy(p.text[:], header)
 }
 
-func (p *pemState) hold(pos int64) int64 {
+// Hold returns the offset before which text is decided, where pos bytes were read.
+func (p *State) Hold(pos int64) int64 {
 	if p.on {
 		return p.start
 	}
 	return pos
 }
 
-func (p *pemState) step(s *Scanner, b byte) {
+// Step reads the byte at pos.
+func (p *State) Step(b byte, pos int64) {
 	switch {
+	case !p.on:
 	case !p.ready:
 		p.header(b)
 	case p.ending:
-		p.endLine(s, b)
+		p.endLine(b, pos)
 	default:
-		p.bodyByte(s, b)
+		p.bodyByte(b, pos)
 	}
 }
 
-func (p *pemState) header(b byte) {
+// Close ends the text, at pos.
+func (p *State) Close(pos int64) { p.stop(pos) }
+
+func (p *State) header(b byte) {
 	if p.head == len(p.text) || b == '\n' || b == '\r' {
 		p.on = false
 		return
@@ -91,8 +111,8 @@ func isBase64(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '+' || b == '/' || b == '='
 }
 
-// bodyByte reads a byte at s.pos behind the header.
-func (p *pemState) bodyByte(s *Scanner, b byte) {
+// bodyByte reads a byte at pos behind the header.
+func (p *State) bodyByte(b byte, pos int64) {
 	if !p.body {
 		p.before++
 		if p.before > maxPEMBefore {
@@ -111,7 +131,7 @@ func (p *pemState) bodyByte(s *Scanner, b byte) {
 			p.escape = true // written twice: \\n
 			break
 		}
-		p.stop(s)
+		p.stop(pos)
 		return
 	case b == '\\':
 		p.escape = true
@@ -122,13 +142,13 @@ func (p *pemState) bodyByte(s *Scanner, b byte) {
 		p.token++
 		if !p.body && p.token >= minPEMBody {
 			p.body = true
-			p.report(s, s.pos+1, false)
+			p.report(pos+1, false)
 		}
 	case b == '-' && p.token == 0 || b == '-' && p.body:
 		p.ending, p.tail = true, 1
 	case b == ' ' || b == '\t':
 		if p.token > 0 && p.token < pemSpaceAfter && p.body {
-			p.stop(s)
+			p.stop(pos)
 			return
 		}
 		p.token = 0
@@ -136,16 +156,16 @@ func (p *pemState) bodyByte(s *Scanner, b byte) {
 		p.colon = b == ':' || p.colon
 		p.token = 0
 	default:
-		p.stop(s)
+		p.stop(pos)
 		return
 	}
-	if p.body && s.pos+1-p.start >= pemPiece {
-		p.report(s, s.pos+1, true)
+	if p.body && pos+1-p.start >= pemPiece {
+		p.report(pos+1, true)
 	}
 }
 
 // endLine reads "-----END … KEY-----" after its first dash.
-func (p *pemState) endLine(s *Scanner, b byte) {
+func (p *State) endLine(b byte, pos int64) {
 	p.tail++
 	if b == '-' {
 		p.dashes++
@@ -156,32 +176,25 @@ func (p *pemState) endLine(s *Scanner, b byte) {
 	switch {
 	case p.closes && p.dashes == 5:
 		if p.body {
-			p.report(s, s.pos+1, true)
+			p.report(pos+1, true)
 		}
 		p.on = false
 	case p.tail > maxPEMHeader || b == '\n' || b == '\r' || !p.closes && b != '-' && p.tail <= 5:
-		p.stop(s)
+		p.stop(pos)
 	}
 }
 
-// stop ends the key before the byte at s.pos.
-func (p *pemState) stop(s *Scanner) {
-	if p.body {
-		p.report(s, s.pos, true)
-	}
-	p.on = false
-}
-
-func (p *pemState) close(s *Scanner) {
+// stop ends the key before the byte at pos.
+func (p *State) stop(pos int64) {
 	if p.on && p.body {
-		p.report(s, s.pos, true)
+		p.report(pos, true)
 	}
 	p.on = false
 }
 
-func (p *pemState) report(s *Scanner, end int64, continues bool) {
+func (p *State) report(end int64, continues bool) {
 	if end > p.start {
-		s.found = append(s.found, Match{Rule: s.set.pem, Start: p.start, End: end, Continues: continues})
+		p.Spans = append(p.Spans, Span{p.start, end, continues})
 		p.start = end
 	}
 }
