@@ -258,7 +258,7 @@ func (v *view) expire(s *Scanner, at int64) {
 			if active {
 				v.below(s, d, out)
 			}
-		case d.Active():
+		case d.Active() && !d.Asleep():
 			below := min(deepest, d.Hold())
 			for i := range d.below {
 				d.below[i].expire(s, below)
@@ -307,7 +307,7 @@ func (v *view) hold(t *cut.Text) {
 	for i := range v.decoders {
 		d := &v.decoders[i]
 		t.Hold(d.Hold())
-		if d.Active() {
+		if d.Active() && !d.Asleep() {
 			for i := range d.below {
 				d.below[i].hold(t)
 			}
