@@ -52,11 +52,18 @@
 // (RuleUndecided). Nothing is released by a timer. State is bounded for each
 // text; decoding views get theirs only while a run of encoded text lasts.
 //
+// # Sleep
+//
+// Nearly all text has nothing in it. A detector skips what nothing can start in,
+// and wakes in the state that it would be in; and all forms of a view share
+// detectors while they read alike. That changes what is computed, never what is
+// found or held (docs/adr/0032-text-that-nothing-can-start-in.md).
+//
 // # Outside the guarantee
 //
 // A secret split over two texts (blocks, choices, turns), or with more than
 // canon.MaxApart bytes between two of its characters; an encoding that no
-// view undoes; a list of fewer than eight numbers; a value in another case that
+// view undoes; what is encoded with fewer than six bytes of text around it; a list of fewer than eight numbers; a value in another case that
 // is easy to guess; chains of more than two encodings, and those of two that
 // docs/benchmarks.md lists as not found.
 package stream

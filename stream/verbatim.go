@@ -74,12 +74,20 @@ func (v *Verbatim) read(p []byte) bool {
 	clean := true
 	for ; len(p) > 0; p = p[min(len(p), batch):] {
 		b := p[:min(len(p), batch)]
-		v.units = canon.Units(v.units[:0], b, v.len)
-		v.folded = v.fold.Write(v.folded[:0], v.units)
+		off, ascii := v.len, v.fold.Idle() && canon.IsASCII(b)
+		if !ascii {
+			v.units = canon.Units(v.units[:0], b, off)
+			v.folded = v.fold.Write(v.folded[:0], v.units)
+		}
 		v.len += int64(len(b))
 		v.hits = v.hits[:0]
 		for _, m := range v.match {
-			v.hits = m.Expire(m.Write(v.hits, v.folded), min(v.len, v.fold.Hold()))
+			if ascii {
+				v.hits = m.Read(v.hits, b, off)
+			} else {
+				v.hits = m.Write(v.hits, v.folded)
+			}
+			v.hits = m.Expire(v.hits, min(v.len, v.fold.Hold()))
 		}
 		clean = clean && len(v.hits) == 0
 		if v.rules == nil {

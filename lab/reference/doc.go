@@ -11,7 +11,17 @@
 //
 // It MUST NOT be edited, not even where it is wrong or slow: a difference that is
 // wanted is written down beside the comparison. The exception are types that it
-// shares with the product and that move. It shares what is not the engine: kinds,
+// shares with the product and that move, and mistakes that are mended in both, since
+// nothing could be compared with them:
+//
+//   - of decoded bytes, text alone is read (canon.Sieve),
+//   - what is too far from the rest ends a number and an encoded run: they depended on
+//     how the text was cut,
+//   - one finding is told once, whatever is between its views: so did that,
+//   - what matches inside the reported part of a long token is of it: the time grew with
+//     the square of the text.
+//
+// It shares what is not the engine: kinds,
 // records, keys, rules with their validators, findings and their decisions, and the
 // kernel stream/cut. So a change of a rule changes both, and no figure of the
 // comparison.

@@ -50,6 +50,16 @@ func Plain(p []byte) (n int, ascii bool) {
 	return n, ascii
 }
 
+// IsASCII reports whether p is of ASCII alone.
+func IsASCII(p []byte) bool {
+	for _, b := range p {
+		if b >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
 // inert reports whether what begins like an escape is none for sure, nor one once
 // what follows is unescaped.
 func inert(p []byte) bool {
