@@ -2,6 +2,8 @@ package mediator_test
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/margaydev/margay/confirm"
@@ -97,5 +99,38 @@ func TestGoneClientWaitsForNobody(t *testing.T) {
 	}
 	if log, err := store.Decisions(t.Context(), "", 10); err != nil || len(log) != 2 || log[0].Outcome != flow.Deny || log[1].Outcome != flow.Deny {
 		t.Errorf("the refusals are not in the log: %+v, %v", log, err)
+	}
+}
+
+// leaving is a context of a client that goes while a text is being read.
+type leaving struct {
+	context.Context
+
+	asked atomic.Int32
+}
+
+func (l *leaving) Err() error {
+	if l.asked.Add(1) > 40 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A text whose reading was given up passes nowhere, and counts as read by nobody.
+func TestReadingGivenUp(t *testing.T) {
+	password := random(7, 14) + "!4x"
+	e, _ := engine(t, nil)
+	s := session(t, e, nil)
+	in := texts(strings.Repeat("the committee met again. ", 4000) + "DB_PASSWORD=" + password + "\n")
+	gone := &leaving{Context: t.Context()}
+	if r := s.Texts(gone, in); r.Decision.Outcome != flow.Deny {
+		t.Errorf("the outcome is %s", r.Decision.Outcome)
+	}
+	if n := gone.asked.Load(); n > 80 {
+		t.Errorf("the text was read on: the context was asked %d times", n)
+	}
+	r := session(t, e, nil).Texts(t.Context(), in)
+	if r.Decision.Outcome != flow.Rewrite || strings.Contains(result(&r, in, 0), password) {
+		t.Errorf("then the outcome is %s", r.Decision.Outcome)
 	}
 }

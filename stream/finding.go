@@ -62,6 +62,10 @@ type Config struct {
 	// HoldURLs holds URLs whole and replaces a URL that holds a finding
 	// from its host on: whoever renders the text would fetch it.
 	HoldURLs bool
+	// Gone reports whether nobody waits for the text any more. A scanner asks
+	// every 256 bytes. Then it looks at no more, and cuts out all that it has
+	// not decided, with a finding that blocks. Nil stands for never.
+	Gone func() bool
 	// Decide says what is done with a finding; raw is valid during the
 	// call. Nil redacts everything. It may fill in f.Fingerprint, and must
 	// be a function of its arguments.

@@ -26,6 +26,7 @@ type Scanner struct {
 
 	sc     *scratches
 	closed bool
+	gone   bool // nobody waits for the text
 }
 
 // scratches are the buffers of one call, by depth.
@@ -53,12 +54,28 @@ func newRules(cfg *Config) *recognise.Scanner {
 // Write reads the next bytes of the text.
 func (s *Scanner) Write(p []byte) {
 	s.sc = scratchPool.Get().(*scratches)
-	for ; len(p) > 0; p = p[min(len(p), batch):] {
+	for ; len(p) > 0 && !s.quit(p); p = p[min(len(p), batch):] {
 		s.write(p[:min(len(p), batch)])
 	}
 	s.advance()
 	scratchPool.Put(s.sc)
 	s.sc = nil
+}
+
+// quit reports whether nobody waits for the text, of which p has not been looked at:
+// then it is cut out with all that is undecided.
+func (s *Scanner) quit(p []byte) bool {
+	if s.cfg.Gone == nil || !s.gone && !s.cfg.Gone() {
+		return false
+	}
+	from := s.text.Decided()
+	s.text.Write(p)
+	s.pend = s.pend[:0]
+	if first := !s.gone; s.cut(from, s.text.Len(), !first) || first {
+		s.found = append(s.found, undecided(from, s.text.Len(), flow.ActBlock))
+	}
+	s.gone = true
+	return true
 }
 
 func (s *Scanner) write(p []byte) {
@@ -101,6 +118,9 @@ func (s *Scanner) Close() {
 		return
 	}
 	s.closed = true
+	if s.gone {
+		return
+	}
 	s.sc = scratchPool.Get().(*scratches)
 	if s.root.raw != nil {
 		s.root.raw.Close()
@@ -155,7 +175,7 @@ func (s *Scanner) Await(from int64) { s.await = from }
 
 // advance moves the cut as far as the holds of all detectors let it.
 func (s *Scanner) advance() {
-	if !s.blind && !s.closed {
+	if !s.blind && !s.closed && !s.gone {
 		s.root.expire(s, s.text.Len())
 		s.root.hold(&s.text)
 	}

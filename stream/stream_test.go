@@ -20,6 +20,7 @@ import (
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/match"
 	"github.com/margaydev/margay/secret/recognise"
+	"github.com/margaydev/margay/stream/cut"
 )
 
 var testKeys = secret.Keys{Fingerprint: [32]byte{1}, Pseudonym: [32]byte{2}, Seal: [32]byte{3}}
@@ -527,6 +528,30 @@ func TestSeparatorsHoldNothing(t *testing.T) {
 			if bytes.Contains(out, []byte(sec[:16])) || bytes.Contains(out, []byte(sec[16:])) {
 				t.Errorf("%q, %d bytes: a half of a secret came out", sep, len(gap))
 			}
+		}
+	}
+}
+
+// Where nobody waits any more, no more is read, and nothing of it is let through.
+func TestGone(t *testing.T) {
+	for _, text := range []string{strings.Repeat("the committee met again. ", 4000), strings.Repeat("password=", 4000), strings.Repeat("aGFyYm9yIGxhbnRlcm4", 4000)} {
+		asked := 0
+		cfg := &Config{Rules: rules(t), Vaults: []*match.Index{vault(t, random(1, 32))}, HoldURLs: true, Gone: func() bool { asked++; return asked > 20 }}
+		s := cfg.NewScanner()
+		for p := []byte(text); len(p) > 0; p = p[min(len(p), 30000):] {
+			s.Write(p[:min(len(p), 30000)])
+		}
+		s.Close()
+		if asked > 21 {
+			t.Errorf("after %d bytes were asked for, %d calls more", 20*256, asked-21)
+		}
+		found := s.Findings()
+		if n := len(found); n == 0 || found[n-1].Action != flow.ActBlock || found[n-1].Start > 20*256 || s.Cut() != int64(len(text)) {
+			t.Fatalf("the findings end with %v, and %d of %d bytes are decided", found[max(0, len(found)-1):], s.Cut(), len(text))
+		}
+		out := cut.Apply(nil, s.Edits(nil), 0, []byte(text))
+		if len(out) > 20*256+100 {
+			t.Errorf("%d bytes are let through", len(out))
 		}
 	}
 }

@@ -107,6 +107,7 @@ func Look(ctx context.Context, s *session.Session, calls Calls, a *Whole) Looked
 				continue
 			}
 			cfg := config(s, t)
+			cfg.Gone = func() bool { return ctx.Err() != nil }
 			var edited []byte
 			var found []stream.Finding
 			seen := trace.Whole(t.Field, t.Text, i)

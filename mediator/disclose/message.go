@@ -92,7 +92,7 @@ func (v *Verbs) Send(ctx context.Context, m *Message) Decided {
 				edited, found, out.Refusal = session.Apply(edits, 0, []byte(t.Text)), what, cmp.Or(out.Refusal, refused)
 			} else {
 				var whole bool
-				edited, found, whole = edit(cfg, t)
+				edited, found, whole = edit(ctx, cfg, t)
 				j.Denied = j.Denied || !whole
 			}
 			r.Take(v.s, &j, t, edited, found)
@@ -182,8 +182,9 @@ func each(ctx context.Context, texts []flow.Text, j *session.Found, look func(*f
 }
 
 // edit edits one text. It is not whole where the result would be JSON no more.
-func edit(cfg *stream.Config, t *flow.Text) (out []byte, found []stream.Finding, whole bool) {
+func edit(ctx context.Context, cfg *stream.Config, t *flow.Text) (out []byte, found []stream.Finding, whole bool) {
 	raw := []byte(t.Text)
+	cfg.Gone = func() bool { return ctx.Err() != nil }
 	if !t.JSON {
 		out, found = cfg.Text(raw)
 		return out, found, true

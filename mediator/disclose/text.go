@@ -84,13 +84,16 @@ func (v *Verbs) pass(ctx context.Context, verb flow.Verb, texts []flow.Text, r *
 				j.Denied, j.Notes = true, append(j.Notes, session.TooMany)
 			}
 		})
-		out, found, whole := edit(cfg, t)
+		out, found, whole := edit(ctx, cfg, t)
 		bare = !v.s.Acquit(v.s.Keys(), t.Text) && bare && whole && len(found) == 0 && string(out) == t.Text
 		j.Denied = j.Denied || !whole
 		r.Take(v.s, &j, t, out, found)
 		m = session.Mediated{Text: r.Edits[t.ID], Changed: string(out) != t.Text}
 		// Only what is settled is remembered: reports are made once, and a
-		// denial each time.
+		// denial each time. A text whose client has gone may not be read to its end.
+		if ctx.Err() != nil {
+			return
+		}
 		if bare {
 			v.s.Bare.Use(key, struct{}{})
 		}
