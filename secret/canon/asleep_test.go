@@ -193,7 +193,7 @@ func TestReadIdle(t *testing.T) {
 // What Plain says is read as it is, whatever follows.
 func TestPlain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	pieces := []string{"word ", "100% sure", "a & b", "R&D", "%s", "%41", "\\n", "\\q", "\\x4", "1", "é", "日本語", "а", "\u200b", "&amp", ";", "\\", "%", "&", "\x80", "x"}
+	pieces := []string{"word ", "100% sure", "a & b", "a && b", "%%", "&&&", "R&D", "%s", "%41", "\\n", "\\q", "\\x4", "1", "é", "日本語", "а", "\u200b", "&amp", ";", "\\", "%", "&", "\x80", "x"}
 	plain := 0
 	for range 20000 {
 		var in string

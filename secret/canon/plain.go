@@ -1,9 +1,6 @@
 package canon
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // special has the bytes that begin escapes, or characters beyond ASCII.
 var special = func() (t [256]bool) {
@@ -28,7 +25,7 @@ func Plain(p []byte) (n int, ascii bool) {
 		case !special[b]:
 			n++
 		case b < utf8.RuneSelf:
-			if !inert(p[n:]) {
+			if !inert(p[n:], 2) {
 				return n, ascii
 			}
 			n++
@@ -61,11 +58,14 @@ func IsASCII(p []byte) bool {
 }
 
 // inert reports whether what begins like an escape is none for sure, nor one once
-// what follows is unescaped.
-func inert(p []byte) bool {
+// what follows is unescaped. It looks so many times at what follows and begins like
+// one, too.
+func inert(p []byte, times int) bool {
 	p = p[:min(len(p), maxEscape)]
-	if i := bytes.IndexAny(p[1:], `\%&`); i >= 0 {
-		p = p[:i+1]
+	for i := 1; i < len(p); i++ {
+		if special[p[i]] && p[i] < utf8.RuneSelf && (times == 0 || !inert(p[i:], times-1)) {
+			p = p[:i]
+		}
 	}
 	var out [2 * utf8.UTFMax]byte
 	_, _, v := parseEscape(p, out[:], len(p) == maxEscape)
