@@ -235,6 +235,9 @@ var signed = expression(`[A-Za-z0-9][!@#$%^&*?][A-Za-z0-9]`)
 // shape of a password or of a phrase of drawn words. In three hundred megabytes
 // of source code and documentation no setting has.
 func Shaped(before, v []byte) bool {
+	if len(v) < joined && !bytes.ContainsAny(v, " 0123456789!@#$%^&*?") {
+		return false // as most values in code
+	}
 	n := nameOf(before)
 	last, _ := n.last()
 	if !n.data() || n.reference() || published().Match(v) || !FilledIn(v) || strings.HasSuffix(last, "s") {
