@@ -32,7 +32,7 @@ func engineFlags(c *cobra.Command, o *options) {
 	c.Long = engineLong
 	e := &o.engine
 	c.Flags().StringSliceVar(&e.corpora, "corpus", nil, "only these kinds of `text`, separated by commas: "+strings.Join(benchengine.Corpora(), " "))
-	c.Flags().StringSliceVar(&e.writes, "write", nil, "only these `sizes` of writes in bytes; whole is the text at once (default 4,64,4096,whole)")
+	c.Flags().StringSliceVar(&e.writes, "write", nil, "only these `sizes` of writes, in bytes or as the text itself (default 4, 64, 4096 and the text at once)")
 	c.Flags().IntSliceVar(&e.secrets, "secrets", nil, "only these `numbers` of registered secrets (default 0,10,1000,100000,1000000)")
 	c.Flags().Float64Var(&e.mb, "mb", 1, "`MiB` of each text")
 	c.Flags().IntVar(&e.reps, "reps", 5, "measurements of each figure, in turn")
