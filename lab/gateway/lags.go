@@ -21,8 +21,6 @@ type arrival struct{ at time.Time }
 
 type arrivalKey struct{}
 
-func (l *lags) reset() { l.take() }
-
 func (l *lags) take() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -228,7 +228,7 @@ func (p *playing) serve(ctx context.Context, r *role) (string, error) {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(serving) }() // ends when it is stopped
-	p.close = append(p.close, func() error { end(); <-done; return nil })
+	p.close = append(p.close, func() error { end(); return <-done })
 	return s.Base() + "/v1", nil
 }
 
