@@ -72,7 +72,7 @@ func TestSecretsAreRegistered(t *testing.T) {
 func TestHostileTexts(t *testing.T) {
 	r := small(t, Options{Corpora: []string{hostile}, Rules: 3})
 	row := r.Row(ours, "corpus=adversarial,input=ip,write=whole")
-	if row == nil || row.Metrics["growth"] <= 0 || row.Metrics["ns_per_byte_split"] <= 0 {
+	if row == nil || row.Metrics["ns_per_byte"] <= 0 || row.Metrics["ns_per_byte_split"] <= 0 {
 		t.Fatalf("%v", row)
 	}
 	if all := r.Row(ours, slice(hostile, whole, few)); all == nil || all.Metrics["ns_per_byte"] < row.Metrics["ns_per_byte"] {
