@@ -58,9 +58,9 @@ type Config struct {
 	// Group is the number of the group that State.Entered reports on; 0 stands
 	// for any group.
 	Group int
-	// Tags is the number of the first group that is a tag: it marks an alternative
-	// that [State.Alive] and [State.Ended] tell of, and is no group otherwise. 0 is
-	// for none.
+	// Tags is the number of the first group that marks an alternative. Such a group
+	// captures nothing; [State.Alive] and [State.Ended] report alternatives. 0
+	// stands for no tags.
 	Tags int
 	// MaxSize bounds the states that are kept, in bytes, roughly.
 	MaxSize int
@@ -178,7 +178,7 @@ func New(prog *syntax.Prog, a *Alphabet, cfg Config) *DFA {
 	return d
 }
 
-// MaxTags is how many alternatives are told apart.
+// MaxTags is the largest number of alternatives.
 const MaxTags = 64
 
 // tag finds the alternatives that instructions are of.

@@ -104,7 +104,7 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// Hyperscan is asked for expressions that are no others than ours.
+// Hyperscan gets the expressions of the rules, and no others.
 func TestPortable(t *testing.T) {
 	rules, err := portable()
 	if err != nil || len(rules) < 200 {
@@ -127,7 +127,7 @@ func TestScans(t *testing.T) {
 	// A program that takes nearly no time is as good as any here.
 	program, err := exec.LookPath("true")
 	if err != nil {
-		t.Skip("there is no program named true")
+		t.Skip("the program true is not installed")
 	}
 	r := small(t, Options{Corpora: []string{tree}, Margay: program})
 	for _, where := range []string{"tree", "line", "nothing"} {

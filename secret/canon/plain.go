@@ -57,17 +57,22 @@ func IsASCII(p []byte) bool {
 	return true
 }
 
-// inert reports whether what begins like an escape is none for sure, nor one once
-// what follows is unescaped. It looks so many times at what follows and begins like
-// one, too.
-func inert(p []byte, times int) bool {
+// inert reports whether what begins like an escape is certainly none, even after the
+// text behind it is unescaped. If that text begins like an escape too, inert looks at
+// it first, at most so many levels deep.
+func inert(p []byte, levels int) bool {
 	p = p[:min(len(p), maxEscape)]
-	for i := 1; i < len(p); i++ {
-		if special[p[i]] && p[i] < utf8.RuneSelf && (times == 0 || !inert(p[i:], times-1)) {
-			p = p[:i]
+	var out [2 * utf8.UTFMax]byte
+	for n := 1; ; n++ {
+		for n < len(p) && (!special[p[n]] || p[n] >= utf8.RuneSelf) {
+			n++
+		}
+		// Up to n, bytes stand for themselves.
+		if _, _, v := parseEscape(p[:n], out[:], n == maxEscape); v != wait {
+			return v == no
+		}
+		if n == len(p) || levels == 0 || !inert(p[n:], levels-1) {
+			return false
 		}
 	}
-	var out [2 * utf8.UTFMax]byte
-	_, _, v := parseEscape(p, out[:], len(p) == maxEscape)
-	return v == no
 }
