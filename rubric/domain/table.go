@@ -146,7 +146,8 @@ const maxKey = 5
 // one row's: the longest key at each word. Places start with a capital letter, and their
 // codes have no other.
 func (t *Table) within(index map[string]int, text string) (key string, ok bool) {
-	if !t.listsValues() && t.Key != "place" || len(text) > 250 {
+	// The bound is of the folded text, so that a value and its normal form meet the same one.
+	if !t.listsValues() && t.Key != "place" || len(Fold(text)) > 250 {
 		return "", false
 	}
 	words := strings.FieldsFunc(text, func(r rune) bool {
