@@ -113,7 +113,7 @@ func (v *view) wake(s *Scanner, sc *scratch) {
 			d.Wake(out)
 			v.below(s, d, out)
 		}
-		d.Fill(s.text.Raw(v.at-backBytes, v.at))
+		d.Fill(v.tail)
 	}
 }
 

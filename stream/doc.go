@@ -50,7 +50,8 @@
 // over canonical text, so separators alone hold nothing. If the detectors
 // fail to bound themselves, the kernel takes what they hold for a secret
 // (RuleUndecided). Nothing is released by a timer. State is bounded for each
-// text; decoding views get theirs only while a run of encoded text lasts.
+// text; a decoding view gets its own with the first run of encoded text, and
+// keeps it for the next.
 //
 // # Sleep
 //
@@ -63,7 +64,8 @@
 //
 // A secret split over two texts (blocks, choices, turns), or with more than
 // canon.MaxApart bytes between two of its characters; an encoding that no
-// view undoes; what is encoded with fewer than six bytes of text around it; a list of fewer than eight numbers; a value in another case that
-// is easy to guess; chains of more than two encodings, and those of two that
+// view undoes; what is encoded with fewer than six bytes of text around it; a
+// list of fewer than eight numbers; a value in another case that is easy to
+// guess; chains of more than two encodings, and those of two that
 // docs/benchmarks.md lists as not found.
 package stream

@@ -11,10 +11,19 @@ const stretch = 8
 
 // readRaw reads raw bytes of the root at off, a part of p, and returns how many.
 func (v *view) readRaw(s *Scanner, p []byte, off int64) int {
-	v.at = off
 	n := v.readStretch(s, p, off)
-	v.at += int64(n)
+	v.tail = append(v.tail[:0], v.behind(p, n)...)
 	return n
+}
+
+// behind returns the last bytes before p[n:], where p is what the root is reading. The
+// text itself may be decided and gone.
+func (v *view) behind(p []byte, n int) []byte {
+	if n >= backBytes {
+		return p[n-backBytes : n]
+	}
+	k := copy(v.back[:], v.tail[max(0, len(v.tail)+n-backBytes):])
+	return append(v.back[:k], p[:n]...)
 }
 
 func (v *view) readStretch(s *Scanner, p []byte, off int64) int {
@@ -85,17 +94,17 @@ func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	v.numbers.Read(out, p, off)
 	v.list(s, out)
 	d := v.decoders
-	for len(p) > 0 {
-		n := canon.ReadIdle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, p, off)
-		p, off = p[n:], off+int64(n)
-		if n = min(len(p), runBytes); n == 0 {
+	for n := 0; n < len(p); {
+		n += canon.ReadIdle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, p[n:], off+int64(n))
+		part := p[n:min(len(p), n+runBytes)]
+		if len(part) == 0 {
 			break
 		}
-		back := s.text.Raw(off-backBytes, off)
+		back := v.behind(p, n)
 		for i := range d {
-			v.decodeRaw(s, sc, &d[i], i, p[:n], off, back)
+			v.decodeRaw(s, sc, &d[i], i, part, off+int64(n), back)
 			d[i].Bare()
 		}
-		p, off = p[n:], off+int64(n)
+		n += len(part)
 	}
 }

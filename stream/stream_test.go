@@ -555,3 +555,27 @@ func TestGone(t *testing.T) {
 		}
 	}
 }
+
+// Detectors read on behind text that the kernel has cut, since too much was undecided.
+func TestReadsOnBehindCutText(t *testing.T) {
+	rules, err := recognise.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := (&Config{Rules: rules, MaxHeld: 1}).NewScanner()
+	s.Await(0)
+	s.Write([]byte(strings.Repeat("a b ", 511)))
+	s.Write([]byte(" abcdefgh"))
+	s.Write([]byte("ijklmnopqrstuvwx"))
+	s.Await(-1)
+	s.Write([]byte(" Z2hwX3E3WnQ0bVdjOUx4QjJuVms4"))
+	s.Write([]byte("UmZEM2hKczZZcEcxYVFlMDlYeg== and on"))
+	s.Close()
+	var got []string
+	for _, f := range s.Findings() {
+		got = append(got, f.Rule)
+	}
+	if s.Cut() != s.Len() || !slices.Contains(got, RuleUndecided) || !slices.Contains(got, "github-pat") {
+		t.Errorf("cut at %d of %d; found %v", s.Cut(), s.Len(), got)
+	}
+}

@@ -38,11 +38,12 @@ type view struct {
 
 	lag    recognise.Lag // of the clean rules, while the forms are joined
 	vaults []*match.Index
-	at     int64 // of the root: where what is being written begins
-	forked bool  // the unescaped form has detectors of its own
-	twice  bool  // of the root: the form that is unescaped twice has, too
-	calm   int   // bytes read since they last differed
-	line   int   // how many of them up to the end of the first line; -1: none has ended
+	tail   []byte          // of the root: the last bytes before what it is reading
+	back   [backBytes]byte // room for behind
+	forked bool            // the unescaped form has detectors of its own
+	twice  bool            // of the root: the form that is unescaped twice has, too
+	calm   int             // bytes read since they last differed
+	line   int             // how many of them up to the end of the first line; -1: none has ended
 }
 
 func newView(cfg *Config, name string, depth int) *view {

@@ -15,10 +15,14 @@ type Dense struct {
 	class *[256]uint8
 	next  []atomic.Uint32 // by row and class; 0: not known
 
-	mu     sync.Mutex
-	rows   map[string]uint32 // by the key of a state
+	mu   sync.Mutex
+	rows map[string]uint32 // by the key of a state
+	keys []string          // by the number of a row
+	used int
+
+	// By the number of a row, what the DFA keeps of its states. It owns them: when it
+	// discards its states, these are forgotten, for each leads to many others.
 	states []atomic.Pointer[State]
-	used   int
 }
 
 // Next is where a step of a [Dense] leads: a row and what [State] says of it. 0 is
@@ -50,7 +54,8 @@ func (n Next) Row() uint32 { return uint32(n) >> nextBits }
 func NewDense(d *DFA, states int) *Dense {
 	t := &Dense{d: d, width: uint32(len(d.reps)), class: &d.bytes, rows: map[string]uint32{}}
 	t.next = make([]atomic.Uint32, (states+1)*len(d.reps)) // row 0 stands for none
-	t.states = make([]atomic.Pointer[State], states+1)
+	t.keys, t.states = make([]string, states+1), make([]atomic.Pointer[State], states+1)
+	d.share(t)
 	return t
 }
 
@@ -94,7 +99,13 @@ func (t *Dense) Fill(row uint32, b byte) Next {
 }
 
 // State returns the state of a row.
-func (t *Dense) State(row uint32) *State { return t.states[row/t.width].Load() }
+func (t *Dense) State(row uint32) *State {
+	i := row / t.width
+	if s := t.states[i].Load(); s != nil {
+		return s
+	}
+	return t.d.revive(t.keys[i], &t.states[i])
+}
 
 // noRow marks a state that came when the table was full.
 const noRow = 1 << 31
@@ -108,14 +119,13 @@ func (t *Dense) Row(s *State) uint32 {
 	defer t.mu.Unlock()
 	r := t.rows[s.key]
 	if r == 0 {
-		if t.used+1 >= len(t.states) {
+		if t.used+1 >= len(t.keys) {
 			s.row.Store(noRow)
 			return 0
 		}
 		t.used++
 		r = uint32(t.used) * t.width
-		t.rows[s.key] = r
-		t.states[t.used].Store(s)
+		t.rows[s.key], t.keys[t.used] = r, s.key
 	}
 	s.row.Store(r)
 	return r

@@ -83,6 +83,7 @@ type DFA struct {
 	mu     sync.Mutex
 	states map[string]*State
 	size   int
+	shared []*Dense // that keep states of it
 	// Buffers of build, and marks of the instructions that it has seen.
 	marks   []uint32
 	mark    uint32
@@ -377,6 +378,11 @@ func (d *DFA) intern(s *State) *State {
 		for i := range d.starts {
 			d.starts[i].Store(nil)
 		}
+		for _, t := range d.shared {
+			for i := range t.states {
+				t.states[i].Store(nil)
+			}
+		}
 	}
 	s.dead = !s.open && len(s.threads) == 0
 	for _, pc := range s.threads {
@@ -415,6 +421,40 @@ func (d *DFA) keyOf(s *State) []byte {
 		d.key = binary.AppendUvarint(d.key, uint64(pc))
 	}
 	return d.key
+}
+
+// share has a table keep states for as long as the DFA does.
+func (d *DFA) share(t *Dense) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shared = append(d.shared, t)
+}
+
+// revive returns the state with a key, which was discarded or not, and keeps it in at
+// until states are discarded again.
+func (d *DFA) revive(key string, at *atomic.Pointer[State]) *State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.states[key]
+	if s == nil {
+		s = d.intern(d.parse(key))
+	}
+	at.Store(s)
+	return s
+}
+
+// parse returns the state that keyOf has told from others.
+func (d *DFA) parse(key string) *State {
+	flags, rest := key[0], []byte(key[1:])
+	s := &State{before: Before(flags >> 2), open: flags&1 != 0, matched: flags&2 != 0}
+	if s.matched && d.tags != nil {
+		s.ended, rest = binary.LittleEndian.Uint64(rest), rest[8:]
+	}
+	for len(rest) > 0 {
+		pc, n := binary.Uvarint(rest)
+		s.threads, rest = append(s.threads, uint32(pc)), rest[n:]
+	}
+	return s
 }
 
 // Size returns how many bytes the states take that are kept, roughly.

@@ -15,7 +15,6 @@ import (
 // seen a match, on a text of bounded length.
 func (d *DFA) Submatch(text []byte, before Before, next int) []int {
 	m := matchers.Get().(*matcher)
-	defer matchers.Put(m)
 	m.prog, m.sets, m.text, m.before, m.next = d.prog, d.byteSets(), text, before, rune(next)
 	if next >= 0 {
 		m.next = byteRune(byte(next))
@@ -43,6 +42,7 @@ func (d *DFA) Submatch(text []byte, before Before, next int) []int {
 		m.visited[i] = 0
 	}
 	m.text, m.groups, m.touched = nil, nil, m.touched[:0]
+	matchers.Put(m) // only a clean one
 	if !found {
 		return nil
 	}

@@ -10,7 +10,7 @@
 //   - stream puts them together.
 //
 // It MUST NOT be edited, not even where it is wrong or slow: a difference that is
-// wanted is written down beside the comparison. The exception are types that it
+// wanted is written down beside the comparison. Exceptions are types that it
 // shares with the product and that move, and mistakes that are mended in both, since
 // nothing could be compared with them:
 //

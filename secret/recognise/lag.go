@@ -13,13 +13,24 @@ type Lag struct {
 // LagOf makes l the lag of o, which reads on as s does.
 func (s *Scanner) LagOf(o *Scanner, l *Lag) {
 	l.own, l.other, l.any = append(l.own[:0], s.gates...), l.other[:0], false
+	from := s.undecided()
 	for i, own := range s.gates {
 		at := s.pos + o.gates[i] - o.pos
-		if own <= s.pos && at <= s.pos {
-			at = own // both are closed
+		if own <= from && at <= from {
+			at = own // both are closed for all that is under way
 		}
 		l.other, l.any = append(l.other, at), l.any || at != own
 	}
+}
+
+// undecided returns where the first match that is under way may start: a gate that
+// closes before it is closed.
+func (s *Scanner) undecided() int64 {
+	from := s.pos - int64(s.set.words.held[s.wordAt])
+	for i := range s.crowds {
+		from = min(from, s.crowds[i].start)
+	}
+	return from
 }
 
 // Apart returns how many bytes s can read before a gate is open for one of the two
@@ -29,8 +40,9 @@ func (s *Scanner) Apart(l *Lag) int64 {
 	if !l.any {
 		return n
 	}
+	from := s.undecided()
 	for i, own := range s.gates {
-		if other := l.other[i]; own == l.own[i] && own != other && max(own, other) > s.pos {
+		if other := l.other[i]; own == l.own[i] && own != other && max(own, other) > from {
 			n = min(n, max(min(own, other)-s.pos, 0))
 		}
 	}

@@ -3,8 +3,10 @@ package recognise
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -338,4 +340,35 @@ func TestInProse(t *testing.T) {
 			t.Errorf("not found before %q", after)
 		}
 	}
+}
+
+// TestCrowdForgets: the states that a text has made are discarded, also those that the
+// table of the crowd knows.
+func TestCrowdForgets(t *testing.T) {
+	set, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"jira", "jira", "Jira", "a", "1", "_", ".", "-"}
+	var text []byte
+	for len(text) < 96<<10 {
+		n := len(text) + 46
+		for text = append(text, 'b'); len(text) < n; {
+			text = append(text, parts[rng.IntN(len(parts))]...)
+		}
+		text = append(text, ' ')
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	set.Find(text)
+	if grown := int64(heap()) - int64(before); grown > 40<<20 {
+		t.Errorf("the heap grew by %d MiB; the crowd has %d KiB", grown>>20, set.crowd.Size()>>10)
+	}
+	runtime.KeepAlive(set)
 }

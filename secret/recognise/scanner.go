@@ -126,9 +126,9 @@ func (s *Scanner) CopyTo(dst *Scanner) {
 }
 
 // SameAs reports whether s and o, which may have read different texts before,
-// will find the same in what both read from now on, gates aside: see Lag. It expects
-// both to have read the same last 512 bytes, or the same since a line's end: so many
-// bytes.
+// will find the same in what both read from now on, gates aside: see Lag. The last
+// bytes that both have read, as many as same says, are alike: 512, or all since a
+// line's end.
 func (s *Scanner) SameAs(o *Scanner, same int64) bool {
 	if len(s.runs)+len(o.runs)+len(s.tokens)+len(o.tokens) > 0 || s.pem.On() || o.pem.On() || s.wordAt != o.wordAt || s.last != o.last || len(s.found)+len(o.found) > 0 {
 		return false
