@@ -34,6 +34,7 @@ type Part struct {
 	Name  string
 	Of    string // what tells it from other parts of the name
 	Items int    // 0: not known before it is read
+	share func(*Progress) float64 // of the work that is done, from 0 to 1; nil: not known
 	// each yields the items from a position on. It stops where the context ends.
 	each func(ctx context.Context, from int, yield func(item) bool) error
 }
@@ -139,6 +140,7 @@ func (o *Options) part(ctx context.Context, p *Part, at *Progress, save func() e
 	saved := time.Now()
 	var items []item
 	var failed error
+	left := p.left(at)
 	step := func() bool {
 		failed = o.compare(ctx, items, at)
 		items = items[:0]
@@ -149,7 +151,7 @@ func (o *Options) part(ctx context.Context, p *Part, at *Progress, save func() e
 		if p.Items > 0 {
 			of = fmt.Sprintf(" of %d", p.Items)
 		}
-		o.Progress(fmt.Sprintf("%s: %d%s, %d MB in %d readings, %d differences", p.Name, at.Next, of, at.Result.Bytes/1e6, at.Result.Readings, len(at.Result.Differences)))
+		o.Progress(fmt.Sprintf("%s: %d%s, %d MB in %d readings, %d differences%s", p.Name, at.Next, of, at.Result.Bytes/1e6, at.Result.Readings, len(at.Result.Differences), left(at)))
 		return failed == nil && len(at.Result.Differences) < Most
 	}
 	err := p.each(ctx, at.Next, func(i item) bool {

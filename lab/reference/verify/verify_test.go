@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/margaydev/margay/internal/testkit"
 	"github.com/margaydev/margay/lab/reference/differ"
 )
 
@@ -45,7 +44,6 @@ func run(t *testing.T, o Options, parts ...Part) *State {
 // TestVectors compares drawn vectors in drawn encodings under every split in two.
 // MARGAY_ALL_VECTORS draws one of a hundred; margay-lab engine verify reads all.
 func TestVectors(t *testing.T) {
-	testkit.Data(t, "gitleaks-vectors.jsonl.gz")
 	n := 25
 	if testing.Short() {
 		n = 2
@@ -53,7 +51,7 @@ func TestVectors(t *testing.T) {
 	if os.Getenv("MARGAY_ALL_VECTORS") != "" {
 		n = 1656
 	}
-	p, err := Vectors(rules(t), testkit.Dir(), n, 1)
+	p, err := Vectors(rules(t), positives(t), n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
