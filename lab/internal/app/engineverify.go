@@ -108,6 +108,11 @@ func (a *app) engineVerify(ctx context.Context, o *verifyOptions) error {
 	if err := a.PrintTable(s, func(w io.Writer) { verifyTable(w, s) }); err != nil {
 		return err
 	}
+	return verdict(s)
+}
+
+// verdict is an error if the engines differ.
+func verdict(s *verify.State) error {
 	var differ, holds []string
 	for _, name := range slices.Sorted(maps.Keys(s.Parts)) {
 		r := &s.Parts[name].Result
