@@ -17,7 +17,7 @@ import (
 // TestFuzzed compares texts with random changes, in every mode and with registered
 // vectors.
 func TestFuzzed(t *testing.T) {
-	size := int64(100_000)
+	size := int64(60_000)
 	if testing.Short() {
 		size = 10_000
 	}

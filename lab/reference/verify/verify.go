@@ -27,6 +27,8 @@ type Options struct {
 	State    string // file that the position is kept in; empty: it is not
 	Workers  int
 	Progress func(string)
+
+	batch int // items that are compared before the position moves; 16 if it is 0
 }
 
 // Part is one kind of text that is compared.
@@ -99,14 +101,14 @@ type State struct {
 	Parts map[string]*Progress `json:"parts"`
 }
 
-// batch is how many items are compared before the position moves.
-const batch = 16
-
 // Run compares the parts, one after another, from where the state is. If the context
 // ends, it returns the state with the context's error.
 func Run(ctx context.Context, o Options, parts []Part) (*State, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.batch == 0 {
+		o.batch = 16
 	}
 	s, err := open(&o)
 	if err != nil {
@@ -156,7 +158,7 @@ func (o *Options) part(ctx context.Context, p *Part, at *Progress, save func() e
 	}
 	err := p.each(ctx, at.Next, func(i item) bool {
 		items = append(items, i)
-		return len(items) < batch || step()
+		return len(items) < o.batch || step()
 	})
 	if err == nil && failed == nil && len(items) > 0 && len(at.Result.Differences) < Most {
 		step()
