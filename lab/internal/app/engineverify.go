@@ -29,14 +29,14 @@ rewritten: what is found, what is edited, what goes out, and how much is held ba
 
 Without a flag that names a kind of text, all kinds are read:
 
-  --vectors   credential vectors in the encodings of the suite vectors, once for each
-              place where they can be cut in two. What repeats a text is left out.
-  --corpus    the files of a folder, whole and in writes of 4 bytes and another size
-  --ordinary  the kinds of text that the suite engine measures, whole, in writes of 4
-              bytes and of drawn sizes
-  --drawn     texts made of what rules and vaults look for, in writes of drawn sizes
-  --fuzzed    vectors, ordinary and drawn texts with random changes: spliced, joined,
-              cut, repeated, encoded, put apart; whole and in writes of drawn sizes
+- --vectors: credential vectors in the encodings of the suite vectors, once for each
+  place where they can be cut in two. What repeats a text is left out.
+- --corpus: the files of a folder, at once, and in writes of 4 bytes and of another size.
+- --ordinary: the kinds of text that the suite engine measures, at once and in writes of
+  4 bytes and of drawn sizes.
+- --drawn: texts made of what rules and vaults look for, in writes of drawn sizes.
+- --fuzzed: vectors, ordinary and drawn texts with random changes (spliced, joined,
+  cut, repeated, encoded, put apart), at once and in writes of drawn sizes.
 
 All of it takes many hours. With --state a run that was stopped goes on where it was,
 with the same flags.
