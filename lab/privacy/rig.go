@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"

@@ -34,8 +34,8 @@ type Options struct {
 // Part is one kind of text that is compared.
 type Part struct {
 	Name  string
-	Of    string // what tells it from other parts of the name
-	Items int    // 0: not known before it is read
+	Of    string                  // what tells it from other parts of the name
+	Items int                     // 0: not known before it is read
 	share func(*Progress) float64 // of the work that is done, from 0 to 1; nil: not known
 	// each yields the items from a position on. It stops where the context ends.
 	each func(ctx context.Context, from int, yield func(item) bool) error
