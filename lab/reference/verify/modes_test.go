@@ -19,7 +19,7 @@ import (
 func TestFuzzed(t *testing.T) {
 	size := int64(60_000)
 	if testing.Short() {
-		size = 10_000
+		size = 5_000
 	}
 	p, err := Fuzzed(rules(t), positives(t), size, 1)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestFuzzedTexts(t *testing.T) {
 		t.Error("the texts are not of their seed and number")
 	}
 	of, n := 0, 0
-	for k := range 50 {
+	for k := range 25 {
 		for _, f := range z.batch(1, k).texts {
 			if n++; f.of != nil {
 				of++
