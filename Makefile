@@ -69,14 +69,14 @@ vuln: ## Look for known vulnerabilities in what is called (govulncheck)
 	@scripts/vuln
 
 cross: ## Build for the other platforms, without running
-	@set -e; for p in $(PLATFORMS); do echo "build for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./...; (cd lab && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./...); done
+	@set -e; for p in $(PLATFORMS); do echo "build for $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -ldflags=-w ./...; (cd lab && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build -ldflags=-w ./...); done
 
 # -short: a fifth of each property's cases, and nothing that does one thing after
 # the other for long; test runs all of it.
 race: ## Run the tests under the race detector
-	$(GO) test -race -short ./...
-	cd lab && $(GO) test -race -short ./...
-	cd e2e && $(GO) test -race -short $(E2E_TESTED)
+	$(TEST) -race -short ./...
+	cd lab && $(TEST) -race -short ./...
+	cd e2e && $(TEST) -race -short $(E2E_TESTED)
 
 fuzz: ## Fuzz every target for FUZZTIME (5s)
 	@scripts/fuzz $(FUZZTIME)

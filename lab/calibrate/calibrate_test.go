@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/margaydev/margay/defend/rules"
@@ -18,18 +19,34 @@ import (
 	"github.com/margaydev/margay/rubric/library"
 )
 
-// options are those of a small run under the library's rubrics.
-func options(t *testing.T, n int) Options {
-	t.Helper()
+// compiled are the library's rubrics, compiled once.
+type compiled struct {
+	reg     *defence.Registry
+	resolve Resolve
+	all     []*rubric.Rubric
+}
+
+var ofLibrary = sync.OnceValues(func() (*compiled, error) {
 	files := map[string][]byte{}
 	for _, f := range library.All() {
 		files[f.Name+".yaml"] = []byte(f.Text)
 	}
 	reg, err := defence.NewRegistry(files)
 	if err != nil {
+		return nil, err
+	}
+	resolve, all, _, err := reg.Registered()
+	return &compiled{reg, resolve, all}, err
+})
+
+// options are those of a small run under the library's rubrics.
+func options(t *testing.T, n int) Options {
+	t.Helper()
+	lib, err := ofLibrary()
+	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := reg.Config(defence.MargayConfig{Name: "rules", Defender: rules.Defender{}})
+	cfg, err := lib.reg.Config(defence.MargayConfig{Name: "rules", Defender: rules.Defender{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,11 +54,7 @@ func options(t *testing.T, n int) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolve, all, _, err := reg.Registered()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Options{Seed: 170, N: n, Defence: d, Resolve: resolve, Rubrics: all, Signed: func(*rubric.Rubric) bool { return true }}
+	return Options{Seed: 170, N: n, Defence: d, Resolve: lib.resolve, Rubrics: lib.all, Signed: func(*rubric.Rubric) bool { return true }}
 }
 
 func gate(t *testing.T, all []Gate, name string) *Gate {

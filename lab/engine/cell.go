@@ -18,6 +18,7 @@ type cell struct {
 	passes         int             // over the text, in one measurement
 	took           []time.Duration // of one pass
 	found          int
+	beside         *cell // another engine on the same bytes, measured in turn with this one
 }
 
 const (
@@ -43,6 +44,9 @@ func (c *cell) warm() {
 		c.took = append(c.took, took)
 	}
 	c.passes = 1 + int(least/max(took, 10*time.Microsecond))
+	if c.beside != nil {
+		c.beside.warm()
+	}
 }
 
 func (c *cell) pass(n int) time.Duration {
@@ -58,6 +62,9 @@ func (c *cell) measure() {
 		return
 	}
 	c.took = append(c.took, c.pass(c.passes)/time.Duration(c.passes))
+	if c.beside != nil {
+		c.beside.measure()
+	}
 }
 
 // measureAll measures all cells in turn, and after each round what else there is.
@@ -99,6 +106,9 @@ func (c *cell) metrics() map[string]float64 {
 	if c.write != whole {
 		writes := (len(c.text) + c.write - 1) / c.write
 		m["ns_per_write"] = c.nsPerByte() * float64(len(c.text)) / float64(writes)
+	}
+	if c.beside != nil {
+		m["bytes"], m["times_as_long"] = float64(len(c.text)), c.nsPerByte()/c.beside.nsPerByte()
 	}
 	return m
 }

@@ -28,9 +28,9 @@ const whole = 0
 type engine interface {
 	// name is the defence of its rows.
 	name() string
-	// knows reports whether it looks for registered secrets. One that does not
-	// is measured without.
-	knows() bool
+	// secrets are the numbers of registered secrets that it is measured with,
+	// where the run asks for these.
+	secrets(asked []int) []int
 	// takes reports whether it reads texts in writes of a size.
 	takes(write int) bool
 	// open makes it ready. The error of one that is not installed wraps
@@ -46,7 +46,7 @@ var errUnavailable = errors.New("not installed")
 
 // engines are those that are measured, ours first.
 func engines() []engine {
-	return []engine{margay{}, leaks{}}
+	return []engine{margay{}, leaks{}, before{}}
 }
 
 // registered are n random secrets of a seed.
@@ -86,7 +86,7 @@ func (r *registered) vaults() ([]*match.Index, error) {
 		before := heap()
 		ix, err := match.NewIndex(&keys, func(yield func(secret.Record, error) bool) {
 			for i, v := range r.values() {
-				rec, _, err := match.Prepare(&keys, fmt.Sprintf("%026d", i), fmt.Sprintf("SECRET_%d", i), secret.KindSecret, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
+				rec, _, err := match.Prepare(&keys, id(i), label(i), secret.KindSecret, secret.SourceRegistered, "bench", v, time.Unix(1, 0))
 				if !yield(rec, err) || err != nil {
 					return
 				}
@@ -122,3 +122,8 @@ func expressions() ([]*recognise.Rule, error) {
 	}
 	return out, nil
 }
+
+// id and label are what the i-th secret is registered by.
+func id(i int) string { return fmt.Sprintf("%026d", i) }
+
+func label(i int) string { return fmt.Sprintf("SECRET_%d", i) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,14 @@ func TestTableIsStable(t *testing.T) {
 	if found == nil || found.Metrics["findings"] == 0 || found.Metrics["ns_per_byte"] <= 0 || found.Metrics["ns_per_write"] <= found.Metrics["ns_per_byte"] {
 		t.Errorf("%v", found)
 	}
+	if r := a.Row(former, "corpus=logs,write=4,secrets=10"); r == nil || r.Metrics["findings"] != found.Metrics["findings"] || r.Metrics["bytes"] != 10485 || r.Metrics["times_as_long"] <= 0 || r.Metrics["times_as_long"] != found.Metrics["times_reference"] {
+		t.Errorf("%v", r)
+	}
+	for _, mode := range []string{"tagger", "declassify"} {
+		if r := a.Row(ours, "corpus=prose,write=whole,secrets=10,mode="+mode); r == nil || r.Metrics["findings"] == 0 || r.Metrics["times_as_long"] <= 1 {
+			t.Errorf("%s: %v", mode, r)
+		}
+	}
 	if r := a.Row("gitleaks", "corpus=prose,write=whole,secrets=0"); r == nil || r.Metrics["ns_per_write"] != 0 {
 		t.Errorf("%v", r)
 	}
@@ -55,7 +64,7 @@ func TestSecretsAreRegistered(t *testing.T) {
 	}
 	for _, e := range engines() {
 		for _, write := range []int{4, whole} {
-			if !e.knows() || !e.takes(write) {
+			if !slices.Contains(e.secrets([]int{few}), few) || !e.takes(write) {
 				continue
 			}
 			scan, err := e.open(secrets)
@@ -142,5 +151,22 @@ func TestScans(t *testing.T) {
 	}
 	if r.Row(ours, "goal=scan") == nil {
 		t.Error("the goal is not judged")
+	}
+}
+
+// What slow engines read is from all over a text, and as long as they read at most.
+func TestSample(t *testing.T) {
+	for _, n := range []int{0, 1, sample, sample + 1, 3*sample + 7} {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = byte(i * 200 / n)
+		}
+		got := sampleOf(text)
+		if len(got) != min(n, sample) || n > 0 && (got[0] != text[0] || got[len(got)-1] != text[n-1]) {
+			t.Errorf("%d bytes: %d are read", n, len(got))
+		}
+		if !slices.IsSorted(got) {
+			t.Errorf("%d bytes: the pieces are out of order", n)
+		}
 	}
 }

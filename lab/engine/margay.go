@@ -13,7 +13,7 @@ type margay struct{}
 
 func (margay) name() string { return "margay" }
 
-func (margay) knows() bool { return true }
+func (margay) secrets(asked []int) []int { return asked }
 
 func (margay) takes(int) bool { return true }
 
@@ -26,12 +26,7 @@ func (margay) open(secrets *registered) (scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	prompt := stream.Config{Rules: rules, Vaults: vaults, Decide: func(f *stream.Finding, raw []byte) flow.Action {
-		if f.Fingerprint.IsZero() && !f.Capped {
-			f.Fingerprint = keys.FingerprintOf(raw)
-		}
-		return flow.ActRedact
-	}}
+	prompt := stream.Config{Rules: rules, Vaults: vaults, Decide: decide}
 	answer := prompt
 	answer.HoldURLs = true
 	return func(text []byte, write int) int {
@@ -50,4 +45,12 @@ func (margay) open(secrets *registered) (scan, error) {
 		s.Close()
 		return len(s.Findings())
 	}, nil
+}
+
+// decide gives findings a fingerprint, and has all of them cut out.
+func decide(f *stream.Finding, raw []byte) flow.Action {
+	if f.Fingerprint.IsZero() && !f.Capped {
+		f.Fingerprint = keys.FingerprintOf(raw)
+	}
+	return flow.ActRedact
 }

@@ -83,6 +83,7 @@ func Run(ctx context.Context, o Options) (*results.Result, error) {
 			fmt.Sprintf("processor time of one process with GOMAXPROCS=1; the least of %d measurements in turn, spread is the greatest by the least", o.Reps),
 			"margay has the gateway's default configuration: all rules, findings with fingerprints; streamed texts hold URLs, whole ones are prompts",
 			"gitleaks: its library and default rules, whole texts, no registered secrets",
+			fmt.Sprintf("%s: the engine before this one (lab/reference), with %d secrets, on pieces of %d bytes from all over each text, %d bytes at most; times_as_long is its time by margay's on the same bytes, in the same run", former, few, sampled, sample),
 		},
 	}}
 	for _, n := range append([]int{0}, o.Secrets...) {
@@ -150,10 +151,14 @@ func (s *suite) texts(ctx context.Context) error {
 		defer p.Close()
 		also = p.round
 	}
-	if err := measureAll(ctx, cells, s.Reps, s.Progress, also); err != nil {
+	judged, err := s.judging(made)
+	if err != nil {
 		return err
 	}
-	for _, c := range cells {
+	if err := measureAll(ctx, slices.Concat(cells, judged), s.Reps, s.Progress, also); err != nil {
+		return err
+	}
+	for _, c := range slices.Concat(cells, judged) {
 		s.r.Add(c.defence, c.slice, c.metrics())
 	}
 	if p != nil {
@@ -172,11 +177,7 @@ func (s *suite) texts(ctx context.Context) error {
 func (s *suite) cells(texts map[string][]byte) ([]*cell, error) {
 	var cells []*cell
 	for _, e := range engines() {
-		secrets := s.Secrets
-		if !e.knows() {
-			secrets = []int{0}
-		}
-		for _, n := range secrets {
+		for _, n := range e.secrets(s.Secrets) {
 			s.Progress(fmt.Sprintf("%s, %d secrets", e.name(), n))
 			scan, err := e.open(s.vault[n])
 			if errors.Is(err, errUnavailable) {
@@ -189,7 +190,11 @@ func (s *suite) cells(texts map[string][]byte) ([]*cell, error) {
 			for _, c := range corpus.All() {
 				for _, w := range s.Writes {
 					if text := texts[c.Name]; text != nil && e.takes(w) {
-						cells = append(cells, &cell{defence: e.name(), slice: slice(c.Name, w, n), text: text, write: w, scan: scan})
+						c, err := s.cell(e, text, slice(c.Name, w, n), w, scan)
+						if err != nil {
+							return nil, err
+						}
+						cells = append(cells, c)
 					}
 				}
 			}
@@ -211,6 +216,9 @@ func (s *suite) beside() {
 				s.ratio(row, "ratio_to_ten", s.r.Row(ours, slice(c.Name, w, few)))
 				if leaks := s.r.Row("gitleaks", slice(c.Name, w, 0)); leaks != nil && n == few {
 					row.Metrics["times_gitleaks"] = leaks.Metrics["ns_per_byte"] / row.Metrics["ns_per_byte"]
+				}
+				if old := s.r.Row(former, slice(c.Name, w, n)); old != nil {
+					row.Metrics["times_reference"] = old.Metrics["times_as_long"]
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -112,15 +113,23 @@ func open(ctx context.Context, defence string, tools map[string]config.ReleaseTo
 	return g, nil
 }
 
-// publish puts the library's rubrics into force, as the user would.
-func publish(c *config.Config) error {
-	var all []*rubric.Rubric
+// shipped are the library's rubrics, compiled once.
+var shipped = sync.OnceValues(func() (all []*rubric.Rubric, err error) {
 	for _, f := range library.All() {
 		r, err := library.Rubric(f.Name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, r)
+	}
+	return all, nil
+})
+
+// publish puts the library's rubrics into force, as the user would.
+func publish(c *config.Config) error {
+	all, err := shipped()
+	if err != nil {
+		return err
 	}
 	folder := rubrics.Of(c)
 	files, err := folder.Sign(all...)

@@ -15,7 +15,7 @@ func TestAttacked(t *testing.T) {
 	}
 	n := 300
 	if testing.Short() {
-		n = 60
+		n = 24
 	}
 	got, err := Attacked(t.Context(), m, 1, n)
 	if err != nil {

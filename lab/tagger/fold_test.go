@@ -24,7 +24,10 @@ func TestFoldLeavesOut(t *testing.T) {
 			all = append(all, domain[n])
 		}
 	}
-	for _, fold := range all {
+	for i, fold := range all {
+		if testing.Short() && i%5 > 0 {
+			continue
+		}
 		g, err := NewGrammar(fold)
 		if err != nil {
 			t.Fatal(err)

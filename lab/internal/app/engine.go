@@ -26,7 +26,8 @@ type engineOptions struct {
 
 const engineLong = `Measure the processor time that scanning takes, by kind of text, by the size of
 writes and by the number of registered secrets, and that of hostile texts. All
-figures are of one run with one processor, measured in turn.`
+figures are of one run with one processor, measured in turn. Beside the engine stand the
+one before it, gitleaks and Hyperscan, and what checking a release takes (mode=).`
 
 func engineFlags(c *cobra.Command, o *options) {
 	c.Long = engineLong

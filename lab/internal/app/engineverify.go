@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -17,22 +18,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/margaydev/margay/internal/cli"
+	"github.com/margaydev/margay/internal/problem"
 	"github.com/margaydev/margay/lab/reference/differ"
 	"github.com/margaydev/margay/lab/reference/verify"
+	"github.com/margaydev/margay/lab/vectors"
 )
 
 const verifyLong = `Compare the detection engine with the reference, the engine as it was before it was
 rewritten: what is found, what is edited, what goes out, and how much is held back.
 
-Without one of --vectors, --corpus and --drawn, all three kinds of text are read:
-credential vectors in the encodings of the suite vectors, once for each place where
-they can be cut in two; the files of a folder, by default the source of Go's standard
-library, in writes of several sizes; and drawn texts. All of it takes hours. With
---state a run that was stopped goes on where it was, with the same flags.
+Without a flag that names a kind of text, all kinds are read:
 
-A difference in a vector or a file is shown by offsets and rules alone. Drawn texts
-are invented, so they are shown, shrunk. The command fails if there is a difference,
-or if the product holds more than the reference does.`
+- --vectors: credential vectors in the encodings of the suite vectors, once for each
+  place where they can be cut in two. What repeats a text is left out.
+- --corpus: the files of a folder, at once, and in writes of 4 bytes and of another size.
+- --ordinary: the kinds of text that the suite engine measures, at once and in writes of
+  4 bytes and of drawn sizes.
+- --drawn: texts made of what rules and vaults look for, in writes of drawn sizes.
+- --fuzzed: vectors, ordinary and drawn texts with random changes (spliced, joined,
+  cut, repeated, encoded, put apart), at once and in writes of drawn sizes.
+
+All of it takes many hours. With --state a run that was stopped goes on where it was,
+with the same flags.
+
+A difference in a vector or a file is shown by offsets and rules alone. Other texts are
+invented or public, so they are shown, shrunk. The exit code is 3 if there is a
+difference, or if the product holds more than the reference does.`
 
 // verifyOptions are those of margay-lab engine verify.
 type verifyOptions struct {
@@ -41,8 +52,9 @@ type verifyOptions struct {
 	vectors bool
 	corpus  string
 	mb      float64
-	drawn   float64
 	data    string
+
+	ordinary, drawn, fuzzed float64 // megabytes
 }
 
 func (a *app) engineVerifyCommand() *cobra.Command {
@@ -50,11 +62,11 @@ func (a *app) engineVerifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify", Short: "Compare the detection engine with the one before it", Long: verifyLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.n < 0 || o.mb < 0 || o.drawn < 0 || o.Workers < 1 {
-				return usage("0 takes all vectors, or no text of a kind", "--n, --mb and --drawn are not less than 0, and --workers not less than 1")
+			if o.n < 0 || min(o.mb, o.ordinary, o.drawn, o.fuzzed) < 0 || o.Workers < 1 {
+				return usage("0 takes all vectors, or no text of a kind", "--n and megabytes are not less than 0, and --workers not less than 1")
 			}
-			if f := cmd.Flags(); !f.Changed("vectors") && !f.Changed("corpus") && !f.Changed("drawn") {
-				o.vectors, o.drawn, o.corpus = true, 100, "go"
+			if !slices.ContainsFunc([]string{"vectors", "corpus", "ordinary", "drawn", "fuzzed"}, cmd.Flags().Changed) {
+				o.vectors, o.corpus, o.ordinary, o.drawn, o.fuzzed = true, "go", 100, 100, 100
 			}
 			ctx, stop := cli.Interrupts(cmd.Context())
 			defer stop()
@@ -65,7 +77,9 @@ func (a *app) engineVerifyCommand() *cobra.Command {
 	c.Flags().IntVar(&o.n, "n", 0, "vectors in an encoding drawn, 0 for all")
 	c.Flags().StringVar(&o.corpus, "corpus", "", "read the files below a `folder`; go stands for Go's standard library")
 	c.Flags().Float64Var(&o.mb, "mb", 100, "megabytes of files read at most")
+	c.Flags().Float64Var(&o.ordinary, "ordinary", 0, "megabytes of ordinary text read")
 	c.Flags().Float64Var(&o.drawn, "drawn", 0, "megabytes of drawn texts read")
+	c.Flags().Float64Var(&o.fuzzed, "fuzzed", 0, "megabytes of texts with random changes read")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of all random draws")
 	c.Flags().StringVar(&o.State, "state", "", "`file` that keeps how far the run is")
 	c.Flags().IntVar(&o.Workers, "workers", runtime.NumCPU(), "texts compared at once")
@@ -94,6 +108,11 @@ func (a *app) engineVerify(ctx context.Context, o *verifyOptions) error {
 	if err := a.PrintTable(s, func(w io.Writer) { verifyTable(w, s) }); err != nil {
 		return err
 	}
+	return verdict(s)
+}
+
+// verdict is an error if the engines differ.
+func verdict(s *verify.State) error {
 	var differ, holds []string
 	for _, name := range slices.Sorted(maps.Keys(s.Parts)) {
 		r := &s.Parts[name].Result
@@ -107,11 +126,14 @@ func (a *app) engineVerify(ctx context.Context, o *verifyOptions) error {
 		}
 	}
 	slices.Sort(holds)
+	found := func(hint, format string, names []string) error {
+		return &problem.Error{Code: problem.Findings, Err: fmt.Errorf(format, strings.Join(names, "; ")), Hint: hint}
+	}
 	if len(differ) > 0 {
-		return failure("each is listed with how to see it again", "the engines differ: %s", strings.Join(differ, ", "))
+		return found("each is listed with how to see it again", "the engines differ: %s", differ)
 	}
 	if len(holds) > 0 {
-		return failure("the table has the bytes held", "the product holds more than the reference: %s", strings.Join(holds, "; "))
+		return found("the table has the bytes held", "the product holds more than the reference: %s", holds)
 	}
 	return nil
 }
@@ -131,6 +153,13 @@ func (o *verifyOptions) parts(ctx context.Context) (parts []verify.Part, err err
 			return nil, err
 		}
 	}
+	if o.ordinary > 0 {
+		more, err := verify.Ordinary(rules, int64(o.ordinary*1e6), o.Seed)
+		if err != nil {
+			return nil, failure("install Go: some of the text is of its distribution", "ordinary text: %w", err)
+		}
+		parts = append(parts, more...)
+	}
 	if o.corpus != "" && o.mb > 0 {
 		dir := o.corpus
 		if dir == "go" {
@@ -147,14 +176,23 @@ func (o *verifyOptions) parts(ctx context.Context) (parts []verify.Part, err err
 			return nil, err
 		}
 	}
-	if o.vectors {
-		err := add(verify.Vectors(rules, o.data, o.n, o.Seed))
-		if o.data == "" || errors.Is(err, fs.ErrNotExist) {
-			return nil, failure("outside data is looked for in $MARGAY_DATA, or --data", "there are no credential vectors: %w", err)
-		}
-		if err != nil {
+	if !o.vectors && o.fuzzed == 0 {
+		return parts, nil
+	}
+	pos, err := vectors.LoadPositives(o.data)
+	if o.data == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, failure("outside data is looked for in $MARGAY_DATA, or --data", "there are no credential vectors: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.fuzzed > 0 {
+		if err := add(verify.Fuzzed(rules, pos, int64(o.fuzzed*1e6), o.Seed)); err != nil {
 			return nil, err
 		}
+	}
+	if o.vectors {
+		return parts, add(verify.Vectors(rules, pos, o.n, o.Seed))
 	}
 	return parts, nil
 }
@@ -193,8 +231,13 @@ func verifyTable(w io.Writer, s *verify.State) {
 			d := &s.Parts[name].Result.Differences[i]
 			cli.Fprintf(w, "\n%s, %s: %s\n", d.Where, d.Mode, d.What)
 			if d.Text != "" {
-				cli.Fprintf(w, "  %s\n", d.Text)
+				cli.Fprintf(w, "  %s\n  cut at %v\n", d.Text, d.Cuts)
 			}
 		}
+	}
+	cli.Fprintf(w, "\n")
+	for _, name := range slices.Sorted(maps.Keys(s.Parts)) {
+		p := s.Parts[name]
+		cli.Fprintf(w, "%s: n=%d bytes=%d readings=%d differences=%d seed=%d done=%v, of %s\n", name, p.Result.Texts, p.Result.Bytes, p.Result.Readings, len(p.Result.Differences), s.Seed, p.Done, p.Of)
 	}
 }

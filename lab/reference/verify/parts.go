@@ -37,16 +37,13 @@ func modes(rules *differ.Rules) (out []mode, err error) {
 
 // Vectors are n drawn pairs of a credential vector and an encoding, or all where n is
 // 0, each with its secret registered and unknown, under every split in two.
-func Vectors(rules *differ.Rules, data string, n int, seed uint64) (Part, error) {
-	pos, err := vectors.LoadPositives(data)
-	if err != nil {
-		return Part{}, err
-	}
-	order := rand.New(rand.NewPCG(seed, 5)).Perm(pos.Len())
+func Vectors(rules *differ.Rules, pos vectors.Positives, n int, seed uint64) (Part, error) {
+	order, same := distinct(pos, rand.New(rand.NewPCG(seed, 5)).Perm(pos.Len()))
 	if n > 0 && n < len(order) {
 		order = order[:n]
 	}
-	return Part{Name: "vectors", Of: strconv.Itoa(len(order)), Items: len(order), each: func(ctx context.Context, from int, yield func(item) bool) error {
+	of := fmt.Sprintf("%d of %d distinct; %d more repeat one of those", len(order), pos.Len()-same, same)
+	return Part{Name: "vectors", Of: of, Items: len(order), share: splits(pos, order), each: func(ctx context.Context, from int, yield func(item) bool) error {
 		for k := from; k < len(order) && ctx.Err() == nil; k++ {
 			v, where := pos.At(order[k]), fmt.Sprintf("vector %d", order[k])
 			if !yield(func(ctx context.Context, r *Result) { vector(ctx, r, rules, &v, where) }) {
@@ -99,7 +96,7 @@ func Corpus(rules *differ.Rules, dir string, most int64, seed uint64) (Part, err
 		return Part{}, err
 	}
 	ms = ms[1:3] // those of the gateway and the mediator
-	return Part{Name: "corpus", Of: fmt.Sprintf("%d bytes of %s", most, dir), each: func(ctx context.Context, from int, yield func(item) bool) error {
+	return Part{Name: "corpus", Of: fmt.Sprintf("%d bytes of %s", most, dir), share: byBytes(most), each: func(ctx context.Context, from int, yield func(item) bool) error {
 		n, left := 0, most
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			switch {
@@ -184,7 +181,7 @@ func Drawn(rules *differ.Rules, bytes int64, seed uint64) (Part, error) {
 	if err != nil {
 		return Part{}, err
 	}
-	return Part{Name: "drawn", Of: fmt.Sprintf("%d bytes", bytes), each: func(ctx context.Context, from int, yield func(item) bool) error {
+	return Part{Name: "drawn", Of: fmt.Sprintf("%d bytes", bytes), share: byBytes(bytes), each: func(ctx context.Context, from int, yield func(item) bool) error {
 		// How long texts are depends on the seed alone, so that a run that goes on
 		// stops where one that was not stopped does.
 		total := int64(0)
@@ -200,7 +197,8 @@ func Drawn(rules *differ.Rules, bytes int64, seed uint64) (Part, error) {
 			}
 			if !yield(func(ctx context.Context, r *Result) {
 				for i, text := range texts {
-					one(ctx, r, &ms[(k+i)%len(ms)], text, d, fmt.Sprintf("text %d of item %d", i, k))
+					r.Texts, r.Bytes = r.Texts+1, r.Bytes+int64(len(text))
+					one(ctx, r, &ms[(k+i)%len(ms)], text, [][]int{d.Cuts(len(text)), d.Cuts(len(text)), d.Cuts(len(text))}, "drawn", fmt.Sprintf("text %d of item %d", i, k))
 				}
 			}) {
 				break
@@ -210,20 +208,17 @@ func Drawn(rules *differ.Rules, bytes int64, seed uint64) (Part, error) {
 	}}, nil
 }
 
-// one compares a drawn text under drawn splits.
-func one(ctx context.Context, r *Result, m *mode, text []byte, d *draw.Drawer, where string) {
+// one compares an invented text under splits. It counts under a name what is held.
+func one(ctx context.Context, r *Result, m *mode, text []byte, splits [][]int, name, where string) {
 	t := m.pair.Read(text)
-	r.Texts++
-	r.Bytes += int64(len(text))
 	r.Findings += int64(len(t.Found()))
-	for i := range 3 {
+	for i, cuts := range splits {
 		if ctx.Err() != nil {
 			return
 		}
-		cuts := d.Cuts(len(text))
 		var diff *differ.Difference
 		if r.Readings++; i == 0 {
-			diff = t.Holds(cuts, r.holds("drawn, "+m.name))
+			diff = t.Holds(cuts, r.holds(name+", "+m.name))
 		} else {
 			diff = t.Under(cuts)
 		}

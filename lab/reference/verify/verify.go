@@ -27,13 +27,16 @@ type Options struct {
 	State    string // file that the position is kept in; empty: it is not
 	Workers  int
 	Progress func(string)
+
+	batch int // items that are compared before the position moves; 16 if it is 0
 }
 
 // Part is one kind of text that is compared.
 type Part struct {
 	Name  string
-	Of    string // what tells it from other parts of the name
-	Items int    // 0: not known before it is read
+	Of    string                  // what tells it from other parts of the name
+	Items int                     // 0: not known before it is read
+	share func(*Progress) float64 // of the work that is done, from 0 to 1; nil: not known
 	// each yields the items from a position on. It stops where the context ends.
 	each func(ctx context.Context, from int, yield func(item) bool) error
 }
@@ -98,14 +101,14 @@ type State struct {
 	Parts map[string]*Progress `json:"parts"`
 }
 
-// batch is how many items are compared before the position moves.
-const batch = 16
-
 // Run compares the parts, one after another, from where the state is. If the context
 // ends, it returns the state with the context's error.
 func Run(ctx context.Context, o Options, parts []Part) (*State, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.batch == 0 {
+		o.batch = 16
 	}
 	s, err := open(&o)
 	if err != nil {
@@ -139,6 +142,7 @@ func (o *Options) part(ctx context.Context, p *Part, at *Progress, save func() e
 	saved := time.Now()
 	var items []item
 	var failed error
+	left := p.left(at)
 	step := func() bool {
 		failed = o.compare(ctx, items, at)
 		items = items[:0]
@@ -149,12 +153,12 @@ func (o *Options) part(ctx context.Context, p *Part, at *Progress, save func() e
 		if p.Items > 0 {
 			of = fmt.Sprintf(" of %d", p.Items)
 		}
-		o.Progress(fmt.Sprintf("%s: %d%s, %d MB in %d readings, %d differences", p.Name, at.Next, of, at.Result.Bytes/1e6, at.Result.Readings, len(at.Result.Differences)))
+		o.Progress(fmt.Sprintf("%s: %d%s, %d MB in %d readings, %d differences%s", p.Name, at.Next, of, at.Result.Bytes/1e6, at.Result.Readings, len(at.Result.Differences), left(at)))
 		return failed == nil && len(at.Result.Differences) < Most
 	}
 	err := p.each(ctx, at.Next, func(i item) bool {
 		items = append(items, i)
-		return len(items) < batch || step()
+		return len(items) < o.batch || step()
 	})
 	if err == nil && failed == nil && len(items) > 0 && len(at.Result.Differences) < Most {
 		step()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/margaydev/margay/internal/testkit"
 	"github.com/margaydev/margay/lab/reference/differ"
 )
 
@@ -45,7 +44,6 @@ func run(t *testing.T, o Options, parts ...Part) *State {
 // TestVectors compares drawn vectors in drawn encodings under every split in two.
 // MARGAY_ALL_VECTORS draws one of a hundred; margay-lab engine verify reads all.
 func TestVectors(t *testing.T) {
-	testkit.Data(t, "gitleaks-vectors.jsonl.gz")
 	n := 25
 	if testing.Short() {
 		n = 2
@@ -53,7 +51,7 @@ func TestVectors(t *testing.T) {
 	if os.Getenv("MARGAY_ALL_VECTORS") != "" {
 		n = 1656
 	}
-	p, err := Vectors(rules(t), testkit.Dir(), n, 1)
+	p, err := Vectors(rules(t), positives(t), n, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,18 +89,18 @@ func TestGoesOn(t *testing.T) {
 		}
 	}
 	parts := func() []Part {
-		c, err := Corpus(rules(t), dir, 60_000, 1)
+		c, err := Corpus(rules(t), dir, 34_000, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := Drawn(rules(t), 150_000, 1)
+		d, err := Drawn(rules(t), 20_000, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return []Part{c, d}
 	}
-	want := run(t, Options{Seed: 1}, parts()...)
-	if r := want.Parts["corpus"].Result; r.Bytes != 60_000 || r.Findings == 0 {
+	want := run(t, Options{Seed: 1, batch: 2}, parts()...)
+	if r := want.Parts["corpus"].Result; r.Bytes != 34_000 || r.Findings == 0 {
 		t.Fatalf("%d bytes, %d findings", r.Bytes, r.Findings)
 	}
 
@@ -113,20 +111,20 @@ func TestGoesOn(t *testing.T) {
 	all[1].each = func(ctx context.Context, from int, yield func(item) bool) error {
 		n := 0
 		return each(ctx, from, func(i item) bool {
-			if n++; n == 20 {
+			if n++; n == 4 {
 				stop()
 			}
 			return yield(i)
 		})
 	}
-	s, err := Run(ctx, Options{Seed: 1, State: state, Workers: 2}, all)
+	s, err := Run(ctx, Options{Seed: 1, State: state, Workers: 2, batch: 2}, all)
 	if !errors.Is(err, context.Canceled) || !s.Parts["corpus"].Done {
 		t.Fatalf("%v, %+v", err, s.Parts["corpus"])
 	}
 	if p := s.Parts["drawn"]; p.Done || p.Next == 0 {
 		t.Fatalf("stopped at %d", p.Next)
 	}
-	if got := run(t, Options{Seed: 1, State: state}, parts()...); !reflect.DeepEqual(got, want) {
+	if got := run(t, Options{Seed: 1, State: state, batch: 2}, parts()...); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	other, err := Drawn(rules(t), 7, 1)
