@@ -219,7 +219,7 @@ func (s *Scanner) step(b byte) {
 		s.pem.Step(b, s.pos)
 		s.takeKeys()
 	}
-	if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
+	if s.begins(b) {
 		s.startCrowd(b)
 	}
 	s.pos++
