@@ -88,8 +88,12 @@ func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	for len(p) > 0 {
 		n := canon.ReadIdle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, p, off)
 		p, off = p[n:], off+int64(n)
-		if n = min(len(p), runBytes); n == 0 {
+		if len(p) == 0 {
 			break
+		}
+		n = min(len(p), runBytes)
+		if !d[2].Active() {
+			n = min(n, canon.RunEnd(p[:n])+1)
 		}
 		back := s.text.Raw(off-backBytes, off)
 		for i := range d {

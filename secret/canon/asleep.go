@@ -112,6 +112,17 @@ func ReadIdle(d64, d32, d16 *Decoder, p []byte, off int64) int {
 	return n
 }
 
+// RunEnd returns how many bytes at the front of p are of base64's alphabet, which has
+// all others.
+func RunEnd(p []byte) int {
+	for i, b := range p {
+		if memberOf[b] == 0 {
+			return i
+		}
+	}
+	return len(p)
+}
+
 // reached makes the top bit of the byte whose count is that of a run.
 const reached = 0x80 - 11 | (0x80-13)<<8 | (0x80-maxLeast)<<16
 
