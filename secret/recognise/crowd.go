@@ -30,6 +30,7 @@ func (c *crowd) of(s *Set) *dfa.State {
 // spawned is a crowd of which some rules are to get runs of their own.
 type spawned struct {
 	tags   uint64
+	over   uint64 // those of them whose match has ended, and no other is to come
 	start  int64
 	before dfa.Before
 }
@@ -262,7 +263,7 @@ func (s *Scanner) moveCrowd(c *crowd, b byte) bool {
 	long := !dead && s.pos+1-c.start >= maxCrowd
 	if matched || long {
 		state := c.of(s.set)
-		s.spawn = append(s.spawn, spawned{state.Alive() | state.Ended(), c.start, c.before})
+		s.spawn = append(s.spawn, spawned{state.Alive() | state.Ended(), state.Ended() &^ state.Alive(), c.start, c.before})
 		return false
 	}
 	if dead {
@@ -315,7 +316,12 @@ func (s *Scanner) disperse() {
 	for i := range s.spawn {
 		c := &s.spawn[i]
 		for k, id := range s.set.wordly {
-			if c.tags&(1<<tagOf(k)) != 0 && s.gateOpen(&run{rule: id, start: c.start}) {
+			if c.tags&(1<<tagOf(k)) == 0 || !s.gateOpen(&run{rule: id, start: c.start}) {
+				continue
+			}
+			if c.over&(1<<tagOf(k)) != 0 && tagOf(k) < dfa.MaxTags-1 && s.maxHeld >= maxCrowd {
+				s.over(id, c) // the last tag may be of several rules
+			} else {
 				s.start(id, c.start, c.before)
 			}
 		}
@@ -323,12 +329,19 @@ func (s *Scanner) disperse() {
 	s.spawn = s.spawn[:0]
 }
 
+// over is start for a rule whose match the last byte has ended.
+func (s *Scanner) over(id uint16, c *spawned) {
+	if r := s.set.rules[id]; r.path == nil || r.path.MatchString(s.path) {
+		s.match(&run{rule: id, auto: r.auto(), start: c.start, before: c.before}, int(s.win[s.pos-1-s.base]))
+	}
+}
+
 // endCrowds has the rules of all crowds end with the text.
 func (s *Scanner) endCrowds() {
 	for i := range s.crowds {
 		c := &s.crowds[i]
 		if state := c.of(s.set); s.set.crowd.Ends(state) {
-			s.spawn = append(s.spawn, spawned{state.Alive(), c.start, c.before})
+			s.spawn = append(s.spawn, spawned{state.Alive(), 0, c.start, c.before})
 		}
 	}
 	s.disperse()
