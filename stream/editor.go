@@ -14,6 +14,9 @@ func (c *Config) NewEditor() *Editor { return &Editor{s: c.newScanner(true)} }
 
 // Write reads p and appends to dst what may go out.
 func (e *Editor) Write(dst, p []byte) []byte {
+	if len(p) > batch {
+		e.s.text.Grow(len(p)) // it keeps all of it
+	}
 	e.s.Write(p)
 	return e.flush(dst)
 }

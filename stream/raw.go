@@ -96,9 +96,12 @@ func (v *view) writeRaw(s *Scanner, p []byte, off int64) {
 	d := v.decoders
 	for n := 0; n < len(p); {
 		n += canon.ReadIdle(&d[0].Decoder, &d[1].Decoder, &d[2].Decoder, p[n:], off+int64(n))
-		part := p[n:min(len(p), n+runBytes)]
-		if len(part) == 0 {
+		if n == len(p) {
 			break
+		}
+		part := p[n:min(len(p), n+runBytes)]
+		if !d[2].Active() {
+			part = part[:min(len(part), canon.RunEnd(part)+1)]
 		}
 		back := v.behind(p, n)
 		for i := range d {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/margaydev/margay/flow"
@@ -19,8 +20,15 @@ type urls struct {
 }
 
 func (u *urls) write(p []byte, off int64) {
-	for i, b := range p {
-		at := off + int64(i)
+	for i := 0; i < len(p); i++ {
+		if !u.open && u.slashes == 0 {
+			colon := bytes.IndexByte(p[i:], ':')
+			if colon < 0 {
+				return
+			}
+			i += colon
+		}
+		b, at := p[i], off+int64(i)
 		if u.open {
 			if endsURL(b) || at-u.start >= maxURL {
 				u.close(at)

@@ -9,11 +9,19 @@ import (
 // is one load away, while a [State] is behind three. It is filled in as texts need
 // it, up to a number of states; past that, and where a step was never taken,
 // readers use the DFA itself. It is safe for concurrent use.
+//
+// Where matches begin at the start of a word alone, the table says so, too: a step
+// out of a match under way leads to the next one, and where there is none to an idle
+// row, which is a reader's that follows nothing.
 type Dense struct {
 	d     *DFA
 	width uint32
 	class *[256]uint8
 	next  []atomic.Uint32 // by row and class; 0: not known
+
+	first *[256]bool        // what a match can begin with; nil: the table is of one match
+	start [Other + 1]uint32 // rows before a match, by what is before it
+	idle  [Other + 1]uint32 // rows of those that follow nothing; 0: there is none
 
 	mu   sync.Mutex
 	rows map[string]uint32 // by the key of a state
@@ -31,12 +39,15 @@ type Next uint32
 
 // Bits of a Next.
 const (
-	IsDead Next = 1 << iota
+	IsCalm Next = 1 << iota // known, and without a match
+	IsDead
 	IsMatched
 	IsEntered
+	IsNew // it is dead, and the row is of a match that begins with the byte
+	IsTwo // it goes on, and a match begins with the byte, too
 )
 
-const nextBits = 3
+const nextBits = 6
 
 // Dead is as [State.Dead].
 func (n Next) Dead() bool { return n&IsDead != 0 }
@@ -50,14 +61,37 @@ func (n Next) Entered() bool { return n&IsEntered != 0 }
 // Row returns the state that the step leads to.
 func (n Next) Row() uint32 { return uint32(n) >> nextBits }
 
-// NewDense returns the table of a DFA for at most so many states.
-func NewDense(d *DFA, states int) *Dense {
-	t := &Dense{d: d, width: uint32(len(d.reps)), class: &d.bytes, rows: map[string]uint32{}}
+// NewDense returns the table of a DFA for at most so many states. If first is given,
+// it has the bytes that matches can begin with, at the start of a word.
+func NewDense(d *DFA, states int, first *[256]bool) *Dense {
+	t := &Dense{d: d, width: uint32(len(d.reps)), class: &d.bytes, first: first, rows: map[string]uint32{}}
 	t.next = make([]atomic.Uint32, (states+1)*len(d.reps)) // row 0 stands for none
 	t.keys, t.states = make([]string, states+1), make([]atomic.Pointer[State], states+1)
 	d.share(t)
+	if first == nil {
+		return t
+	}
+	for b := range 256 {
+		dead := d.Step(d.Start(Other), byte(b))
+		if !dead.dead || dead.matched {
+			continue
+		}
+		for before := Newline; before <= Other; before++ {
+			t.idle[before] = t.Row(d.Step(dead, byte(example[before])))
+		}
+		break
+	}
+	for before := range t.start {
+		t.start[before] = t.Row(d.Start(Before(before)))
+	}
 	return t
 }
+
+// Idle returns the row of a reader that follows nothing, and 0 where there is none.
+func (t *Dense) Idle(before Before) uint32 { return t.idle[before] }
+
+// Start returns the row before a match.
+func (t *Dense) Start(before Before) uint32 { return t.start[before] }
 
 // Known returns the step from a row by a byte, or 0. It is small enough to be
 // compiled into a reader's innermost loop.
@@ -79,12 +113,39 @@ func (t *Dense) Step(row uint32, b byte) Next {
 
 // Fill takes a step that is not known.
 func (t *Dense) Fill(row uint32, b byte) Next {
-	to := t.d.Step(t.State(row), b)
+	from := t.State(row)
+	to := t.d.Step(from, b)
+	n := t.nextOf(to)
+	if to.matched {
+		n &^= IsCalm
+	} else if t.first != nil && t.first[b] && (from.before != Word || to.before != Word) {
+		begun := t.d.Step(t.d.Start(from.before), b)
+		switch {
+		case begun.dead:
+		case begun.matched:
+			return 0
+		case !to.dead:
+			n |= IsTwo
+		default:
+			if n = t.nextOf(begun); n != 0 {
+				n |= IsDead | IsNew
+			}
+		}
+	}
+	if n.Row() == 0 {
+		return 0
+	}
+	t.next[row+uint32(t.class[b])].Store(uint32(n))
+	return n
+}
+
+// nextOf returns the step to a state, and 0 where the table is full.
+func (t *Dense) nextOf(to *State) Next {
 	r := t.Row(to)
 	if r == 0 {
 		return 0
 	}
-	n := Next(r << nextBits)
+	n := Next(r<<nextBits) | IsCalm
 	if to.dead {
 		n |= IsDead
 	}
@@ -94,7 +155,6 @@ func (t *Dense) Fill(row uint32, b byte) Next {
 	if to.entered {
 		n |= IsEntered
 	}
-	t.next[row+uint32(t.class[b])].Store(uint32(n))
 	return n
 }
 

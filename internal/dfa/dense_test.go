@@ -15,7 +15,7 @@ func TestDense(t *testing.T) {
 		prog, _, _ := compile(t, expr)
 		for _, rows := range []int{0, 1, 3, 1000} {
 			d := dfa.New(prog, dfa.Bytes, dfa.Config{All: true, MaxSize: 1 << 14})
-			table := dfa.NewDense(d, rows)
+			table := dfa.NewDense(d, rows, nil)
 			full := 0
 			for range 50 {
 				s := d.Start(dfa.Nothing)
@@ -42,6 +42,69 @@ func TestDense(t *testing.T) {
 				t.Errorf("%s: %d of 50 texts met a full table of %d", expr, full, rows)
 			}
 		}
+	}
+}
+
+// Where matches begin at words, a step says whether one begins, and leads to it if none
+// goes on.
+func TestDenseAtWords(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	begun, both := 0, 0
+	for _, expr := range expressions {
+		prog, _, _ := compile(t, expr)
+		d := dfa.New(prog, dfa.Bytes, dfa.Config{All: true, MaxSize: 1 << 14})
+		var first [256]bool
+		for b := range first {
+			for before := dfa.Nothing; before <= dfa.Other; before++ {
+				first[b] = first[b] || !d.Step(d.Start(before), byte(b)).Dead()
+			}
+		}
+		table := dfa.NewDense(d, 1000, &first)
+		for range 50 {
+			before, row := dfa.Other, table.Idle(dfa.Other)
+			var s *dfa.State // of the match under way
+			for _, b := range []byte(text(rng, 20)) {
+				if row == 0 {
+					break // whatever comes, something matches
+				}
+				fresh := d.Step(d.Start(before), b)
+				begins := first[b] && (before != dfa.Word || dfa.After(rune(b)) != dfa.Word) && !fresh.Dead()
+				if s != nil {
+					s = d.Step(s, b)
+				}
+				n := table.Step(row, b)
+				if n == 0 && begins && fresh.Matched() {
+					break
+				}
+				matched, dead := s != nil && s.Matched(), s == nil || s.Dead()
+				if n&dfa.IsCalm == 0 != matched || n.Dead() != dead {
+					t.Fatalf("%s: %b at %q, want matched: %t, dead: %t", expr, n, b, matched, dead)
+				}
+				if matched {
+					break
+				}
+				if n&dfa.IsNew != 0 != (dead && begins) || n&dfa.IsTwo != 0 != (!dead && begins) {
+					t.Fatalf("%s: %b at %q, want begins: %t, dead: %t", expr, n, b, begins, dead)
+				}
+				switch before = dfa.After(rune(b)); {
+				case !dead:
+					both += int(n & dfa.IsTwo)
+				case begins:
+					s = fresh
+					begun++
+				default:
+					if s = nil; n.Row() != table.Idle(before) {
+						t.Fatalf("%s: nothing is under way, but the row is %d", expr, n.Row())
+					}
+				}
+				if row = n.Row(); s != nil && (!table.State(row).Same(s) || n.Entered() != s.Entered()) {
+					t.Fatalf("%s: the table is elsewhere than the automaton", expr)
+				}
+			}
+		}
+	}
+	if begun < 100 || both == 0 {
+		t.Errorf("%d matches begin, and others in them: %d", begun, both)
 	}
 }
 

@@ -112,6 +112,17 @@ func ReadIdle(d64, d32, d16 *Decoder, p []byte, off int64) int {
 	return n
 }
 
+// RunEnd returns how many bytes at the front of p are of base64's alphabet, which has
+// all others.
+func RunEnd(p []byte) int {
+	for i, b := range p {
+		if memberOf[b] == 0 {
+			return i
+		}
+	}
+	return len(p)
+}
+
 // reached makes the top bit of the byte whose count is that of a run.
 const reached = 0x80 - 11 | (0x80-13)<<8 | (0x80-maxLeast)<<16
 
@@ -283,21 +294,23 @@ func (d *Decoder) Sleep() bool {
 // sleep works out what the last characters are, and reports whether text is
 // among them.
 func (d *Decoder) sleep() (text bool) {
-	count, mask := d.count, uint32(d.Enc.Phases-1)
-	d.text, d.asleep = [8]textState{}, true
+	count, mask, e := d.count, uint32(d.Enc.Phases-1)&7, d.Enc
+	d.asleep = true
 	from := count - min(count, ringLen)
+	acc, states, most := d.acc, [8]textState{}, textState(0)
 	for c := from; c < count; c++ {
-		d.acc = d.acc<<d.Enc.bits | uint64(d.Enc.value[d.at(c).B])
-		for _, e := range d.Enc.ends {
-			if c-from < uint32(e.back) {
+		acc = acc<<e.bits | uint64(e.value[d.ring[c%ringLen].B])
+		for _, end := range e.ends {
+			if c-from < uint32(end.back) {
 				continue // its first character came before
 			}
-			a := (c - uint32(e.back)) & mask & 7
-			d.text[a] = textStep[d.text[a]][byte(d.acc>>e.bits)]
-			text = text || d.text[a] >= isText
+			a := (c - uint32(end.back)) & mask
+			states[a] = textStep[states[a]][byte(acc>>end.bits)]
+			most = max(most, states[a])
 		}
 	}
-	return text
+	d.acc, d.text = acc, states
+	return most >= isText
 }
 
 // Wake decodes the run on, and appends to out, which is empty, what may be text of

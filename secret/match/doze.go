@@ -2,15 +2,15 @@ package match
 
 import (
 	"bytes"
-	"sync/atomic"
 
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/match/memo"
 )
 
 // Nearly all text has nothing of a secret. A matcher that follows nothing dozes:
 // of each letter or digit it asks only whether the last four may begin or end a
-// gram. What it would know besides is in the last bytes of the text, which it
-// keeps, and reads again when it wakes.
+// gram, or in a dense index, whether the last six are one. What it would know besides
+// is in the last bytes of the text, which it keeps, and reads again when it wakes.
 
 const (
 	dozeTail = 128 // raw bytes that a dozing matcher keeps
@@ -23,11 +23,11 @@ const (
 // keeps in any case.
 type doze struct {
 	on  bool
-	w   uint32 // the last letters and digits
-	pre uint8  // as in alphaState
-	gap int    // bytes since the last of them
-	n   int    // of tail
-	end int64  // where the tail ends
+	w   memo.Gram // the last letters and digits
+	pre uint8     // as in alphaState
+	gap int       // bytes since the last of them
+	n   int       // of tail
+	end int64     // where the tail ends
 	buf [dozeTail]byte
 }
 
@@ -52,7 +52,7 @@ func (d *doze) keep(p []byte, off int64) {
 func (d *doze) back(n int) int {
 	gap := 0
 	for i := d.n - 1; i >= 0 && gap <= dozeGap; i-- {
-		if gap++; isAlnum[d.buf[i]] {
+		if gap++; memo.Letter[d.buf[i]] > 0 {
 			if gap, n = 0, n-1; n == 0 {
 				return i
 			}
@@ -71,17 +71,9 @@ func (d *doze) same(o *doze) bool {
 	return i >= 0 && n <= o.n && bytes.Equal(d.buf[i:d.n], o.buf[o.n-n:o.n])
 }
 
-// isAlnum has the letters and digits.
-var isAlnum = func() (t [256]bool) {
-	for b := range t {
-		t[b] = b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
-	}
-	return t
-}()
-
 // Read reads raw bytes of ASCII at off, as Write reads units.
 func (m *Matcher) Read(hits []Hit, p []byte, off int64) []Hit {
-	mayDoze := m.words == nil && !m.ix.hasExact && !m.ix.dense
+	mayDoze := m.words == nil && !m.ix.hasExact
 	for len(p) > 0 {
 		if !m.doze.on && mayDoze {
 			m.fallAsleep(off)
@@ -112,12 +104,18 @@ func (m *Matcher) Read(hits []Hit, p []byte, off int64) []Hit {
 // there is.
 func (m *Matcher) fallAsleep(off int64) {
 	s, d := &m.alpha[skeleton], &m.doze
-	if s.n < gramLen || s.pre&gramEnds == gramEnds || len(s.cands) > 0 || s.run.n > 0 || s.tail != (tail{}) || d.end != off || d.back(dozeBack) < 0 {
+	if s.n < gramLen || !m.ix.dense && s.pre&gramEnds == gramEnds || len(s.cands) > 0 || s.run.n > 0 || s.tail != (tail{}) || d.end != off {
 		return
 	}
-	d.on, d.w, d.pre, d.gap = true, uint32(s.w), s.pre, 0
-	for d.gap < d.n && !isAlnum[d.buf[d.n-1-d.gap]] {
-		d.gap++
+	i := d.back(dozeBack)
+	if i < 0 {
+		return
+	}
+	d.on, d.pre, d.gap = true, s.pre, 0
+	for _, b := range d.buf[i:d.n] {
+		if d.gap++; memo.Letter[b] > 0 {
+			d.w, d.gap = d.w.Then(memo.Letter[b]), 0
+		}
 	}
 }
 
@@ -126,20 +124,24 @@ const gramEnds = 1<<(gramLen-prefixLen) | 1
 
 // dozeOver returns how many bytes can be read without waking.
 func (m *Matcher) dozeOver(p []byte) int {
+	if m.ix.dense {
+		return m.dozeDense(p)
+	}
 	d, ix := &m.doze, m.ix
-	memo, w, pre, gap := ix.h.memo, d.w, d.pre, d.gap
+	tags, w, pre, gap := ix.h.tags, d.w, d.pre, d.gap
 	for i, b := range p {
-		if !isAlnum[b] {
+		c := memo.Letter[b]
+		if c == 0 {
 			if gap++; gap > dozeGap {
 				return i
 			}
 			continue
 		}
-		next := w<<8 | uint32(b)
-		tag, ok := memo.get(next)
+		next := w.Then(c)
+		tag, ok := tags.Get(next)
 		if !ok {
-			tag = ix.h.prefixTag(next, skeleton)
-			memo.put(next, tag)
+			tag = ix.h.prefixTag(uint32(next.Bytes(prefixLen)), skeleton)
+			tags.Put(next, tag)
 		}
 		hit := pre << 1
 		if ix.isPrefix(tag) {
@@ -150,6 +152,31 @@ func (m *Matcher) dozeOver(p []byte) int {
 		w, pre, gap = next, hit, 0
 	}
 	d.w, d.pre, d.gap = w, pre, gap
+	return len(p)
+}
+
+// dozeDense is dozeOver where nearly all that four letters begin is in the filter.
+func (m *Matcher) dozeDense(p []byte) int {
+	d, ix := &m.doze, m.ix
+	w, gap := d.w, d.gap
+	for i, b := range p {
+		c := memo.Letter[b]
+		if c == 0 {
+			if gap++; gap > dozeGap {
+				return i
+			}
+			continue
+		}
+		next := w.Then(c)
+		if !ix.absent.Has(next) {
+			if _, head, part := ix.grams.find(ix.h.gramTag(next.Bytes(gramLen), skeleton)); head || part {
+				return i
+			}
+			ix.absent.Put(next)
+		}
+		w, gap = next, 0
+	}
+	d.w, d.pre, d.gap = w, 1<<(gramLen-prefixLen)-1, gap
 	return len(p)
 }
 
@@ -210,39 +237,8 @@ func (m *Matcher) holdDozing() int64 {
 // before returns where what stands between the letter or digit at i and the one
 // before begins.
 func (d *doze) before(i int) int {
-	for i > 0 && !isAlnum[d.buf[i-1]] {
+	for i > 0 && memo.Letter[d.buf[i-1]] == 0 {
 		i--
 	}
 	return i
-}
-
-// memo remembers the tags of prefixes: text has the same ones again and again, and
-// a tag costs as much as all else about a character.
-type memo [1 << 16]atomic.Uint64
-
-func (m *memo) at(w uint32) *atomic.Uint64 { return &m[w*0x9e3779b1>>16] }
-
-func (m *memo) get(w uint32) (tag uint32, ok bool) {
-	e := m.at(w).Load()
-	return uint32(e), uint32(e>>32) == w && e != 0
-}
-
-func (m *memo) put(w, tag uint32) { m.at(w).Store(uint64(w)<<32 | uint64(tag)) }
-
-// lastMemo is shared by all indexes under the same keys: there are many, and a
-// process has one set of keys.
-var lastMemo atomic.Pointer[keyedMemo]
-
-type keyedMemo struct {
-	key [2]uint64
-	memo
-}
-
-func memoOf(key [2]uint64) *memo {
-	if last := lastMemo.Load(); last != nil && last.key == key {
-		return &last.memo
-	}
-	k := &keyedMemo{key: key}
-	lastMemo.Store(k)
-	return &k.memo
 }

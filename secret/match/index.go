@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/margaydev/margay/secret"
+	"github.com/margaydev/margay/secret/match/memo"
 )
 
 const (
@@ -51,8 +52,9 @@ type Index struct {
 	grams grams
 	short [2]int // least and greatest canonical length
 
-	prefix []uint64 // by the lower bits of a prefix's tag
-	dense  bool     // the filter is too full to be worth asking
+	prefix []uint64     // by the lower bits of a prefix's tag
+	dense  bool         // the filter is too full to be worth asking
+	absent *memo.Absent // of a dense index: grams that it has not
 	checks buckets
 	wholes []uint64 // tags of whole texts, sorted
 	recs   []uint32 // by tag: the record, and its edges in the top bits
@@ -233,7 +235,9 @@ func (b *builder) addText(p []byte, rec uint32) error {
 func (b *builder) done() *Index {
 	ix := b.ix
 	ix.grams = b.grams.done(ix)
-	ix.prefix, ix.dense = fold(b.prefix)
+	if ix.prefix, ix.dense = fold(b.prefix); ix.dense {
+		ix.absent = new(memo.Absent)
+	}
 	ix.checks = newBuckets(b.checks)
 	// Slices are copied to their length: growing left up to a quarter unused.
 	ix.names, ix.metas = slices.Clone(ix.names), slices.Clone(ix.metas)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/margaydev/margay/secret"
 	"github.com/margaydev/margay/secret/canon"
+	"github.com/margaydev/margay/secret/match/memo"
 	"github.com/margaydev/margay/secret/rarity"
 )
 
@@ -58,8 +59,8 @@ type hasher struct {
 	gram               [alphabets][2]uint64
 	prefix             [alphabets][2]uint64
 	check, whole, word [2]uint64
-	point              uint64 // of the polynomial, in [2^32, p)
-	memo               *memo  // of tags of skeleton's prefixes
+	point              uint64     // of the polynomial, in [2^32, p)
+	tags               *memo.Tags // of skeleton's prefixes
 }
 
 const prime61 = 1<<61 - 1
@@ -74,7 +75,7 @@ func newHasher(k *secret.Keys) *hasher {
 		prefix: [alphabets][2]uint64{sub("margay prefix v2"), sub("margay exact prefix v2")},
 		check:  sub("margay check v1"), whole: sub("margay whole v1"), word: sub("margay word v1"),
 	}
-	h.memo = memoOf(h.prefix[skeleton])
+	h.tags = memo.TagsOf(h.prefix[skeleton])
 	h.point = sub("margay point v1")[0]%(prime61-1<<32) + 1<<32
 	return h
 }

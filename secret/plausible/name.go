@@ -35,7 +35,7 @@ func assigned(before []byte) (out []byte, call bool) {
 	if len(before) == 0 || strings.IndexByte("\"'", before[len(before)-1]) < 0 {
 		return before, false
 	}
-	at := spelled().FindSubmatchIndex(before)
+	at := spelled().re().FindSubmatchIndex(before)
 	if at == nil {
 		return before, false
 	}

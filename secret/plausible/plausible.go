@@ -18,18 +18,11 @@ import (
 	_ "embed" // the samples
 	"encoding/hex"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/margaydev/margay/secret/rarity"
 )
-
-// expression returns an expression that is compiled when it is first asked for.
-func expression(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
 
 // Entropy returns the Shannon entropy of v in bits a byte.
 func Entropy(v []byte) float64 {

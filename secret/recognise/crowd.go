@@ -30,6 +30,7 @@ func (c *crowd) of(s *Set) *dfa.State {
 // spawned is a crowd of which some rules are to get runs of their own.
 type spawned struct {
 	tags   uint64
+	over   uint64 // those of them whose match has ended, and no other is to come
 	start  int64
 	before dfa.Before
 }
@@ -44,110 +45,168 @@ func (s *Scanner) skim(p []byte) (n int) {
 		k := 0
 		if len(s.crowds) <= 1 {
 			k = s.skimOne(p[n:])
-		}
-		if k == 0 {
+		} else {
 			k = s.skimMany(p[n:])
 		}
-		if k == 0 {
+		if k == 0 && !s.skimByte(p[n]) {
 			break
 		}
-		n += k
+		n += max(k, 1)
 	}
 	return n
 }
 
-// skimOne is skim where at most one crowd is under way at a time.
+// skimOne is skim where at most one crowd is under way at a time. Its row says what is
+// before the next byte, and where there is no crowd, the idle row does.
 func (s *Scanner) skimOne(p []byte) (n int) {
-	t, at := s.set.dense, &s.set.at
-	var c crowd // its row is 0 where there is none
-	most := len(p)
+	t, most := s.set.dense, len(p)
+	c := crowd{row: t.Idle(s.last), held: -1}
 	if len(s.crowds) == 1 {
-		if c = s.crowds[0]; c.row == 0 {
-			return 0
-		}
+		c = s.crowds[0]
 		most = int(min(int64(most), c.start+maxCrowd-1-s.pos))
+	}
+	if c.row == 0 {
+		return 0
 	}
 	class, next := t.Table()
 	wordClass, wordNext := s.set.words.class, s.set.words.next
-	word, last, row := s.set.words.Row(s.wordAt), s.last, c.row
+	word, row := s.set.words.Row(s.wordAt), c.row
+	began := -1
 	for n < most {
 		b := p[n]
 		w := wordNext[word+uint32(wordClass[b])]
-		if w&1 != 0 {
+		v := dfa.Next(next[row+uint32(class[b])].Load())
+		if v&(dfa.IsCalm|dfa.IsTwo) != dfa.IsCalm || w&1 != 0 {
+			if v == 0 && t.Fill(row, b) != 0 {
+				continue
+			}
 			break
 		}
-		var v dfa.Next
-		if row != 0 {
-			v = dfa.Next(next[row+uint32(class[b])].Load())
-			if v == 0 {
-				v = t.Fill(row, b)
-			}
-			if v == 0 || v.Matched() {
-				break
-			}
+		if v&dfa.IsNew != 0 {
+			began, c.held, most = n, -1, min(len(p), n+maxCrowd-1)
 		}
-		if starts := at[b]; starts&startsWord != 0 && (last != dfa.Word || starts&inWord == 0) {
-			if row != 0 && !v.Dead() {
-				break // there are two
-			}
-			first := t.Row(s.set.crowd.Start(last))
-			if first == 0 {
-				break
-			}
-			if v = t.Step(first, b); v == 0 || v.Matched() {
-				break
-			}
-			c = crowd{order: s.order, start: s.pos + int64(n), held: -1, before: last}
-			s.order++
-			most = min(len(p), n+maxCrowd-1)
+		if v&dfa.IsEntered != 0 && c.held < 0 {
+			c.held = s.pos + int64(n)
 		}
-		switch {
-		case v&(dfa.IsDead|dfa.IsEntered) == 0:
-			row = v.Row()
-		case v.Dead():
-			row, most = 0, len(p)
-		default:
-			if row = v.Row(); c.held < 0 {
-				c.held = s.pos + int64(n)
-			}
+		row, word = v.Row(), w>>1
+		if n++; n == most && n < len(p) && row == t.Idle(after[b]) {
+			most = len(p)
 		}
-		word, last = w>>1, after[b]
-		n++
 	}
 	if n == 0 {
 		return 0
 	}
-	s.crowds = s.crowds[:0]
-	if c.row = row; row != 0 {
+	if began >= 0 {
+		c.start, c.before, c.order = s.pos+int64(began), s.last, s.order
+		if began > 0 {
+			c.before = after[p[began-1]]
+		}
+		s.order++
+	}
+	s.crowds, s.last = s.crowds[:0], after[p[n-1]]
+	if c.row = row; row != t.Idle(s.last) {
 		s.crowds = append(s.crowds, c)
 	}
-	s.pos, s.wordAt, s.last = s.pos+int64(n), s.set.words.State(word), last
+	s.pos, s.wordAt = s.pos+int64(n), s.set.words.State(word)
 	return n
 }
 
-// skimMany is skim where some crowds are under way.
+// skimMany is skim where a few crowds are under way.
 func (s *Scanner) skimMany(p []byte) (n int) {
-	w, at := s.set.words, &s.set.at
-	for ; n < len(p) && (n == 0 || len(s.crowds) > 1); n++ {
+	if len(s.crowds) > fewRuns {
+		return 0
+	}
+	t, most := s.set.dense, int(min(int64(len(p)), s.crowds[0].start+maxCrowd-1-s.pos)) // the first is the oldest
+	class, next := t.Table()
+	wordClass, wordNext := s.set.words.class, s.set.words.next
+	word := s.set.words.Row(s.wordAt)
+	var steps [fewRuns + 1]dfa.Next // of those that go on
+	var from [fewRuns + 1]uint8     // which they are
+	for n < most && len(s.crowds) > 1 {
 		b := p[n]
-		word := w.Step(s.wordAt, b)
-		if w.ends[word] {
+		w, column := wordNext[word+uint32(wordClass[b])], uint32(class[b])
+		k, all, begins := 0, dfa.IsCalm, dfa.Next(0)
+		for i := range s.crowds {
+			v := dfa.Next(0)
+			if row := s.crowds[i].row; row != 0 {
+				v = dfa.Next(next[row+column].Load())
+			}
+			all, begins = all&v, begins|v&(dfa.IsNew|dfa.IsTwo)
+			if steps[k], from[k] = v, uint8(i); !v.Dead() {
+				k++
+			}
+		}
+		if all == 0 || w&1 != 0 {
 			break
 		}
-		if len(s.crowds) > 0 {
-			s.moveCrowds(b)
+		if begins != 0 {
+			if steps[k] = t.Step(t.Start(s.last), b); steps[k] == 0 || k == fewRuns {
+				break
+			}
+			s.crowds = append(s.crowds, crowd{order: s.order, start: s.pos, held: -1, before: s.last})
+			from[k] = uint8(len(s.crowds) - 1)
+			k++
 		}
-		if at[b]&startsWord != 0 && (s.last != dfa.Word || at[b]&inWord == 0) {
-			s.startCrowd(b)
+		if alike(steps[:k]) { // one of them may do for both
+			if begins != 0 {
+				s.crowds = s.crowds[:len(s.crowds)-1]
+			}
+			break
 		}
-		s.pos++
-		s.wordAt, s.last = word, after[b]
-		if len(s.spawn) > 0 {
-			s.disperse()
-			return n + 1
+		for i, v := range steps[:k] {
+			c := &s.crowds[i]
+			if int(from[i]) != i {
+				*c = s.crowds[from[i]]
+			}
+			if c.row = v.Row(); v.Entered() && c.held < 0 {
+				c.held = s.pos
+			}
+		}
+		if s.crowds = s.crowds[:k]; begins != 0 {
+			s.order++
+		}
+		s.pos, s.last, word = s.pos+1, after[b], w>>1
+		n++
+	}
+	s.wordAt = s.set.words.State(word)
+	return n
+}
+
+// alike reports whether two of the steps lead to the same row.
+func alike(steps []dfa.Next) bool {
+	for i, v := range steps {
+		for _, o := range steps[:i] {
+			if v.Row() == o.Row() {
+				return true
+			}
 		}
 	}
-	return n
+	return false
+}
+
+// skimByte is skim for one byte, and reports whether it read it.
+func (s *Scanner) skimByte(b byte) bool {
+	word := s.set.words.Step(s.wordAt, b)
+	if s.set.words.ends[word] {
+		return false
+	}
+	if len(s.crowds) > 0 {
+		s.moveCrowds(b)
+	}
+	if s.begins(b) {
+		s.startCrowd(b)
+	}
+	s.pos++
+	s.wordAt, s.last = word, after[b]
+	if len(s.spawn) > 0 {
+		s.disperse()
+	}
+	return true
+}
+
+// begins reports whether wordly rules may begin with b, at s.pos.
+func (s *Scanner) begins(b byte) bool {
+	return s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word)
 }
 
 // moveCrowds moves all crowds over b, which is at s.pos.
@@ -204,7 +263,7 @@ func (s *Scanner) moveCrowd(c *crowd, b byte) bool {
 	long := !dead && s.pos+1-c.start >= maxCrowd
 	if matched || long {
 		state := c.of(s.set)
-		s.spawn = append(s.spawn, spawned{state.Alive() | state.Ended(), c.start, c.before})
+		s.spawn = append(s.spawn, spawned{state.Alive() | state.Ended(), state.Ended() &^ state.Alive(), c.start, c.before})
 		return false
 	}
 	if dead {
@@ -239,7 +298,7 @@ func (s *Scanner) mergedCrowd(kept []crowd, c *crowd, marked bool) bool {
 // startCrowd starts a crowd that b, at s.pos, may begin, at the start of a word.
 func (s *Scanner) startCrowd(b byte) {
 	c := crowd{start: s.pos, held: -1, before: s.last, state: s.set.crowd.Start(s.last)}
-	c.row = s.set.dense.Row(c.state)
+	c.row = s.set.dense.Start(s.last)
 	if !s.moveCrowd(&c, b) || s.mergedCrowd(s.crowds, &c, false) {
 		return
 	}
@@ -257,7 +316,12 @@ func (s *Scanner) disperse() {
 	for i := range s.spawn {
 		c := &s.spawn[i]
 		for k, id := range s.set.wordly {
-			if c.tags&(1<<tagOf(k)) != 0 && s.gateOpen(&run{rule: id, start: c.start}) {
+			if c.tags&(1<<tagOf(k)) == 0 || !s.gateOpen(&run{rule: id, start: c.start}) {
+				continue
+			}
+			if c.over&(1<<tagOf(k)) != 0 && tagOf(k) < dfa.MaxTags-1 && s.maxHeld >= maxCrowd {
+				s.over(id, c) // the last tag may be of several rules
+			} else {
 				s.start(id, c.start, c.before)
 			}
 		}
@@ -265,12 +329,19 @@ func (s *Scanner) disperse() {
 	s.spawn = s.spawn[:0]
 }
 
+// over is start for a rule whose match the last byte has ended.
+func (s *Scanner) over(id uint16, c *spawned) {
+	if r := s.set.rules[id]; r.path == nil || r.path.MatchString(s.path) {
+		s.match(&run{rule: id, auto: r.auto(), start: c.start, before: c.before}, int(s.win[s.pos-1-s.base]))
+	}
+}
+
 // endCrowds has the rules of all crowds end with the text.
 func (s *Scanner) endCrowds() {
 	for i := range s.crowds {
 		c := &s.crowds[i]
 		if state := c.of(s.set); s.set.crowd.Ends(state) {
-			s.spawn = append(s.spawn, spawned{state.Alive(), c.start, c.before})
+			s.spawn = append(s.spawn, spawned{state.Alive(), 0, c.start, c.before})
 		}
 	}
 	s.disperse()

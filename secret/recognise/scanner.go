@@ -219,7 +219,7 @@ func (s *Scanner) step(b byte) {
 		s.pem.Step(b, s.pos)
 		s.takeKeys()
 	}
-	if s.set.first[b] && (s.last != dfa.Word || after[b] != dfa.Word) {
+	if s.begins(b) {
 		s.startCrowd(b)
 	}
 	s.pos++
@@ -553,10 +553,13 @@ func (s *Scanner) match(r *run, next int) {
 	if c.rule.Entropy > 0 && plausible.Entropy(secret) <= c.rule.Entropy {
 		return
 	}
-	if c.rule.Validate != nil && !c.rule.Validate(secret) || c.rule.Class != ClassPersonal && plausible.Sample(secret) {
+	if c.rule.Validate != nil && !c.rule.Validate(secret) {
 		return
 	}
 	if c.rule.Suits != nil && !c.rule.Suits(s.before(r.start, from), secret) || c.rule.Class == ClassDiscovery && plausible.Excused(s.before(r.start, from), secret) {
+		return
+	}
+	if c.rule.Class != ClassPersonal && plausible.Sample(secret) {
 		return
 	}
 	if len(c.allow) > 0 {

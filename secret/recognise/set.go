@@ -22,7 +22,6 @@ type Set struct {
 	// While none of them has accepted, one automaton of all of them stands
 	// for them.
 	first   [256]bool
-	at      [256]uint8 // what each byte does to the start of wordly rules
 	wordly  []uint16
 	crowd   *dfa.DFA
 	dense   *dfa.Dense // of crowd
@@ -68,8 +67,8 @@ func newSet(rules []Rule, room int) (*Set, error) {
 	}
 	if s.crowdRe != nil {
 		s.crowd = automaton(s.crowdRe, dfa.Config{All: true, Tags: s.tag(), MaxSize: 4 * room})
-		s.dense = dfa.NewDense(s.crowd, room/perRow)
 		s.first = firstBytes(s.crowd)
+		s.dense = dfa.NewDense(s.crowd, room/perRow, &s.first)
 	}
 	if s.pem != nil {
 		uses[armour.Header] = append(uses[armour.Header], wordUse{rule: armourUse, length: uint8(len(armour.Header)), inside: true})
@@ -83,14 +82,6 @@ func newSet(rules []Rule, room int) (*Set, error) {
 		return nil, fmt.Errorf("rules have too many leading literals: %d bytes", total)
 	}
 	s.words = newWords(uses)
-	for b := range s.at {
-		if s.first[b] {
-			s.at[b] = startsWord
-		}
-		if after[b] == dfa.Word {
-			s.at[b] |= inWord
-		}
-	}
 	return s, nil
 }
 
@@ -98,12 +89,6 @@ func newSet(rules []Rule, room int) (*Set, error) {
 // a row in the dense table: megabytes of mixed text visit 4,000, and there is room for
 // 8,192.
 const perRow = 128
-
-// Bits of Set.at.
-const (
-	startsWord = 1 << iota // wordly rules may begin with the byte
-	inWord                 // it is of a word
-)
 
 // tag marks the expressions of the wordly rules with groups of their own, and
 // returns the number of the first.

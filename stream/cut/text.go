@@ -3,6 +3,7 @@ package cut
 import (
 	"errors"
 	"math"
+	"slices"
 )
 
 // ErrOrder says that a span starts where it may not: before text that may have
@@ -47,6 +48,9 @@ const nowhere = math.MaxInt64
 
 // Write adds bytes to the end of the text. They are undecided.
 func (t *Text) Write(p []byte) { t.raw = append(t.raw, p...) }
+
+// Grow makes room for so many bytes, which are written in parts.
+func (t *Text) Grow(n int) { t.raw = slices.Grow(t.raw, n) }
 
 // Len returns the bytes written so far.
 func (t *Text) Len() int64 { return t.base + int64(len(t.raw)) }
