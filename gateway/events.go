@@ -47,7 +47,7 @@ type events struct {
 
 	stats    StreamStats
 	arrivals []time.Time // of events not yet released; kept only for Streamed
-	arrived  time.Time
+	came     time.Time
 }
 
 // reading is the memory that a stream leaves to the next one of its API.
@@ -143,10 +143,21 @@ func (e *events) more(out *cut.Released, room int) error {
 		}
 		e.batch()
 	}
-	for !e.end && !e.answer.Holds && out.Len()+2*together < room && e.in.Buffered() {
+	for !e.end && !e.answer.Holds && out.Len()+2*together < room && e.arrived() {
 		e.batch()
 	}
 	return nil
+}
+
+// arrived reports whether a whole event has arrived, as far as that can be told
+// without waiting.
+func (e *events) arrived() bool {
+	for !e.in.Buffered() {
+		if e.c.ahead == nil || !e.c.ahead.Ahead() || !e.in.Fill() {
+			return false
+		}
+	}
+	return true
 }
 
 // patience is how often a client reads that its answer is still held.
@@ -191,7 +202,7 @@ func (e *events) next() int {
 	waits := e.g.cfg.Streamed != nil && !e.in.Buffered()
 	ev, err := e.in.Next()
 	if waits {
-		e.arrived = time.Now()
+		e.came = time.Now()
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -390,7 +401,7 @@ func (e *events) add(ev *sse.Event, chunk *wire.Chunk) {
 	}
 	if e.g.cfg.Streamed != nil {
 		e.stats.Events++
-		e.arrivals = append(e.arrivals, e.arrived)
+		e.arrivals = append(e.arrivals, e.came)
 	}
 	if err := e.answer.Add(&e.ev); err != nil {
 		e.halt(err)

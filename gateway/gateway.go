@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
@@ -214,7 +215,12 @@ type call struct {
 
 	owes   []wire.Owed // calls that the request must have results for
 	goesOn debtor      // the answer that they belong to
+
+	ahead interface{ Ahead() bool } // the connection that the answer comes by; nil where it does not read ahead
 }
+
+// reached notes the connection that the answer comes by.
+func (c *call) reached(i httptrace.GotConnInfo) { c.ahead, _ = i.Conn.(interface{ Ahead() bool }) }
 
 type callKey struct{}
 

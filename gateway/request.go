@@ -10,6 +10,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,11 @@ func signed(req wire.Request, found []audit.Finding) bool {
 }
 
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, c *call) {
-	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+	ctx := context.WithValue(r.Context(), callKey{}, c)
+	if c.says {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: c.reached})
+	}
+	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // read reads a request's body within the limit.

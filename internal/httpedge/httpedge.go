@@ -82,15 +82,15 @@ func Reason(err error) string {
 func Transport(caFile string, idle time.Duration) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}),
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: idle,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
 		DisableCompression:    true, // compressed text can't be scanned
 		ForceAttemptHTTP2:     true,
-		ReadBufferSize:        4 << 10,
-		WriteBufferSize:       4 << 10,
+		ReadBufferSize:        readBuffer,
+		WriteBufferSize:       2 << 10, // a header; bodies go past it
 	}
 	if caFile == "" {
 		return t, nil

@@ -15,8 +15,8 @@ import (
 var ErrTooLarge = errors.New("server-sent event too large")
 
 // Event is one block of lines up to and including the empty line that ends
-// it. Its slices are valid until the reader reads on: until a call of Next
-// for which Buffered reported no further event.
+// it. Its slices are valid until the reader reads on: until a call of Fill, or of
+// Next for which Buffered reported no further event.
 type Event struct {
 	// Raw are the bytes of the event as they came, the empty line included.
 	Raw []byte
@@ -81,6 +81,16 @@ func (r *Reader) Buffered() bool {
 		r.found = r.take()
 	}
 	return r.found
+}
+
+// Fill reads once, for a caller that knows that this does not wait, and reports
+// whether something came. Errors are for Next.
+func (r *Reader) Fill() bool {
+	if r.err != nil || r.to-r.from > r.max {
+		return false
+	}
+	r.read()
+	return r.got > 0
 }
 
 // Next returns the next event, which is valid until the next call of a method.
