@@ -136,7 +136,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	for db, queries := range map[*sql.DB][]string{
 		s.e: {epoch},
 		s.r: {entryByID, decisionOf, entriesAfter, entriesArrived, ledgerPage, rubricByHash},
-		s.w: {putSecret, bump, newEntry, setEntry, unlink, link, countEntries, dropOldest, newEvent, addSum, addTally, addHit, addMeta, appendEntry},
+		s.w: {putSecret, bump, newEntry, setEntry, unlink, link, countEntries, dropOldest, newEvents.one, newEvents.some, addSums.one, addSums.some, addTally, addHit, addMeta, appendEntry},
 	} {
 		for _, q := range queries {
 			if s.prepared[q], err = db.PrepareContext(ctx, q); err != nil {
