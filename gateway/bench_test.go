@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -115,5 +116,41 @@ func BenchmarkEvents(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/token")
 		})
+	}
+}
+
+// whole is an upstream that answers at once.
+type whole []byte
+
+func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(w)), ContentLength: int64(len(w)), Request: r,
+	}, nil
+}
+
+// BenchmarkRequest is what a short request costs that has a short answer.
+func BenchmarkRequest(b *testing.B) {
+	rules, err := recognise.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, err := New(Config{Engine: e, Upstream: &url.URL{Scheme: "http", Host: "up.example", Path: "/v1"}, Transport: whole(
+		`{"id":"chatcmpl-0123456789abcdef","object":"chat.completion","created":1760000000,"model":"scripted-1","choices":[{"index":0,"message":{"role":"assistant","content":"The committee met in the hall by the river.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":9,"total_tokens":21}}`)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/chat/completions", strings.NewReader(fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"Is committee %d there?"}]}`, i)))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if g.ServeHTTP(w, r); w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -117,7 +118,7 @@ func New(cfg Config) (*Gateway, error) {
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
 		Transport:      cfg.Transport,
-		BufferPool:     buffers{},
+		BufferPool:     &buffers{},
 		ModifyResponse: g.answered,
 		ErrorHandler:   g.failed,
 		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
@@ -130,12 +131,20 @@ func (g *Gateway) Close() {
 	(&http.Client{Transport: g.cfg.Transport}).CloseIdleConnections()
 }
 
-// buffers are for bodies that are forwarded unseen. A mediated one writes itself.
-type buffers struct{}
+// buffers are for bodies that are forwarded unseen. A mediated one writes itself,
+// and leaves its buffer as it was.
+type buffers struct{ sync.Pool }
 
-func (buffers) Get() []byte { return make([]byte, 4<<10) }
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if p, ok := b.Pool.Get().(*[4 << 10]byte); ok {
+		return p[:]
+	}
+	return make([]byte, 4<<10)
+}
 
-func (buffers) Put([]byte) {}
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(p []byte) { b.Pool.Put((*[4 << 10]byte)(p)) }
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
