@@ -71,7 +71,7 @@ func newEvents(g *Gateway, c *call, resp *http.Response, body io.ReadCloser) *ou
 	e.open(body)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
-	return outlet.Stream(c.to, e.more, e.close)
+	return outlet.Stream(c.to, e.await, e.more, e.close)
 }
 
 // open begins to read a stream.
@@ -127,6 +127,18 @@ func (e *events) close() error {
 		}
 	}
 	return e.body.Close()
+}
+
+// await waits until something of the upstream has come, with what is decided sent
+// and nothing in hand.
+func (e *events) await() {
+	if e.end || e.wait != nil || e.in.Buffered() {
+		return
+	}
+	e.in.Fill() // an error is for next
+	if e.idle.Reset(e.g.cfg.Idle); e.g.cfg.Streamed != nil {
+		e.came = time.Now()
+	}
 }
 
 // more waits for the upstream, and returns when at least one event is released.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"sync"
 )
 
 // ErrTooLarge says that an event exceeded the reader's limit.
@@ -39,10 +40,12 @@ type Reader struct {
 	err error // of the last read
 
 	buf      []byte
-	filled   bool   // the last read filled it
-	got      int    // by the last read
-	from, to int    // what is in buf and in no event yet
-	joined   []byte // data of several lines
+	small    []byte  // the reader's own
+	wide     *[]byte // that of all readers that buf is now; nil for none
+	filled   bool    // the last read filled it
+	got      int     // by the last read
+	from, to int     // what is in buf and in no event yet
+	joined   []byte  // data of several lines
 
 	// Of the open event:
 	line   int // where its first line without an end starts
@@ -54,12 +57,15 @@ type Reader struct {
 	cr    bool  // the last line ended with CR: a LF right behind it belongs to it
 }
 
-// The buffer starts small, because most streams are slow. It grows while reads
-// fill it, and with the largest event, and is small again after a burst.
+// A reader has little memory of its own, because most streams are slow. While reads
+// fill it, it reads into memory that all readers share, and gives that back behind
+// a burst. An event that is larger has memory of its own.
 const (
-	firstRead = 4 << 10
+	smallRead = 2 << 10
 	wideRead  = 32 << 10
 )
+
+var wides = sync.Pool{New: func() any { b := make([]byte, wideRead); return &b }}
 
 // NewReader returns a reader of events of at most maxEvent bytes each.
 func NewReader(r io.Reader, maxEvent int) *Reader {
@@ -68,10 +74,8 @@ func NewReader(r io.Reader, maxEvent int) *Reader {
 
 // Reset makes r read another stream, in the memory that it has.
 func (r *Reader) Reset(rd io.Reader, maxEvent int) {
-	if len(r.buf) > wideRead {
-		r.buf = nil
-	}
-	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, joined: r.joined[:0]}
+	r.narrow()
+	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, small: r.small, joined: r.joined[:0]}
 }
 
 // Buffered reports whether a whole further event has been read already, so
@@ -118,22 +122,45 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
+// narrow moves what is in no event yet to the reader's own memory.
+func (r *Reader) narrow() {
+	if r.small == nil {
+		r.small = make([]byte, smallRead)
+	}
+	r.to = copy(r.small, r.buf[r.from:r.to])
+	r.buf, r.from = r.small, 0
+	if r.wide != nil {
+		wides.Put(r.wide)
+		r.wide = nil
+	}
+}
+
+// grow makes room behind what is in no event yet.
+func (r *Reader) grow() {
+	was, shared := r.buf[r.from:r.to], r.wide
+	if len(r.buf) < wideRead {
+		r.wide = wides.Get().(*[]byte)
+		r.buf = *r.wide
+	} else {
+		r.buf, r.wide = make([]byte, 2*len(r.buf)), nil
+	}
+	r.to, r.from = copy(r.buf, was), 0
+	if shared != nil {
+		wides.Put(shared)
+	}
+}
+
 // read makes room and reads once.
 func (r *Reader) read() {
 	r.joined = r.joined[:0]
-	switch {
-	case r.from == r.to:
-		if r.from, r.to = 0, 0; r.got < len(r.buf)/4 && len(r.buf) > firstRead {
-			r.buf = make([]byte, firstRead) // a burst is over; who waits needs no more
-		}
+	switch left := r.to - r.from; {
+	case !r.filled && left < smallRead: // who waits needs no more
+		r.narrow()
+	case left == len(r.buf), r.filled && len(r.buf) < wideRead:
+		r.grow()
 	case r.from > 0:
 		r.to = copy(r.buf, r.buf[r.from:r.to])
 		r.from = 0
-	}
-	if r.to == len(r.buf) || r.filled && len(r.buf) < wideRead {
-		grown := make([]byte, max(firstRead, 2*len(r.buf)))
-		copy(grown, r.buf[:r.to])
-		r.buf = grown
 	}
 	for range 100 {
 		r.got, r.err = r.r.Read(r.buf[r.to:])
