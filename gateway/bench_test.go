@@ -128,8 +128,20 @@ func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// BenchmarkRequest is what a short request costs that has a short answer.
+// BenchmarkRequest is what a request costs that has a short answer: a short one, a
+// long one, and another turn of a long one.
 func BenchmarkRequest(b *testing.B) {
+	long := strings.Repeat(`for i, v := range p.names {\n\tif v > limit {\n\t\treturn i, errors.New(\"no such name\")\n\t}\n}\n`, 12000)
+	for name, body := range map[string]string{
+		"short": `{"model":"m","messages":[{"role":"user","content":"Is committee %d there?"}]}`,
+		"long":  `{"model":"m","messages":[{"role":"user","content":"%d ` + long + `"}]}`,
+		"again": `{"model":"m","messages":[{"role":"user","content":"` + long + `"},{"role":"assistant","content":"It is."},{"role":"user","content":"Where is %d?"}]}`,
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkRequest(b, body) })
+	}
+}
+
+func benchmarkRequest(b *testing.B, body string) {
 	rules, err := recognise.Default()
 	if err != nil {
 		b.Fatal(err)
@@ -146,7 +158,7 @@ func BenchmarkRequest(b *testing.B) {
 	defer g.Close()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/chat/completions", strings.NewReader(fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"Is committee %d there?"}]}`, i)))
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/chat/completions", strings.NewReader(fmt.Sprintf(body, i)))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		if g.ServeHTTP(w, r); w.Code != http.StatusOK {

@@ -110,7 +110,7 @@ func (g *Gateway) read(r *http.Request) ([]byte, error) {
 	default:
 		return nil, deny(http.StatusUnsupportedMediaType, "content-encoding", "bodies may be plain or gzip")
 	}
-	body, err := httpedge.ReadAll(in, g.cfg.MaxBody)
+	body, err := httpedge.ReadAll(in, r.ContentLength, g.cfg.MaxBody)
 	switch {
 	case errors.Is(err, httpedge.ErrTooLarge):
 		return nil, deny(http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body is larger than %d bytes (limits.body)", g.cfg.MaxBody))

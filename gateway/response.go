@@ -56,7 +56,7 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 	if httpedge.IsEvents(httpedge.MediaType(resp.Header)) && c.says && resp.StatusCode < 300 {
 		return g.events(c, resp, resp.Body), nil // events as they come, and nothing else
 	}
-	body, err := httpedge.ReadAll(resp.Body, g.cfg.MaxBody)
+	body, err := httpedge.ReadAll(resp.Body, resp.ContentLength, g.cfg.MaxBody)
 	_ = resp.Body.Close()
 	if err != nil {
 		return nil, unusable("upstream-failed", "the upstream's answer broke off or is too large")
@@ -146,7 +146,7 @@ func (g *Gateway) whole(ctx context.Context, c *call, sent *http.Request, body [
 		if err != nil {
 			return nil, err
 		}
-		told, err := httpedge.ReadAll(resp.Body, g.cfg.MaxBody)
+		told, err := httpedge.ReadAll(resp.Body, resp.ContentLength, g.cfg.MaxBody)
 		_ = resp.Body.Close()
 		if err != nil {
 			return nil, errReplay

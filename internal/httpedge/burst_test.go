@@ -67,3 +67,23 @@ func TestSlow(t *testing.T) {
 		}
 	}
 }
+
+// A body is read whole, whatever its header says, up to the limit.
+func TestReadAll(t *testing.T) {
+	for _, size := range []int{0, 1, 511, 512, 513, 5000, 100_000} {
+		for _, says := range []int64{-1, 0, 1, int64(size), 1 << 40} {
+			for _, limit := range []int{size, size + 1, 1 << 20} {
+				got, err := ReadAll(iotest.HalfReader(bytes.NewReader(make([]byte, size))), says, limit)
+				if err != nil || len(got) != size || cap(got) > 16*size+8<<10 {
+					t.Errorf("%d bytes that are said to be %d, of at most %d: %d, %v", size, says, limit, len(got), err)
+				}
+			}
+			if _, err := ReadAll(bytes.NewReader(make([]byte, size+1)), says, size); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("%d bytes are read where %d may be: %v", size+1, size, err)
+			}
+		}
+	}
+	if _, err := ReadAll(iotest.TimeoutReader(iotest.OneByteReader(bytes.NewReader(make([]byte, 9)))), 9, 9); !errors.Is(err, iotest.ErrTimeout) {
+		t.Error(err)
+	}
+}
