@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -135,7 +136,9 @@ func (e *events) await() {
 	if e.end || e.wait != nil || e.in.Buffered() {
 		return
 	}
-	e.in.Fill() // an error is for next
+	// A read within a chunk waits for its end, whatever it has already: what may wait
+	// behind that is little. An error is for next.
+	e.in.Fill(cmp.Or(e.ahead(), together))
 	if e.idle.Reset(e.g.cfg.Idle); e.g.cfg.Streamed != nil {
 		e.came = time.Now()
 	}
@@ -162,14 +165,24 @@ func (e *events) more(out *cut.Released, room int) error {
 }
 
 // arrived reports whether a whole event has arrived, as far as that can be told
-// without waiting.
+// without waiting: what is decided goes out first.
 func (e *events) arrived() bool {
-	for !e.in.Buffered() {
-		if e.c.ahead == nil || !e.c.ahead.Ahead() || !e.in.Fill() {
-			return false
+	for got := 0; !e.in.Buffered() && got < 4*together; {
+		n := e.ahead()
+		if n == 0 || !e.in.Fill(n) {
+			break
 		}
+		got += n
 	}
-	return true
+	return e.in.Buffered()
+}
+
+// ahead is how many bytes can be read without waiting, as far as that is known.
+func (e *events) ahead() int {
+	if e.c.ahead == nil {
+		return 0
+	}
+	return e.c.ahead.Ahead()
 }
 
 // patience is how often a client reads that its answer is still held.

@@ -225,11 +225,11 @@ type call struct {
 	owes   []wire.Owed // calls that the request must have results for
 	goesOn debtor      // the answer that they belong to
 
-	ahead interface{ Ahead() bool } // the connection that the answer comes by; nil where it does not read ahead
+	ahead interface{ Ahead() int } // the connection that the answer comes by; nil where it does not read ahead
 }
 
 // reached notes the connection that the answer comes by.
-func (c *call) reached(i httptrace.GotConnInfo) { c.ahead, _ = i.Conn.(interface{ Ahead() bool }) }
+func (c *call) reached(i httptrace.GotConnInfo) { c.ahead, _ = i.Conn.(interface{ Ahead() int }) }
 
 type callKey struct{}
 

@@ -63,9 +63,19 @@ func (c *burstConn) take(p []byte) int {
 	return n
 }
 
-// Ahead reports whether the next read of a response's body does not wait: enough
-// has come for a transport's whole buffer.
-func (c *burstConn) Ahead() bool { return c.left.Load() >= readBuffer }
+// framing is how many bytes of a connection one byte of a body may take, in chunks of
+// a few bytes. A read within a chunk that has not come to its end waits for more of
+// it, whatever it has already.
+const framing = 2
+
+// Ahead returns how many bytes of a response's body can be read without waiting; 0
+// where less has come than fills a transport's buffer.
+func (c *burstConn) Ahead() int {
+	if n := c.left.Load(); n >= readBuffer {
+		return int(n) / framing
+	}
+	return 0
+}
 
 // dial makes the connections of a dialer read ahead.
 func dial(d *net.Dialer) func(ctx context.Context, network, addr string) (net.Conn, error) {

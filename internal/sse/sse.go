@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 )
@@ -87,13 +88,13 @@ func (r *Reader) Buffered() bool {
 	return r.found
 }
 
-// Fill reads once, for a caller that knows that this does not wait, and reports
-// whether something came. Errors are for Next.
-func (r *Reader) Fill() bool {
+// Fill reads once, at most so many bytes, and reports whether something came. Where
+// that may wait, it is for a caller that has nothing else to do. Errors are for Next.
+func (r *Reader) Fill(most int) bool {
 	if r.err != nil || r.to-r.from > r.max {
 		return false
 	}
-	r.read()
+	r.read(most)
 	return r.got > 0
 }
 
@@ -110,7 +111,7 @@ func (r *Reader) Next() (*Event, error) {
 			r.err, r.from, r.to = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max), 0, 0
 		}
 		if r.err == nil {
-			r.read()
+			r.read(math.MaxInt)
 			continue
 		}
 		if !errors.Is(r.err, io.EOF) || r.from == r.to {
@@ -150,8 +151,8 @@ func (r *Reader) grow() {
 	}
 }
 
-// read makes room and reads once.
-func (r *Reader) read() {
+// read makes room and reads once, at most so many bytes.
+func (r *Reader) read(most int) {
 	r.joined = r.joined[:0]
 	switch left := r.to - r.from; {
 	case !r.filled && left < smallRead: // who waits needs no more
@@ -162,10 +163,12 @@ func (r *Reader) read() {
 		r.to = copy(r.buf, r.buf[r.from:r.to])
 		r.from = 0
 	}
+	room := r.buf[r.to:]
+	room = room[:min(most, len(room))]
 	for range 100 {
-		r.got, r.err = r.r.Read(r.buf[r.to:])
+		r.got, r.err = r.r.Read(room)
 		r.to += r.got
-		r.filled = r.to == len(r.buf)
+		r.filled = r.got == len(room)
 		if r.got > 0 || r.err != nil {
 			return
 		}
