@@ -68,7 +68,7 @@ func (v *Verbs) pass(ctx context.Context, verb flow.Verb, texts []flow.Text, r *
 	_, version := v.s.Discovered()
 	state := v.s.State(verb, version)
 	err = each(ctx, texts, &j, func(t *flow.Text) {
-		key := v.s.KeyedText("margay mediated v1", t.Text, state, []byte{flag(t.Fixed) | flag(t.JSON)<<1})
+		key := v.s.Keyed("margay mediated v1", state, []byte{flag(t.Fixed) | flag(t.JSON)<<1}, []byte(t.Text))
 		m, known := v.s.Recall(key)
 		if m.Changed {
 			r.Edits[t.ID] = m.Text

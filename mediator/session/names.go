@@ -83,10 +83,8 @@ func (s *Session) Ordinary(what int, names [][]byte) bool {
 			Rules: s.cfg.Rules, Vaults: []*match.Index{s.snap.index, s.ephemeral, overlay},
 			Decide: func(*stream.Finding, []byte) flow.Action { return flow.ActRedact },
 		}, false)
-		n = &nameScanner{snap: s.snap, overlay: overlay, clean: map[string]struct{}{}, fresh: make([][]byte, 0, 8)}
-		if what == Identifiers {
-			n.reader = cfg.NewVerbatim()
-		} else {
+		n = &nameScanner{snap: s.snap, overlay: overlay, reader: cfg.NewVerbatim(), clean: map[string]struct{}{}, fresh: make([][]byte, 0, 8)}
+		if what == Headers {
 			n.reader = cfg.NewScanner()
 		}
 	}

@@ -165,6 +165,7 @@ func New(cfg Config) (r *Registry, err error) {
 	r = &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals(), Bare: recent.New[[32]byte, struct{}](1 << 13)}
 	r.traj.max, r.traj.byKey, r.traj.keep = cmp.Or(max(cfg.MaxTrajectories, 0), 10000), map[[32]byte]*list.Element{}, cfg.Family
 	r.traj.maxBytes = int64(cmp.Or(max(cfg.TrajectoryBytes, 0), DefaultTrajectoryBytes))
+	r.macs.New = func() any { return newMAC(&r.cfg.Keys) }
 	r.ephemeral, err = match.NewIndex(&r.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
 	return r, err
 }
@@ -409,56 +410,34 @@ func (s *Session) chain(q *Request) [][32]byte {
 
 // Keyed is a hash of parts that only this engine's keys make, apart from those
 // of other domains.
-func (r *Registry) Keyed(domain string, parts ...[]byte) (out [32]byte) {
-	return r.KeyedText(domain, "", parts...)
-}
-
-// KeyedText is Keyed with a text as the last part, unless that is empty.
-func (r *Registry) KeyedText(domain, text string, parts ...[]byte) (out [32]byte) {
-	m, ok := r.macs.Get().(*mac)
-	if !ok {
-		m = newMAC(&r.cfg.Keys)
-	}
-	out = m.keyed(domain, text, parts)
-	r.macs.Put(m)
-	return out
+func (r *Registry) Keyed(domain string, parts ...[]byte) [32]byte {
+	m := r.macs.Get().(*mac)
+	defer r.macs.Put(m)
+	return m.keyed(domain, parts)
 }
 
 // Keyed is a keyed hash for a domain, of parts in order.
 func Keyed(k *secret.Keys, domain string, parts ...[]byte) [32]byte {
-	return newMAC(k).keyed(domain, "", parts)
+	return newMAC(k).keyed(domain, parts)
 }
 
 // mac makes keyed hashes, one after the other. To make one takes as long as a hash.
 type mac struct {
 	hash.Hash
 
-	buf [1 << 10]byte
+	buf [64]byte
 }
 
 func newMAC(k *secret.Keys) *mac { return &mac{Hash: hmac.New(sha256.New, k.Pseudonym[:])} }
 
-func (m *mac) keyed(domain, text string, parts [][]byte) [32]byte {
+func (m *mac) keyed(domain string, parts [][]byte) [32]byte {
 	m.Reset()
 	m.Write(append(m.buf[:0], domain...))
 	for _, p := range parts {
-		m.begin(len(p))
+		m.Write(binary.BigEndian.AppendUint32(append(m.buf[:0], 0), uint32(len(p)))) //nolint:gosec // as it was first written
 		m.Write(p)
 	}
-	if text != "" {
-		m.begin(len(text))
-	}
-	for text != "" { // without a copy of all of it
-		n := copy(m.buf[:], text)
-		m.Write(m.buf[:n])
-		text = text[n:]
-	}
 	return [32]byte(m.Sum(m.buf[:0]))
-}
-
-// begin begins a part.
-func (m *mac) begin(size int) {
-	m.Write(binary.BigEndian.AppendUint32(append(m.buf[:0], 0), uint32(size))) //nolint:gosec // as it was first written
 }
 
 // Keys are the engine's keys.
