@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -115,5 +116,53 @@ func BenchmarkEvents(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/tokens, "ns/token")
 		})
+	}
+}
+
+// whole is an upstream that answers at once.
+type whole []byte
+
+func (w whole) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(w)), ContentLength: int64(len(w)), Request: r,
+	}, nil
+}
+
+// BenchmarkRequest is what a request costs that has a short answer: a short one, a
+// long one, and another turn of a long one.
+func BenchmarkRequest(b *testing.B) {
+	long := strings.Repeat(`for i, v := range p.names {\n\tif v > limit {\n\t\treturn i, errors.New(\"no such name\")\n\t}\n}\n`, 12000)
+	for name, body := range map[string]string{
+		"short": `{"model":"m","messages":[{"role":"user","content":"Is committee %d there?"}]}`,
+		"long":  `{"model":"m","messages":[{"role":"user","content":"%d ` + long + `"}]}`,
+		"again": `{"model":"m","messages":[{"role":"user","content":"` + long + `"},{"role":"assistant","content":"It is."},{"role":"user","content":"Where is %d?"}]}`,
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkRequest(b, body) })
+	}
+}
+
+func benchmarkRequest(b *testing.B, body string) {
+	rules, err := recognise.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	e, err := mediator.New(mediator.Config{Config: session.Config{Rules: rules, Keys: keys, Store: memory.New(), Ephemeral: records(b, random(1, 32), random(2, 32))}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	g, err := New(Config{Engine: e, Upstream: &url.URL{Scheme: "http", Host: "up.example", Path: "/v1"}, Transport: whole(
+		`{"id":"chatcmpl-0123456789abcdef","object":"chat.completion","created":1760000000,"model":"scripted-1","choices":[{"index":0,"message":{"role":"assistant","content":"The committee met in the hall by the river.","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":9,"total_tokens":21}}`)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/chat/completions", strings.NewReader(fmt.Sprintf(body, i)))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if g.ServeHTTP(w, r); w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
 	}
 }

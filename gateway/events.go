@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -47,7 +48,7 @@ type events struct {
 
 	stats    StreamStats
 	arrivals []time.Time // of events not yet released; kept only for Streamed
-	arrived  time.Time
+	came     time.Time
 }
 
 // reading is the memory that a stream leaves to the next one of its API.
@@ -71,7 +72,7 @@ func newEvents(g *Gateway, c *call, resp *http.Response, body io.ReadCloser) *ou
 	e.open(body)
 	// A silent upstream ends the stream; closing the body wakes the read.
 	e.idle = time.AfterFunc(g.cfg.Idle, func() { _ = e.body.Close() })
-	return outlet.Stream(c.to, e.more, e.close)
+	return outlet.Stream(c.to, e.await, e.more, e.close)
 }
 
 // open begins to read a stream.
@@ -129,6 +130,20 @@ func (e *events) close() error {
 	return e.body.Close()
 }
 
+// await waits until something of the upstream has come, with what is decided sent
+// and nothing in hand.
+func (e *events) await() {
+	if e.end || e.wait != nil || e.in.Buffered() {
+		return
+	}
+	// A read within a chunk waits for its end, whatever it has already: what may wait
+	// behind that is little. An error is for next.
+	e.in.Fill(cmp.Or(e.ahead(), together))
+	if e.idle.Reset(e.g.cfg.Idle); e.g.cfg.Streamed != nil {
+		e.came = time.Now()
+	}
+}
+
 // more waits for the upstream, and returns when at least one event is released.
 func (e *events) more(out *cut.Released, room int) error {
 	e.out = out
@@ -143,10 +158,31 @@ func (e *events) more(out *cut.Released, room int) error {
 		}
 		e.batch()
 	}
-	for !e.end && !e.answer.Holds && out.Len()+2*together < room && e.in.Buffered() {
+	for !e.end && !e.answer.Holds && out.Len()+2*together < room && e.arrived() {
 		e.batch()
 	}
 	return nil
+}
+
+// arrived reports whether a whole event has arrived, as far as that can be told
+// without waiting: what is decided goes out first.
+func (e *events) arrived() bool {
+	for got := 0; !e.in.Buffered() && got < 4*together; {
+		n := e.ahead()
+		if n == 0 || !e.in.Fill(n) {
+			break
+		}
+		got += n
+	}
+	return e.in.Buffered()
+}
+
+// ahead is how many bytes can be read without waiting, as far as that is known.
+func (e *events) ahead() int {
+	if e.c.ahead == nil {
+		return 0
+	}
+	return e.c.ahead.Ahead()
 }
 
 // patience is how often a client reads that its answer is still held.
@@ -191,7 +227,7 @@ func (e *events) next() int {
 	waits := e.g.cfg.Streamed != nil && !e.in.Buffered()
 	ev, err := e.in.Next()
 	if waits {
-		e.arrived = time.Now()
+		e.came = time.Now()
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -390,7 +426,7 @@ func (e *events) add(ev *sse.Event, chunk *wire.Chunk) {
 	}
 	if e.g.cfg.Streamed != nil {
 		e.stats.Events++
-		e.arrivals = append(e.arrivals, e.arrived)
+		e.arrivals = append(e.arrivals, e.came)
 	}
 	if err := e.answer.Add(&e.ev); err != nil {
 		e.halt(err)

@@ -14,9 +14,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/margaydev/margay/flow"
@@ -116,7 +118,7 @@ func New(cfg Config) (*Gateway, error) {
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite:        g.rewrite,
 		Transport:      cfg.Transport,
-		BufferPool:     buffers{},
+		BufferPool:     &buffers{},
 		ModifyResponse: g.answered,
 		ErrorHandler:   g.failed,
 		ErrorLog:       slog.NewLogLogger(cfg.Log.Handler(), slog.LevelWarn),
@@ -129,12 +131,20 @@ func (g *Gateway) Close() {
 	(&http.Client{Transport: g.cfg.Transport}).CloseIdleConnections()
 }
 
-// buffers are for bodies that are forwarded unseen. A mediated one writes itself.
-type buffers struct{}
+// buffers are for bodies that are forwarded unseen. A mediated one writes itself,
+// and leaves its buffer as it was.
+type buffers struct{ sync.Pool }
 
-func (buffers) Get() []byte { return make([]byte, 4<<10) }
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if p, ok := b.Pool.Get().(*[4 << 10]byte); ok {
+		return p[:]
+	}
+	return make([]byte, 4<<10)
+}
 
-func (buffers) Put([]byte) {}
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(p []byte) { b.Pool.Put((*[4 << 10]byte)(p)) }
 
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -214,7 +224,12 @@ type call struct {
 
 	owes   []wire.Owed // calls that the request must have results for
 	goesOn debtor      // the answer that they belong to
+
+	ahead interface{ Ahead() int } // the connection that the answer comes by; nil where it does not read ahead
 }
+
+// reached notes the connection that the answer comes by.
+func (c *call) reached(i httptrace.GotConnInfo) { c.ahead, _ = i.Conn.(interface{ Ahead() int }) }
 
 type callKey struct{}
 

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,11 @@ func signed(req wire.Request, found []audit.Finding) bool {
 }
 
 func (g *Gateway) forward(w http.ResponseWriter, r *http.Request, c *call) {
-	g.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, c)))
+	ctx := context.WithValue(r.Context(), callKey{}, c)
+	if c.says {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: c.reached})
+	}
+	g.proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // read reads a request's body within the limit.
@@ -105,7 +110,7 @@ func (g *Gateway) read(r *http.Request) ([]byte, error) {
 	default:
 		return nil, deny(http.StatusUnsupportedMediaType, "content-encoding", "bodies may be plain or gzip")
 	}
-	body, err := httpedge.ReadAll(in, g.cfg.MaxBody)
+	body, err := httpedge.ReadAll(in, r.ContentLength, g.cfg.MaxBody)
 	switch {
 	case errors.Is(err, httpedge.ErrTooLarge):
 		return nil, deny(http.StatusRequestEntityTooLarge, "too-large", fmt.Sprintf("the body is larger than %d bytes (limits.body)", g.cfg.MaxBody))

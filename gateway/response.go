@@ -50,13 +50,13 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 		}
 	}
 	ctx := resp.Request.Context()
-	if err := httpedge.Decode(resp); err != nil {
+	if err := c.decode(resp); err != nil {
 		return nil, unusable("content-encoding", "the upstream's answer can't be looked at: "+err.Error())
 	}
 	if httpedge.IsEvents(httpedge.MediaType(resp.Header)) && c.says && resp.StatusCode < 300 {
 		return g.events(c, resp, resp.Body), nil // events as they come, and nothing else
 	}
-	body, err := httpedge.ReadAll(resp.Body, g.cfg.MaxBody)
+	body, err := httpedge.ReadAll(resp.Body, resp.ContentLength, g.cfg.MaxBody)
 	_ = resp.Body.Close()
 	if err != nil {
 		return nil, unusable("upstream-failed", "the upstream's answer broke off or is too large")
@@ -83,6 +83,16 @@ func (g *Gateway) response(c *call, resp *http.Response) (*outlet.Body, error) {
 	resp.ContentLength = int64(out.Len())
 	resp.Header.Set("Content-Length", strconv.Itoa(out.Len()))
 	return outlet.Whole(c.to, out), nil
+}
+
+// decode makes the body of an answer plain.
+func (c *call) decode(resp *http.Response) error {
+	was := resp.Body
+	err := httpedge.Decode(resp)
+	if resp.Body != was {
+		c.ahead = nil // what has come may be too little to decompress
+	}
+	return err
 }
 
 // listsErrors reports whether a body is a list of errors and nothing else. That is
@@ -136,7 +146,7 @@ func (g *Gateway) whole(ctx context.Context, c *call, sent *http.Request, body [
 		if err != nil {
 			return nil, err
 		}
-		told, err := httpedge.ReadAll(resp.Body, g.cfg.MaxBody)
+		told, err := httpedge.ReadAll(resp.Body, resp.ContentLength, g.cfg.MaxBody)
 		_ = resp.Body.Close()
 		if err != nil {
 			return nil, errReplay

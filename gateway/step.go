@@ -57,6 +57,7 @@ var errReplay = errors.New("the upstream did not answer when the step was made a
 // again asks the upstream for the step with another request. The caller closes
 // the response's body.
 func (g *Gateway) again(ctx context.Context, first *http.Request, body []byte, typ string) (*http.Response, error) {
+	c := first.Context().Value(callKey{}).(*call)
 	r := first.Clone(ctx)
 	setBody(r, body)
 	resp, err := g.cfg.Transport.RoundTrip(r)
@@ -64,7 +65,7 @@ func (g *Gateway) again(ctx context.Context, first *http.Request, body []byte, t
 		g.cfg.Log.Warn("a step could not be made again", "upstream", g.cfg.Name, "error", httpedge.Reason(err))
 		return nil, errReplay
 	}
-	if resp.StatusCode != http.StatusOK || httpedge.MediaType(resp.Header) != typ || httpedge.Decode(resp) != nil {
+	if resp.StatusCode != http.StatusOK || httpedge.MediaType(resp.Header) != typ || c.decode(resp) != nil {
 		_ = resp.Body.Close()
 		g.cfg.Log.Warn("a step could not be made again", "upstream", g.cfg.Name, "status", resp.StatusCode)
 		return nil, errReplay

@@ -53,7 +53,7 @@ func (x *exchange) forward(message *cut.Released) {
 		x.stream(resp.StatusCode, resp.Body) // events as they come, and nothing else
 		return
 	}
-	b, err := httpedge.ReadAll(resp.Body, x.h.p.cfg.MaxMessage)
+	b, err := httpedge.ReadAll(resp.Body, resp.ContentLength, x.h.p.cfg.MaxMessage)
 	switch {
 	case errors.Is(err, httpedge.ErrTooLarge):
 		x.fail(http.StatusBadGateway, "too-large", "the server's answer is larger than margay decides (limits.body)")

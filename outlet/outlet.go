@@ -54,6 +54,7 @@ func (c *Client) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 type Body struct {
 	to    http.ResponseWriter
 	whole *cut.Released // nil for a stream
+	wait  func()
 	next  func(out *cut.Released, room int) error
 	close func() error
 }
@@ -66,9 +67,10 @@ var buffers = sync.Pool{New: func() any { return &cut.Released{} }}
 
 // Stream returns a body that asks next for more until it returns an error: io.EOF
 // at the end. Next appends at least one byte, about as many as there is room for.
-// What it appends is flushed.
-func Stream(to http.ResponseWriter, next func(out *cut.Released, room int) error, close func() error) *Body {
-	return &Body{to: to, next: next, close: close}
+// What it appends is flushed. Before, wait returns when next has something to do: a
+// stream that waits holds no memory for what it writes.
+func Stream(to http.ResponseWriter, wait func(), next func(out *cut.Released, room int) error, close func() error) *Body {
+	return &Body{to: to, wait: wait, next: next, close: close}
 }
 
 // Whole returns a body of what was released.
@@ -85,17 +87,26 @@ func (b *Body) Read([]byte) (int, error) {
 		}
 		return 0, io.EOF
 	}
+	for {
+		if err := b.send(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// send writes what comes next.
+func (b *Body) send() error {
+	b.wait()
 	out := buffers.Get().(*cut.Released)
 	defer buffers.Put(out)
 	defer out.Reset()
-	for {
-		if err := b.next(out, burst); err != nil && out.Len() == 0 {
-			return 0, err
-		}
-		if Send(b.to, out) != nil {
-			return 0, context.Canceled
-		}
+	if err := b.next(out, burst); err != nil && out.Len() == 0 {
+		return err
 	}
+	if Send(b.to, out) != nil {
+		return context.Canceled
+	}
+	return nil
 }
 
 // Close implements io.Closer. Nothing is read after it.

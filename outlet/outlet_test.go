@@ -26,7 +26,7 @@ func TestStream(t *testing.T) {
 	parts, closed := []string{"a", "bcd", strings.Repeat("e", 50000)}, false
 	all, ended := strings.Join(parts, ""), errors.New("cut off")
 	w := httptest.NewRecorder()
-	body := Stream(w, func(out *cut.Released, _ int) error {
+	body := Stream(w, func() {}, func(out *cut.Released, _ int) error {
 		if len(parts) == 0 {
 			return ended
 		}
@@ -60,7 +60,7 @@ func (gone) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // A client that has gone ends a stream, and is not taken for an upstream that broke
 // off.
 func TestClientGone(t *testing.T) {
-	body := Stream(gone{httptest.NewRecorder()}, func(out *cut.Released, _ int) error { out.Own([]byte("x")); return nil }, func() error { return nil })
+	body := Stream(gone{httptest.NewRecorder()}, func() {}, func(out *cut.Released, _ int) error { out.Own([]byte("x")); return nil }, func() error { return nil })
 	if _, err := io.ReadAll(body); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}

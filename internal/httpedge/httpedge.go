@@ -57,13 +57,29 @@ func (g *Guard) Refuse(r *http.Request) (code, detail string) {
 // ErrTooLarge says that a body is larger than the limit.
 var ErrTooLarge = errors.New("too large")
 
-// ReadAll reads a body of at most limit bytes.
-func ReadAll(r io.Reader, limit int) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err == nil && len(b) > limit {
-		return nil, ErrTooLarge
+// ReadAll reads a body of at most limit bytes. Its length, as far as a header says
+// one, saves memory; whoever claims more than comes gets little for it.
+func ReadAll(r io.Reader, length int64, limit int) ([]byte, error) {
+	const first, most = 512, 16 // times what has come
+	size := int(min(max(length, 0), int64(limit)))
+	b := make([]byte, 0, min(size+1, first*most))
+	if size == 0 {
+		b = make([]byte, 0, first)
 	}
-	return b, err
+	for len(b) <= limit {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF) && len(b) <= limit:
+			return b, nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return b, err
+		case len(b) == cap(b):
+			next := max(2*len(b), min(size+1, most*len(b)))
+			b = append(make([]byte, 0, min(next, limit+1)), b...)
+		}
+	}
+	return nil, ErrTooLarge
 }
 
 // Reason is why an upstream could not be reached, without its URL, which may hold
@@ -82,15 +98,15 @@ func Reason(err error) string {
 func Transport(caFile string, idle time.Duration) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dial(&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}),
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: idle,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
 		DisableCompression:    true, // compressed text can't be scanned
 		ForceAttemptHTTP2:     true,
-		ReadBufferSize:        4 << 10,
-		WriteBufferSize:       4 << 10,
+		ReadBufferSize:        readBuffer,
+		WriteBufferSize:       2 << 10, // a header; bodies go past it
 	}
 	if caFile == "" {
 		return t, nil

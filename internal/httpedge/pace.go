@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -72,14 +73,44 @@ func (l steady) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &steadyConn{conn}, nil
+	return &steadyConn{Conn: conn}, nil
 }
 
-type steadyConn struct{ net.Conn }
+type steadyConn struct {
+	net.Conn
 
+	mu       sync.Mutex
+	deadline time.Time
+}
+
+// Write implements net.Conn. A deadline that is less than a second early stays: most
+// writes are one token.
 func (c *steadyConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(within(int64(len(p))))); err != nil {
+	if err := c.wait(time.Now().Add(within(int64(len(p))))); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
+}
+
+func (c *steadyConn) wait(until time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if late := until.Sub(c.deadline); late >= 0 && late < time.Second {
+		return nil
+	}
+	c.deadline = until
+	return c.Conn.SetWriteDeadline(until)
+}
+
+// SetWriteDeadline implements net.Conn. The next write sets its own.
+func (c *steadyConn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = time.Time{}
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn, in the same way.
+func (c *steadyConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }

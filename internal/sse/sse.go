@@ -8,15 +8,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
+	"sync"
 )
 
 // ErrTooLarge says that an event exceeded the reader's limit.
 var ErrTooLarge = errors.New("server-sent event too large")
 
 // Event is one block of lines up to and including the empty line that ends
-// it. Its slices are valid until the reader reads on: until a call of Next
-// for which Buffered reported no further event.
+// it. Its slices are valid until the reader reads on: until a call of Fill, or of
+// Next for which Buffered reported no further event.
 type Event struct {
 	// Raw are the bytes of the event as they came, the empty line included.
 	Raw []byte
@@ -39,10 +41,12 @@ type Reader struct {
 	err error // of the last read
 
 	buf      []byte
-	filled   bool   // the last read filled it
-	got      int    // by the last read
-	from, to int    // what is in buf and in no event yet
-	joined   []byte // data of several lines
+	small    []byte  // the reader's own
+	wide     *[]byte // that of all readers that buf is now; nil for none
+	filled   bool    // the last read filled it
+	got      int     // by the last read
+	from, to int     // what is in buf and in no event yet
+	joined   []byte  // data of several lines
 
 	// Of the open event:
 	line   int // where its first line without an end starts
@@ -54,12 +58,15 @@ type Reader struct {
 	cr    bool  // the last line ended with CR: a LF right behind it belongs to it
 }
 
-// The buffer starts small, because most streams are slow. It grows while reads
-// fill it, and with the largest event, and is small again after a burst.
+// A reader has little memory of its own, because most streams are slow. While reads
+// fill it, it reads into memory that all readers share, and gives that back behind
+// a burst. An event that is larger has memory of its own.
 const (
-	firstRead = 4 << 10
+	smallRead = 2 << 10
 	wideRead  = 32 << 10
 )
+
+var wides = sync.Pool{New: func() any { b := make([]byte, wideRead); return &b }}
 
 // NewReader returns a reader of events of at most maxEvent bytes each.
 func NewReader(r io.Reader, maxEvent int) *Reader {
@@ -68,10 +75,8 @@ func NewReader(r io.Reader, maxEvent int) *Reader {
 
 // Reset makes r read another stream, in the memory that it has.
 func (r *Reader) Reset(rd io.Reader, maxEvent int) {
-	if len(r.buf) > wideRead {
-		r.buf = nil
-	}
-	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, joined: r.joined[:0]}
+	r.narrow()
+	*r = Reader{r: rd, max: maxEvent, start: true, buf: r.buf, small: r.small, joined: r.joined[:0]}
 }
 
 // Buffered reports whether a whole further event has been read already, so
@@ -81,6 +86,16 @@ func (r *Reader) Buffered() bool {
 		r.found = r.take()
 	}
 	return r.found
+}
+
+// Fill reads once, at most so many bytes, and reports whether something came. Where
+// that may wait, it is for a caller that has nothing else to do. Errors are for Next.
+func (r *Reader) Fill(most int) bool {
+	if r.err != nil || r.to-r.from > r.max {
+		return false
+	}
+	r.read(most)
+	return r.got > 0
 }
 
 // Next returns the next event, which is valid until the next call of a method.
@@ -96,7 +111,7 @@ func (r *Reader) Next() (*Event, error) {
 			r.err, r.from, r.to = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, r.max), 0, 0
 		}
 		if r.err == nil {
-			r.read()
+			r.read(math.MaxInt)
 			continue
 		}
 		if !errors.Is(r.err, io.EOF) || r.from == r.to {
@@ -108,27 +123,52 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// read makes room and reads once.
-func (r *Reader) read() {
+// narrow moves what is in no event yet to the reader's own memory.
+func (r *Reader) narrow() {
+	if r.small == nil {
+		r.small = make([]byte, smallRead)
+	}
+	r.to = copy(r.small, r.buf[r.from:r.to])
+	r.buf, r.from = r.small, 0
+	if r.wide != nil {
+		wides.Put(r.wide)
+		r.wide = nil
+	}
+}
+
+// grow makes room behind what is in no event yet.
+func (r *Reader) grow() {
+	was, shared := r.buf[r.from:r.to], r.wide
+	if len(r.buf) < wideRead {
+		r.wide = wides.Get().(*[]byte)
+		r.buf = *r.wide
+	} else {
+		r.buf, r.wide = make([]byte, 2*len(r.buf)), nil
+	}
+	r.to, r.from = copy(r.buf, was), 0
+	if shared != nil {
+		wides.Put(shared)
+	}
+}
+
+// read makes room and reads once, at most so many bytes.
+func (r *Reader) read(most int) {
 	r.joined = r.joined[:0]
-	switch {
-	case r.from == r.to:
-		if r.from, r.to = 0, 0; r.got < len(r.buf)/4 && len(r.buf) > firstRead {
-			r.buf = make([]byte, firstRead) // a burst is over; who waits needs no more
-		}
+	switch left := r.to - r.from; {
+	case !r.filled && left < smallRead: // who waits needs no more
+		r.narrow()
+	case left == len(r.buf), r.filled && len(r.buf) < wideRead:
+		r.grow()
 	case r.from > 0:
 		r.to = copy(r.buf, r.buf[r.from:r.to])
 		r.from = 0
 	}
-	if r.to == len(r.buf) || r.filled && len(r.buf) < wideRead {
-		grown := make([]byte, max(firstRead, 2*len(r.buf)))
-		copy(grown, r.buf[:r.to])
-		r.buf = grown
-	}
+	room := r.buf[r.to:]
+	room = room[:min(most, len(room))]
 	for range 100 {
-		r.got, r.err = r.r.Read(r.buf[r.to:])
+		r.got, r.err = r.r.Read(room)
 		r.to += r.got
-		r.filled = r.to == len(r.buf)
+		r.filled = r.got == len(room)
 		if r.got > 0 || r.err != nil {
 			return
 		}

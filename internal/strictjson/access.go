@@ -1,6 +1,7 @@
 package strictjson
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 	"strconv"
@@ -119,7 +120,36 @@ func (d *Doc) Text(i int) string {
 	if i < 0 {
 		return ""
 	}
-	return string(d.Bytes(i))
+	n := &d.Nodes[i]
+	if n.Kind != String || !n.Escaped {
+		return string(d.Bytes(i))
+	}
+	raw := d.Raw[n.Start+1 : n.End-1]
+	var out strings.Builder // a text may be long: it is copied once
+	var buf [utf8.UTFMax]byte
+	for out.Grow(len(raw)); ; {
+		at := bytes.IndexByte(raw, '\\')
+		if at < 0 {
+			out.Write(raw)
+			return out.String()
+		}
+		end := at + escape(raw[at:])
+		out.Write(raw[:at])
+		out.Write(unescape(buf[:0], raw[at:end]))
+		raw = raw[end:]
+	}
+}
+
+// escape returns the length of the escape that raw begins with. A pair of surrogates
+// is one.
+func escape(raw []byte) int {
+	if raw[1] != 'u' {
+		return 2
+	}
+	if r, _ := hex4(raw, 2); utf16.IsSurrogate(r) {
+		return 12
+	}
+	return 6
 }
 
 // Int returns a number that is a small non-negative integer.
@@ -150,10 +180,13 @@ func (d *Doc) Path(i int) string {
 // unescape appends the decoded content of a valid string literal.
 func unescape(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {
-		c := raw[i]
-		if c != '\\' {
-			dst = append(dst, c)
-			continue
+		if raw[i] != '\\' {
+			n := bytes.IndexByte(raw[i:], '\\')
+			if n < 0 {
+				return append(dst, raw[i:]...)
+			}
+			dst = append(dst, raw[i:i+n]...)
+			i += n
 		}
 		i++
 		if raw[i] != 'u' {

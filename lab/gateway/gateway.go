@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (_ *results.Result, err error) {
 	}
 	steps := []func(context.Context) error{g.throughput}
 	if !o.ThroughputOnly {
-		steps = append(steps, g.wires, g.requests, g.events, g.added, g.editor, g.memory)
+		steps = append(steps, g.wires, g.requests, g.prompts, g.events, g.added, g.editor, g.memory)
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

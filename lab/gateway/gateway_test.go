@@ -34,6 +34,8 @@ func TestRun(t *testing.T) {
 		"wire=responses,flush=event": {"cpu_us_per_token", "added_cpu_us_per_token"},
 		"request=tiny":               {"cpu_us_per_request", "cpu_ratio_to_plain_proxy"},
 		"mcp,result=65536":           {"added_p50_ms"},
+		"prompt=1048576,turn=first":  {"added_p50_ms"},
+		"prompt=1048576,turn=second": {"p50_ms"},
 		"events=kept,risk=off":       {"cpu_ratio_to_unkept"},
 		"events=kept,risk=report":    {"cpu_ratio_to_unkept"},
 		"paced,concurrency=64":       {"added_us_per_token_p50", "samples"},

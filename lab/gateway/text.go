@@ -64,3 +64,31 @@ func prose(r *rand.Rand, size int) string {
 	}
 	return b.String()
 }
+
+// source is program text of at least a size.
+func source(r *rand.Rand, size int) string {
+	pick := func(from []string) string { return from[r.IntN(len(from))] }
+	var b strings.Builder
+	for b.Len() < size {
+		a, c, n := pick(idents), pick(idents), r.IntN(4000)
+		fmt.Fprintf(&b, "// %s%s %s the %s of the %s.\nfunc (p *%s) %s%s(%s []int, %s string) (%s int, err error) {\n", a, pick(nouns), pick(verbs), pick(nouns), pick(nouns), pick(nouns), a, pick(nouns), c, pick(idents), a)
+		for range 3 + r.IntN(9) {
+			switch x, y := pick(idents), pick(idents); r.IntN(6) {
+			case 0:
+				fmt.Fprintf(&b, "\tfor i, v := range %s.%s {\n\t\tif v > %d {\n\t\t\treturn i, nil\n\t\t}\n\t}\n", x, y, n)
+			case 1:
+				fmt.Fprintf(&b, "\tif err := p.%s(%s, \"%s/%s\"); err != nil {\n\t\treturn 0, fmt.Errorf(\"%s %s: %%w\", err)\n\t}\n", y, x, pick(nouns), pick(nouns), pick(adjective), pick(nouns))
+			case 2:
+				fmt.Fprintf(&b, "\t%s := map[string]int{\"%s\": %d, \"%s\": 0x%x}\n", x, pick(nouns), n, pick(nouns), n)
+			case 3:
+				fmt.Fprintf(&b, "\tp.%s.%s = append(p.%s.%s, %s[%d:]...) // %s %s\n", x, y, x, y, c, n%50, pick(adjective), pick(nouns))
+			case 4:
+				fmt.Fprintf(&b, "\tassert.Equal(t, %d, len(%s.%s(\"%s-%d\")))\n", n, x, y, pick(nouns), n)
+			default:
+				fmt.Fprintf(&b, "\t%s, %s = %s.%s(%s), %s+%d\n", x, y, pick(idents), pick(verbs), x, y, n)
+			}
+		}
+		b.WriteString("\treturn 0, nil\n}\n\n")
+	}
+	return b.String()
+}

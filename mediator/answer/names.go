@@ -8,7 +8,8 @@ import (
 	"github.com/margaydev/margay/secret/match"
 )
 
-// names are the identifiers of a generation. Most repeat in every event.
+// names are the identifiers of a generation. Most repeat in every event; random
+// padding does not.
 type names struct {
 	fresh [][]byte // not looked at; the memory of those behind is used again
 	clean [8][]byte
@@ -21,7 +22,7 @@ func (n *names) add(name []byte) {
 		return
 	}
 	same := func(b []byte) bool { return bytes.Equal(b, name) }
-	if slices.ContainsFunc(n.clean[:], same) || slices.ContainsFunc(n.fresh, same) {
+	if slices.ContainsFunc(n.clean[:], same) || slices.ContainsFunc(n.fresh[:min(len(n.fresh), len(n.clean))], same) {
 		return
 	}
 	if len(n.fresh) < cap(n.fresh) {
@@ -41,7 +42,10 @@ func (g *Stream) checkNames() error {
 		return nil
 	}
 	if !g.s.Ordinary(session.Identifiers, n.fresh) {
-		for _, name := range n.fresh {
+		for i, name := range n.fresh {
+			if len(n.fresh) > 1 && g.s.Ordinary(session.Identifiers, n.fresh[i:i+1]) {
+				continue // what was found lies in another one, or between two
+			}
 			out, found := g.s.ScanName(nil, string(name)).Text(name)
 			if bytes.Equal(out, name) {
 				continue
@@ -53,7 +57,7 @@ func (g *Stream) checkNames() error {
 			return g.deny("secret-in-name", "an identifier that the upstream gave holds a secret")
 		}
 	}
-	for _, name := range n.fresh {
+	for _, name := range n.fresh[:min(len(n.fresh), len(n.clean))] {
 		n.clean[n.next] = append(n.clean[n.next][:0], name...)
 		n.next = (n.next + 1) % len(n.clean)
 	}

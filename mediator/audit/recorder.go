@@ -23,7 +23,7 @@ type RecorderConfig struct {
 // Bounds of a recorder.
 const (
 	recorderQueue = 4096
-	recorderBatch = 128 // of one transaction, for which decisions wait
+	recorderBatch = 256 // of one transaction, for which decisions wait
 	// recorderPatience bounds the write of a batch.
 	recorderPatience = 30 * time.Second
 )

@@ -57,6 +57,7 @@ type nameScanner struct {
 	overlay *match.Index
 	reader  interface{ Clean(names [][]byte) bool }
 	clean   map[string]struct{} // some that were: models have few names
+	fresh   [][]byte            // scratch
 }
 
 // nameScanners are for identifiers and for headers. A new one is nil.
@@ -82,25 +83,29 @@ func (s *Session) Ordinary(what int, names [][]byte) bool {
 			Rules: s.cfg.Rules, Vaults: []*match.Index{s.snap.index, s.ephemeral, overlay},
 			Decide: func(*stream.Finding, []byte) flow.Action { return flow.ActRedact },
 		}, false)
-		n = &nameScanner{snap: s.snap, overlay: overlay, reader: cfg.NewScanner(), clean: map[string]struct{}{}}
-		if what == Identifiers {
-			n.reader = cfg.NewVerbatim()
+		n = &nameScanner{snap: s.snap, overlay: overlay, reader: cfg.NewVerbatim(), clean: map[string]struct{}{}, fresh: make([][]byte, 0, 8)}
+		if what == Headers {
+			n.reader = cfg.NewScanner()
 		}
 	}
-	fresh := make([][]byte, 0, 8)
-	for _, name := range names {
-		if _, ok := n.clean[string(name)]; !ok {
-			fresh = append(fresh, name)
+	fresh := names
+	if len(names) <= cap(n.fresh) { // many are padding, and never the same again
+		fresh = n.fresh[:0]
+		for _, name := range names {
+			if _, ok := n.clean[string(name)]; !ok {
+				fresh = append(fresh, name)
+			}
 		}
 	}
 	if len(fresh) > 0 && !n.reader.Clean(fresh) {
 		return false
 	}
-	for _, name := range fresh {
+	for _, name := range fresh[:min(len(fresh), cap(n.fresh))] {
 		if len(n.clean) < 64 && len(name) <= 128 {
 			n.clean[string(name)] = struct{}{}
 		}
 	}
+	clear(n.fresh[:cap(n.fresh)])
 	nameScanners[what].Put(n)
 	return true
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -210,28 +209,5 @@ func Apply(edits []stream.Edit, from int64, text []byte) []byte {
 // MaxArguments bounds the arguments of one tool call, in bytes.
 const MaxArguments = 8 << 20
 
-// Arguments are those of a call in one canonical form. Of texts that are no
-// JSON object, those of tools that take a text, it makes one. What looks like
-// an object and is not a strict one stays as it is: its call is never made.
-func Arguments(texts ...string) string {
-	if len(texts) == 0 {
-		return "{}"
-	}
-	if len(texts) == 1 {
-		if c, ok := document.Canonical(texts[0], nil); ok {
-			return string(c)
-		}
-		if strings.HasPrefix(strings.TrimSpace(texts[0]), "{") {
-			return texts[0] // ambiguous JSON is not read
-		}
-	}
-	var input any = texts
-	if len(texts) == 1 {
-		input = texts[0]
-	}
-	out, err := json.Marshal(map[string]any{"input": input})
-	if err != nil {
-		return "{}"
-	}
-	return string(out)
-}
+// Arguments is document.Written.
+func Arguments(texts ...string) string { return document.Written(texts...) }

@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"iter"
 	"path"
 	"slices"
@@ -127,6 +128,7 @@ type Registry struct {
 	// conversation. Keys have the text and the State.
 	Bare    *recent.Map[[32]byte, struct{}]
 	refused *audit.Refusals
+	macs    sync.Pool // of *mac
 	written struct {
 		sync.Mutex
 		at  time.Time // of the last try
@@ -163,6 +165,7 @@ func New(cfg Config) (r *Registry, err error) {
 	r = &Registry{cfg: cfg, book: commit.Open[audit.Entry](cfg.Store, cfg.OnErrorPass), refused: audit.NewRefusals(), Bare: recent.New[[32]byte, struct{}](1 << 13)}
 	r.traj.max, r.traj.byKey, r.traj.keep = cmp.Or(max(cfg.MaxTrajectories, 0), 10000), map[[32]byte]*list.Element{}, cfg.Family
 	r.traj.maxBytes = int64(cmp.Or(max(cfg.TrajectoryBytes, 0), DefaultTrajectoryBytes))
+	r.macs.New = func() any { return newMAC(&r.cfg.Keys) }
 	r.ephemeral, err = match.NewIndex(&r.cfg.Keys, each(cfg.Ephemeral), cfg.Now())
 	return r, err
 }
@@ -408,18 +411,33 @@ func (s *Session) chain(q *Request) [][32]byte {
 // Keyed is a hash of parts that only this engine's keys make, apart from those
 // of other domains.
 func (r *Registry) Keyed(domain string, parts ...[]byte) [32]byte {
-	return Keyed(&r.cfg.Keys, domain, parts...)
+	m := r.macs.Get().(*mac)
+	defer r.macs.Put(m)
+	return m.keyed(domain, parts)
 }
 
 // Keyed is a keyed hash for a domain, of parts in order.
 func Keyed(k *secret.Keys, domain string, parts ...[]byte) [32]byte {
-	h := hmac.New(sha256.New, k.Pseudonym[:])
-	h.Write([]byte(domain))
+	return newMAC(k).keyed(domain, parts)
+}
+
+// mac makes keyed hashes, one after the other. To make one takes as long as a hash.
+type mac struct {
+	hash.Hash
+
+	buf [64]byte
+}
+
+func newMAC(k *secret.Keys) *mac { return &mac{Hash: hmac.New(sha256.New, k.Pseudonym[:])} }
+
+func (m *mac) keyed(domain string, parts [][]byte) [32]byte {
+	m.Reset()
+	m.Write(append(m.buf[:0], domain...))
 	for _, p := range parts {
-		h.Write(binary.BigEndian.AppendUint32(make([]byte, 1, 5), uint32(len(p)))) //nolint:gosec // as it was first written
-		h.Write(p)
+		m.Write(binary.BigEndian.AppendUint32(append(m.buf[:0], 0), uint32(len(p)))) //nolint:gosec // as it was first written
+		m.Write(p)
 	}
-	return [32]byte(h.Sum(nil))
+	return [32]byte(m.Sum(m.buf[:0]))
 }
 
 // Keys are the engine's keys.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/margaydev/margay/flow"
 	"github.com/margaydev/margay/mediator/audit"
 	"github.com/margaydev/margay/secret"
 )
@@ -145,4 +146,28 @@ func BenchmarkAppendDecisions(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkAppendEvents is what a recorder writes in one go: of each request two
+// decisions and an answer.
+func BenchmarkAppendEvents(b *testing.B) {
+	s := open(b, filepath.Join(b.TempDir(), "margay.db"), Options{})
+	const n = 384
+	evs := make([]audit.Event, n)
+	b.ReportAllocs()
+	for round := 0; b.Loop(); round++ {
+		for i := range evs {
+			of := flow.TrajectoryID(fmt.Sprintf("01J%023d", round*n+i/3))
+			e := audit.Event{ID: fmt.Sprintf("01K%023d", round*n+i), Trajectory: of, At: time.UnixMilli(1760000000123).UTC(), Kind: audit.KindDecision, Verb: flow.Prompt, Sink: "model", Outcome: flow.Allow}
+			e.Payload = audit.Payload{Version: audit.Version, Decision: &audit.Entry{}, Size: &audit.Size{}}
+			if i%3 == 2 {
+				e.Kind, e.Payload = audit.KindAnswer, audit.Payload{Version: audit.Version, Answer: &audit.Answer{Texts: make([]audit.Text, 1)}}
+			}
+			evs[i] = e
+		}
+		if err := s.AppendEvents(context.Background(), evs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/event")
 }

@@ -20,16 +20,20 @@ const maxEventTrim = 512
 
 const (
 	eventColumns = "seq, id, trajectory, at, kind, verb, sink, outcome, payload"
-	newEvent     = "INSERT INTO events (id, trajectory, at, kind, verb, sink, outcome, size, payload, detail) VALUES (?,?,?,?,?,?,?,?,?,?)"
 	sumColumns   = "id, first, last, last_seq, events, answers, findings, denied, asked, edited, sink"
-	addSum       = "INSERT INTO trajectories (" + sumColumns + `) VALUES (?,?,?,?,?,?,?,?,?,?,?)
-		ON CONFLICT DO UPDATE SET last = excluded.last, last_seq = excluded.last_seq,
+	addsToSum    = ` ON CONFLICT DO UPDATE SET last = excluded.last, last_seq = excluded.last_seq,
 		events = events + excluded.events, answers = answers + excluded.answers, findings = findings + excluded.findings,
 		denied = denied + excluded.denied, asked = asked + excluded.asked, edited = edited + excluded.edited,
 		sink = CASE excluded.sink WHEN '' THEN sink ELSE excluded.sink END`
 	addTally = "INSERT INTO tallies (minute, verb, outcome, n) VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n"
 	addHit   = "INSERT INTO hits (fingerprint, n, last, seq) VALUES (?,1,?,?) ON CONFLICT DO UPDATE SET n = n + 1, last = excluded.last, seq = excluded.seq"
 	addMeta  = "UPDATE meta SET value = value + ? WHERE key = ? RETURNING value"
+)
+
+// Rows of events and of what is counted of them.
+var (
+	newEvents = rowsInto("events", "id, trajectory, at, kind, verb, sink, outcome, size, payload, detail", "")
+	addSums   = rowsInto("trajectories", sumColumns, addsToSum)
 )
 
 var _ audit.Events = (*Store)(nil)
@@ -68,10 +72,16 @@ func (s *Store) AppendEvents(ctx context.Context, evs []audit.Event) error {
 	}
 	err := s.transact(ctx, func(t *tx) error {
 		var size int64
+		w := t.rows(&newEvents)
 		for i := range rows {
 			e := &rows[i]
-			_, e.Seq = t.exec(newEvent, e.ID, string(e.Trajectory), e.At.UnixMilli(), string(e.Kind), string(e.Verb), e.Sink, string(e.Outcome), e.size, e.payload, e.detail)
+			w.put(e.ID, string(e.Trajectory), e.At.UnixMilli(), string(e.Kind), string(e.Verb), e.Sink, string(e.Outcome), e.size, e.payload, e.detail)
 			size += int64(e.size)
+		}
+		// Nobody else adds meanwhile, and the engine counts on from the last.
+		first := w.end() - int64(len(rows)) + 1
+		for i := range rows {
+			rows[i].Seq = first + int64(i)
 		}
 		t.summarise(rows)
 		t.boundEvents(len(rows), size)
@@ -108,9 +118,11 @@ func (t *tx) summarise(rows []eventRow) {
 			}
 		}
 	}
+	w := t.rows(&addSums)
 	for _, s := range sums {
-		t.exec(addSum, string(s.ID), s.First.UnixMilli(), s.Last.UnixMilli(), s.LastSeq, s.Events, s.Answers, s.Findings, s.Denied, s.Asked, s.Edited, s.Sink)
+		w.put(string(s.ID), s.First.UnixMilli(), s.Last.UnixMilli(), s.LastSeq, s.Events, s.Answers, s.Findings, s.Denied, s.Asked, s.Edited, s.Sink)
 	}
+	w.end()
 	latest := int64(0)
 	for tally, n := range tallies {
 		minute := tally.Minute.Unix() / 60

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/margaydev/margay/store"
@@ -210,6 +212,51 @@ func (t *tx) row(into []any, query string, args ...any) bool {
 	}
 	t.err = err
 	return err == nil
+}
+
+// together is how many rows one statement inserts where there are as many: most of
+// what a small row costs is its statement.
+const together = 16
+
+// inserting are the statements that insert one row, and several.
+type inserting struct {
+	one, some string
+	columns   int
+}
+
+// rowsInto inserts rows into columns of a table. Then says what follows the values.
+func rowsInto(table, columns, then string) inserting {
+	n := 1 + strings.Count(columns, ",")
+	head := "INSERT INTO " + table + " (" + columns + ") VALUES "
+	return inserting{head + marks(n) + then, head + strings.Repeat(marks(n)+",", together-1) + marks(n) + then, n}
+}
+
+// rowWriter inserts rows, several at a time.
+type rowWriter struct {
+	t    *tx
+	q    *inserting
+	args []any
+	last int64
+}
+
+func (t *tx) rows(q *inserting) *rowWriter {
+	return &rowWriter{t: t, q: q, args: make([]any, 0, q.columns*together)}
+}
+
+// put takes the next row.
+func (w *rowWriter) put(row ...any) {
+	if w.args = append(w.args, row...); len(w.args) == cap(w.args) {
+		_, w.last = w.t.exec(w.q.some, w.args...)
+		w.args = w.args[:0]
+	}
+}
+
+// end writes the rest, and returns the number of the last row.
+func (w *rowWriter) end() int64 {
+	for row := range slices.Chunk(w.args, w.q.columns) {
+		_, w.last = w.t.exec(w.q.one, row...)
+	}
+	return w.last
 }
 
 // exec runs a statement in a transaction and returns how many rows it changed.

@@ -59,6 +59,7 @@ type Store struct {
 	e    *sql.DB // one connection for Epoch, so that it never waits for an iteration
 
 	prepared map[string]*sql.Stmt // by query: what runs often
+	changes  walIndex
 
 	log    *batches[*decided]
 	book   *batches[*spent] // of the ledger
@@ -132,11 +133,15 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.e, err = s.connect(1, "", "query_only(1)"); err != nil {
 		return err
 	}
+	if _, err := s.e.ExecContext(ctx, epoch); err != nil { // it has the wal-index open from now on
+		return err
+	}
+	s.changes.open(s.path)
 	s.prepared = map[string]*sql.Stmt{}
 	for db, queries := range map[*sql.DB][]string{
 		s.e: {epoch},
 		s.r: {entryByID, decisionOf, entriesAfter, entriesArrived, ledgerPage, rubricByHash},
-		s.w: {putSecret, bump, newEntry, setEntry, unlink, link, countEntries, dropOldest, newEvent, addSum, addTally, addHit, addMeta, appendEntry},
+		s.w: {putSecret, bump, newEntry, setEntry, unlink, link, countEntries, dropOldest, newEvents.one, newEvents.some, addSums.one, addSums.some, addTally, addHit, addMeta, appendEntry},
 	} {
 		for _, q := range queries {
 			if s.prepared[q], err = db.PrepareContext(ctx, q); err != nil {
@@ -183,6 +188,7 @@ func (s *Store) Close() error {
 
 // closeAll closes the writer last: it moves the log of writes into the file.
 func (s *Store) closeAll() error {
+	s.changes.close()
 	var errs []error
 	for _, db := range []*sql.DB{s.r, s.e, s.w} {
 		if db != nil {

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"slices"
 	"sort"
 	"strings"
@@ -72,4 +73,30 @@ func (t *Tree) Top() []string {
 		out = append(out, t.Nodes[c].Key)
 	}
 	return out
+}
+
+// Written are the arguments of a call in one canonical form. Of texts that are no
+// JSON object, those of tools that take a text, it makes one. What looks like
+// an object and is not a strict one stays as it is: its call is never made.
+func Written(texts ...string) string {
+	if len(texts) == 0 {
+		return "{}"
+	}
+	if len(texts) == 1 {
+		if c, ok := Canonical(texts[0], nil); ok {
+			return string(c)
+		}
+		if strings.HasPrefix(strings.TrimSpace(texts[0]), "{") {
+			return texts[0] // ambiguous JSON is not read
+		}
+	}
+	var input any = texts
+	if len(texts) == 1 {
+		input = texts[0]
+	}
+	out, err := json.Marshal(map[string]any{"input": input})
+	if err != nil {
+		return "{}"
+	}
+	return string(out)
 }

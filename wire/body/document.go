@@ -189,7 +189,7 @@ func (d *Document) str(n int, s *Scope, m member) {
 	}
 	text := ""
 	if opaque == "" {
-		text = string(doc.Bytes(n))
+		text = doc.Text(n)
 	}
 	d.add(n, s, text, opaque, false)
 }
