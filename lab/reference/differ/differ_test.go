@@ -3,6 +3,7 @@ package differ
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,8 +154,12 @@ func TestQuantile(t *testing.T) {
 	h.Product.add([]int{1, 20})
 	o.Product.add([]int{7})
 	h.Merge(&o)
-	if h.Product.N() != 3 || h.Product.Quantile(0.5) != 7 || h.Check() == nil {
+	if h.Product.N() != 3 || h.Product.Quantile(0.5) != 7 || h.Check() != nil {
 		t.Errorf("%+v", h)
+	}
+	h.Product.add(slices.Repeat([]int{20}, judged))
+	if h.Check() == nil {
+		t.Error("more is held, after enough writes to tell")
 	}
 }
 
