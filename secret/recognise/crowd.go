@@ -56,8 +56,8 @@ func (s *Scanner) skim(p []byte) (n int) {
 	return n
 }
 
-// skimOne is skim where at most one crowd is under way at a time. Its row says what is
-// before the next byte, and where there is no crowd, the idle row does.
+// skimOne is skim where at most one crowd is under way at a time. It follows the
+// crowd's row, or an idle row where there is no crowd.
 func (s *Scanner) skimOne(p []byte) (n int) {
 	t, most := s.set.dense, len(p)
 	c := crowd{row: t.Idle(s.last), held: -1}

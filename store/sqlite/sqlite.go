@@ -59,7 +59,6 @@ type Store struct {
 	e    *sql.DB // one connection for Epoch, so that it never waits for an iteration
 
 	prepared map[string]*sql.Stmt // by query: what runs often
-	changes  walIndex
 
 	log    *batches[*decided]
 	book   *batches[*spent] // of the ledger
@@ -133,10 +132,6 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if s.e, err = s.connect(1, "", "query_only(1)"); err != nil {
 		return err
 	}
-	if _, err := s.e.ExecContext(ctx, epoch); err != nil { // it has the wal-index open from now on
-		return err
-	}
-	s.changes.open(s.path)
 	s.prepared = map[string]*sql.Stmt{}
 	for db, queries := range map[*sql.DB][]string{
 		s.e: {epoch},
@@ -188,7 +183,6 @@ func (s *Store) Close() error {
 
 // closeAll closes the writer last: it moves the log of writes into the file.
 func (s *Store) closeAll() error {
-	s.changes.close()
 	var errs []error
 	for _, db := range []*sql.DB{s.r, s.e, s.w} {
 		if db != nil {

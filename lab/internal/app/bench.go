@@ -64,7 +64,7 @@ func (a *app) suiteCommand(s *suite) *cobra.Command {
 		case errors.Is(err, effects.ErrNoDefinitions):
 			return failure("scripts/mcp-tools fetch gets them, --definitions says where they are", "%w", err)
 		case err != nil && (errors.Is(err, errNoData) || errors.Is(err, fs.ErrNotExist)):
-			return failure("outside data is looked for in $MARGAY_DATA, or --data", "%w", err)
+			return failure("set MARGAY_DATA, or name a folder with --data", "%w", err)
 		case err != nil:
 			return failure("run it again; if it fails again, please report it", "%w", err)
 		}

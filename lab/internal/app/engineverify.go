@@ -181,7 +181,7 @@ func (o *verifyOptions) parts(ctx context.Context) (parts []verify.Part, err err
 	}
 	pos, err := vectors.LoadPositives(o.data)
 	if o.data == "" || errors.Is(err, fs.ErrNotExist) {
-		return nil, failure("outside data is looked for in $MARGAY_DATA, or --data", "there are no credential vectors: %w", err)
+		return nil, failure("set MARGAY_DATA, or name a folder with --data", "there are no credential vectors: %w", err)
 	}
 	if err != nil {
 		return nil, err
